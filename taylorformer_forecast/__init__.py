@@ -1,0 +1,32 @@
+"""Probabilistic transformer forecasters for sktime and darts."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
+    from taylorformer_forecast.sktime.forecasters import TaylorformerForecaster as TaylorformerForecaster
+
+__version__ = "0.1.0"
+
+# Public name -> module that defines it. Resolved on first access (PEP 562), so that importing the
+# package loads neither torch nor pandas nor a host library.
+_LAZY = {
+    "Taylorformer": "taylorformer_forecast.models.taylorformer",
+    "TaylorformerForecaster": "taylorformer_forecast.sktime.forecasters",
+}
+__all__ = ["Taylorformer", "TaylorformerForecaster", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Names that tab completion offers."""
+    return sorted(__all__)

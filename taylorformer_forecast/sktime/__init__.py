@@ -1,0 +1,1 @@
+"""sktime forecasters and skpro distributions."""
