@@ -1,0 +1,184 @@
+"""Attention kernels and the multi-head layer built on them.
+
+A kernel is a function ``kernel(q, k, v, mask, scale) -> out``; :data:`ATTENTION` names them, and every
+model takes the name as its ``attention`` argument. To add a kernel, write the function and add a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.cache import KVCache
+
+__all__ = ["ATTENTION", "MultiHeadAttention", "full"]
+
+
+def full(
+    q: Float[Tensor, "B H Q E"],
+    k: Float[Tensor, "B H N E"],
+    v: Float[Tensor, "B H N V"],
+    mask: Bool[Tensor, "B|1 Q N"] | None = None,
+    scale: float | None = None,
+) -> Float[Tensor, "B H Q V"]:
+    """Softmax attention over all keys that the mask allows.
+
+    Parameters
+    ----------
+    q, k, v : Tensor
+        Queries, keys and values; v may have another width than q and k.
+    mask : bool Tensor of shape (B or 1, Q, N), optional
+        True where a query may see a key. A query that may see nothing gets zeros.
+    scale : float, optional
+        Factor on the scores, ``1 / sqrt(E)`` by default.
+
+    Returns
+    -------
+    Tensor
+        Weighted values, (B, H, Q, V).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.attention import full
+    >>> q = torch.randn(2, 4, 7, 8)
+    >>> full(q, q, q).shape
+    torch.Size([2, 4, 7, 8])
+    """
+    width = v.shape[-1]
+    if width < q.shape[-1]:  # the fused kernel wants one width
+        v = F.pad(v, (0, q.shape[-1] - width))
+    if mask is None:
+        return F.scaled_dot_product_attention(q, k, v, scale=scale)[..., :width]
+    sees = mask.any(-1)
+    if bool(sees.all()):
+        return F.scaled_dot_product_attention(q, k, v, mask[:, None], scale=scale)[..., :width]
+    # An empty row would be a softmax over nothing: let it see everything, then discard what it saw.
+    out = F.scaled_dot_product_attention(q, k, v, (mask | ~sees[..., None])[:, None], scale=scale)
+    return (out * sees[:, None, :, None])[..., :width]
+
+
+Kernel = Callable[..., Tensor]
+ATTENTION: dict[str, Kernel] = {"full": full}
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention with a choice of kernel and a cached single-step form.
+
+    Parameters
+    ----------
+    dim_query, dim_out : int
+        Width of the queries (keys and values of ordinary layers) and of the output.
+    n_heads, head_dim : int
+        Number of heads H and width E of each.
+    dim_value : int, optional
+        Width of the values, ``dim_query`` by default.
+    attention : str, default="full"
+        Name in :data:`ATTENTION`.
+    scale : float, optional
+        Factor on the scores, ``1 / sqrt(head_dim)`` by default.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is unknown.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.attention import MultiHeadAttention
+    >>> layer = MultiHeadAttention(16, 32, n_heads=4, head_dim=8)
+    >>> x = torch.randn(2, 5, 16)
+    >>> layer(x, x).shape
+    torch.Size([2, 5, 32])
+    """
+
+    def __init__(
+        self,
+        dim_query: int,
+        dim_out: int,
+        n_heads: int,
+        head_dim: int,
+        dim_value: int | None = None,
+        attention: str = "full",
+        scale: float | None = None,
+    ) -> None:
+        super().__init__()
+        if attention not in ATTENTION:
+            raise ValueError(f"attention={attention!r} is not one of {sorted(ATTENTION)}")
+        inner = n_heads * head_dim
+        self.n_heads = n_heads
+        self.kernel = ATTENTION[attention]
+        self.scale = head_dim**-0.5 if scale is None else scale
+        self.query = nn.Linear(dim_query, inner)
+        self.key = nn.Linear(dim_query, inner)
+        self.value = nn.Linear(dim_query if dim_value is None else dim_value, inner)
+        self.out = nn.Linear(inner, dim_out)
+
+    def split(self, x: Float[Tensor, "*batch N P"]) -> Float[Tensor, "*batch H N E"]:
+        """Separate the heads."""
+        return rearrange(x, "... n (h e) -> ... h n e", h=self.n_heads)
+
+    def merge(self, x: Float[Tensor, "*batch H N E"]) -> Float[Tensor, "*batch N O"]:
+        """Join the heads and apply the output projection."""
+        return self.out(rearrange(x, "... h n e -> ... n (h e)"))
+
+    def forward(
+        self,
+        query: Float[Tensor, "B Q I"],
+        key: Float[Tensor, "B N I"],
+        mask: Bool[Tensor, "B|1 Q N"] | None = None,
+    ) -> Float[Tensor, "B Q O"]:
+        """Attend from ``query`` to ``key`` (which also gives the values)."""
+        q, k, v = self.split(self.query(query)), self.split(self.key(key)), self.split(self.value(key))
+        return self.merge(self.kernel(q, k, v, mask, self.scale))
+
+    def average(
+        self,
+        query: Float[Tensor, "B Q I"],
+        key: Float[Tensor, "B N I"],
+        y: Float[Tensor, "B N D"],
+        observed: Bool[Tensor, "B N D"],
+        mask: Bool[Tensor, "B|1 Q N"],
+    ) -> Float[Tensor, "B H Q D"]:
+        """Average observed values with the attention weights, column by column.
+
+        Entries that were not observed take no part: the weights of a column are those of its own observed
+        points, renormalised. :meth:`project_average` turns the averages into the layer's output; both
+        together are attention with values ``y``, because the value projection is linear.
+        """
+        q, k = self.split(self.query(query)), self.split(self.key(key))
+        weight = observed.to(y.dtype)
+        v = torch.cat([y * weight, weight], -1)[:, None].expand(-1, self.n_heads, -1, -1)
+        total, norm = self.kernel(q, k, v, mask, self.scale).chunk(2, -1)
+        return total / norm.clamp_min(torch.finfo(y.dtype).tiny)
+
+    def weights(
+        self,
+        query: Float[Tensor, "B Q I"],
+        key: Float[Tensor, "B N I"],
+        mask: Bool[Tensor, "B|1 Q N"],
+    ) -> Float[Tensor, "B H Q N"]:
+        """Softmax weights themselves, for layers whose weights are known before the values."""
+        q, k = self.split(self.query(query)), self.split(self.key(key))
+        scores = (q @ k.transpose(-1, -2)) * self.scale
+        return scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1).nan_to_num(0.0)
+
+    def project_average(self, average: Float[Tensor, "*batch H Q D"]) -> Float[Tensor, "*batch Q O"]:
+        """Apply the value and output projections to averaged values."""
+        weight = rearrange(self.value.weight, "(h e) d -> h d e", h=self.n_heads)
+        bias = rearrange(self.value.bias, "(h e) -> h 1 e", h=self.n_heads)
+        return self.merge(average @ weight + bias)
+
+    def project_keys(self, key: Float[Tensor, "*batch N I"]) -> tuple[Tensor, Tensor]:
+        """Keys and values of points, with separate heads: what a cache stores."""
+        return self.split(self.key(key)), self.split(self.value(key))
+
+    def step(self, query: Float[Tensor, "B S I"], cache: KVCache, length: int) -> Float[Tensor, "B S O"]:
+        """Attend from one new point of every path to the context and ``length`` earlier points."""
+        return self.merge(cache.attend(self.split(self.query(query)), length, self.scale))

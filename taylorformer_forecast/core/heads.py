@@ -1,0 +1,220 @@
+"""Heads: from raw network outputs to predictive distributions, and what samplers need of those.
+
+A head says how many raw numbers it wants for each column (``n_params``) and turns them into a
+``torch.distributions`` object. :data:`HEADS` names them; to add one, write the class and add a line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+from torch.distributions import Categorical, Distribution, MixtureSameFamily, Normal, StudentT
+
+__all__ = ["HEADS", "Components", "Head", "components", "draw"]
+
+SCALE_FLOOR = 1e-3  # the published likelihood adds it to every standard deviation
+
+
+def exp_scale(raw: Tensor) -> Tensor:
+    """Positive scale, ``exp(raw)`` plus a floor."""
+    return raw.exp() + SCALE_FLOOR
+
+
+def bounded_scale(raw: Tensor) -> Tensor:
+    """Positive scale of the authors' ``bound_std`` option, at least 0.01, plus the same floor."""
+    return 0.01 + 0.99 * F.softplus(raw) + SCALE_FLOOR
+
+
+SCALES: dict[str, Callable[[Tensor], Tensor]] = {"exp": exp_scale, "bounded": bounded_scale}
+
+
+class Head(Protocol):
+    """What a model needs of a head."""
+
+    n_params: int
+
+    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+        """Distribution around ``anchor`` with batch shape (..., D)."""
+        ...
+
+
+@dataclass(frozen=True)
+class NormalHead:
+    """Gaussian with free location and scale.
+
+    Parameters
+    ----------
+    scale : {"exp", "bounded"}, default="exp"
+        How the raw scale becomes positive.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.heads import NormalHead
+    >>> NormalHead()(torch.zeros(3, 1, 2), torch.ones(3, 1)).mean[0]
+    tensor([1.])
+    """
+
+    scale: str = "exp"
+    n_params: int = 2
+
+    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+        """Gaussian with mean ``anchor + raw[..., 0]``."""
+        return Normal(anchor + raw[..., 0], SCALES[self.scale](raw[..., 1]), validate_args=False)
+
+
+@dataclass(frozen=True)
+class StudentTHead:
+    """Student-t with free location, scale and degrees of freedom (above 2, so that the variance exists).
+
+    Parameters
+    ----------
+    scale : {"exp", "bounded"}, default="exp"
+        How the raw scale becomes positive.
+    """
+
+    scale: str = "exp"
+    n_params: int = 3
+
+    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+        """Student-t with location ``anchor + raw[..., 0]``."""
+        # 2 added at raw = 0: about 4.7 degrees of freedom at the start, room to move either way.
+        df = 2.0 + F.softplus(raw[..., 2] + 2.5)
+        return StudentT(df, anchor + raw[..., 0], SCALES[self.scale](raw[..., 1]), validate_args=False)
+
+
+@dataclass(frozen=True)
+class MixtureHead:
+    """Mixture of Gaussians, for predictive distributions with several modes or skew.
+
+    Parameters
+    ----------
+    scale : {"exp", "bounded"}, default="exp"
+        How the raw scales become positive.
+    n_components : int, default=3
+        Number of components K.
+    """
+
+    scale: str = "exp"
+    n_components: int = 3
+
+    @property
+    def n_params(self) -> int:
+        """Location, scale and logit of each component."""
+        return 3 * self.n_components
+
+    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+        """Mixture with component locations ``anchor + raw``."""
+        loc, log_scale, logits = raw.chunk(3, -1)
+        parts = Normal(anchor[..., None] + loc, SCALES[self.scale](log_scale), validate_args=False)
+        return MixtureSameFamily(Categorical(logits=logits, validate_args=False), parts, validate_args=False)
+
+
+HEADS: dict[str, Callable[..., Head]] = {
+    "normal": NormalHead,
+    "studentt": StudentTHead,
+    "mixture": MixtureHead,
+}
+
+
+@dataclass(frozen=True)
+class Components:
+    """A distribution as a mixture of K location-scale components.
+
+    Parameters
+    ----------
+    loc, scale : Tensor of shape (..., D, K)
+        Locations and scales.
+    weights : Tensor of shape (..., D, K), optional
+        Mixture weights; None where K is 1.
+    df : Tensor of shape (..., D, K), optional
+        Degrees of freedom of Student-t components; None for Gaussians.
+    """
+
+    loc: Tensor
+    scale: Tensor
+    weights: Tensor | None = None
+    df: Tensor | None = None
+
+
+def components(distribution: Distribution) -> Components:
+    """Take a head's distribution apart.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        Normal, StudentT or MixtureSameFamily of Normals.
+
+    Returns
+    -------
+    Components
+        Its components, with an axis K added at the end.
+
+    Raises
+    ------
+    TypeError
+        If the distribution is of another kind.
+    """
+    if isinstance(distribution, Normal):
+        return Components(distribution.loc[..., None], distribution.scale[..., None])
+    if isinstance(distribution, StudentT):
+        return Components(
+            distribution.loc[..., None], distribution.scale[..., None], df=distribution.df[..., None]
+        )
+    if isinstance(distribution, MixtureSameFamily):
+        parts = distribution.component_distribution
+        return Components(parts.loc, parts.scale, weights=distribution.mixture_distribution.probs)
+    raise TypeError(f"no components are known for {type(distribution).__name__}")
+
+
+def draw(distribution: Distribution, generator: torch.Generator | None = None) -> Tensor:
+    """Draw once from a head's distribution with a private random generator.
+
+    ``torch.distributions`` samples from the global generator only; forecasters must leave that alone.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        As for :func:`components`.
+    generator : torch.Generator, optional
+        Source of randomness; the global one by default.
+
+    Returns
+    -------
+    Tensor
+        A draw with the distribution's batch shape.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.distributions import Normal
+    >>> from taylorformer_forecast.core.heads import draw
+    >>> g = torch.Generator().manual_seed(0)
+    >>> draw(Normal(torch.zeros(2), torch.ones(2)), g).shape
+    torch.Size([2])
+    """
+    parts = components(distribution)
+    loc, scale, df = parts.loc, parts.scale, parts.df
+
+    def uniform(shape: torch.Size) -> Tensor:
+        return torch.rand(shape, generator=generator, device=loc.device, dtype=loc.dtype)
+
+    if parts.weights is not None:
+        cumulative = parts.weights.cumsum(-1)
+        chosen = (uniform(loc.shape[:-1])[..., None] > cumulative[..., :-1]).sum(-1, keepdim=True)
+        loc, scale = loc.gather(-1, chosen), scale.gather(-1, chosen)
+    loc, scale = loc[..., 0], scale[..., 0]
+    if df is None:
+        noise = torch.randn(loc.shape, generator=generator, device=loc.device, dtype=loc.dtype)
+    else:  # Bailey's polar method (1994): exact for any degrees of freedom, from two uniforms
+        df = df[..., 0]
+        u = uniform(loc.shape).clamp_min(torch.finfo(loc.dtype).tiny)
+        noise = (df * (u ** (-2.0 / df) - 1.0)).sqrt() * (2 * math.pi * uniform(loc.shape)).cos()
+    return loc + scale * noise

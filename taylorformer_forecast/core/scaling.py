@@ -1,0 +1,82 @@
+"""Location and scale of each window, taken from what was observed in its context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from taylorformer_forecast.core.window import Window
+
+__all__ = ["Scale", "scale_window"]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Affine map between scaled values and the units of the data.
+
+    Parameters
+    ----------
+    loc, scale : Tensor of shape (B, 1, D)
+        ``y = loc + scale * scaled``.
+    """
+
+    loc: Float[Tensor, "B 1 D"]
+    scale: Float[Tensor, "B 1 D"]
+
+    def to_data(self, scaled: Float[Tensor, "B *rest D"]) -> Float[Tensor, "B *rest D"]:
+        """Return scaled values to the units of the data."""
+        shape = (self.loc.shape[0], *[1] * (scaled.ndim - 2), self.loc.shape[-1])
+        return scaled * self.scale.view(shape) + self.loc.view(shape)
+
+
+def scale_window(window: Window, time_unit: float, floor: float = 0.0) -> tuple[Window, Scale]:
+    """Put times and values of a window on the scale that networks expect.
+
+    Times are measured from the last context point in units of ``time_unit`` (the span of a full context), so
+    that one network serves any horizon and gaps of equal length look equal in every window. Values are
+    centred on the mean of the observed context and divided by its standard deviation.
+
+    Parameters
+    ----------
+    window : Window
+        Times and values in the units of the data. Give float64 where values are large: the result has the
+        default dtype.
+    time_unit : float
+        Length of the time that maps to 1.
+    floor : float, default=0.0
+        Smallest standard deviation to divide by, for contexts that hardly move. Where the standard deviation
+        and the floor are both zero, values are divided by 1.
+
+    Returns
+    -------
+    Window, Scale
+        The scaled window and the map back.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.scaling import scale_window
+    >>> from taylorformer_forecast.core.window import Window
+    >>> w = Window(torch.arange(4.0)[None], torch.tensor([[[2.0], [4.0], [6.0], [9.0]]]), n_context=2)
+    >>> scaled, scale = scale_window(w, time_unit=2.0)
+    >>> scaled.t.tolist(), scaled.y[..., 0].tolist()
+    ([[-0.5, 0.0, 0.5, 1.0]], [[-1.0, 1.0, 3.0, 6.0]])
+    >>> bool(torch.allclose(scale.to_data(scaled.y), w.y))
+    True
+    """
+    dtype, n_context = torch.get_default_dtype(), window.n_context
+    if window.observed is None:  # unreachable: Window fills it in
+        raise ValueError("the window does not say what was observed")
+    y, weight = window.y[:, :n_context], window.observed[:, :n_context].to(window.y.dtype)
+    count = weight.sum(1, keepdim=True).clamp_min(1.0)
+    loc = (y * weight).sum(1, keepdim=True) / count
+    std = (((y - loc) * weight).square().sum(1, keepdim=True) / count).sqrt().clamp_min(floor)
+    std = torch.where(std > 0, std, torch.ones_like(std))
+    t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit
+    scaled = replace(window, t=t.to(dtype), y=((window.y - loc) / std).to(dtype))
+    if window.covariates is not None:
+        scaled = replace(scaled, covariates=window.covariates.to(dtype))
+    return scaled, Scale(loc, std)

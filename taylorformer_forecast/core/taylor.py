@@ -1,0 +1,313 @@
+"""LocalTaylor features: nearest earlier neighbours, differences to them, derivatives.
+
+Where the neighbours of a point are is a matter of times alone (:class:`Neighbours`, found once for a
+window); differences and derivatives follow as values become known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+__all__ = ["DerivativeNorm", "LocalTaylor", "Neighbours", "gather_points", "nearest"]
+
+TIE = 1e-6  # times closer than this count as equally far
+
+
+def gather_points(
+    values: Float[Tensor, "*b N D"], index: Int[Tensor, "*b M K G"]
+) -> Float[Tensor, "*b M K D"]:
+    """Values at the indexed points; G divides D, and is 1 where all columns share their neighbours."""
+    *batch, m, k, g = index.shape
+    d = values.shape[-1]
+    index = index.expand(*batch, m, k, d) if g == 1 else index.repeat(*[1] * (index.ndim - 1), d // g)
+    return values.gather(-2, index.reshape(*batch, m * k, d)).view(*batch, m, k, d)
+
+
+def nearest(
+    x: Float[Tensor, "B N X"],
+    candidates: Bool[Tensor, "B N N"],
+    k: int,
+    prefer_earlier: bool = True,
+) -> tuple[Int[Tensor, "B N K"], Bool[Tensor, "B N K"]]:
+    """Find the ``k`` nearest candidates of each point, in order of distance.
+
+    Parameters
+    ----------
+    x : Tensor of shape (B, N, X)
+        Times.
+    candidates : bool Tensor of shape (B, N, N)
+        Which points (last axis) may be neighbours of each point. A point is never its own neighbour.
+    k : int
+        Number of neighbours.
+    prefer_earlier : bool, default=True
+        Ties within 1e-6 go to the earlier time, whatever the order of the points; False gives exact ties
+        to the lower position, as the published code does.
+
+    Returns
+    -------
+    index : int Tensor of shape (B, N, k)
+        Positions; the point's own where there is no candidate left.
+    valid : bool Tensor of shape (B, N, k)
+        Whether there was a candidate.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.taylor import nearest
+    >>> x = torch.tensor([[[0.0], [1.0], [3.0]]])
+    >>> nearest(x, torch.ones(1, 3, 3, dtype=torch.bool), k=1)[0][0, :, 0].tolist()
+    [1, 0, 1]
+    """
+    n = x.shape[1]
+    if x.shape[-1] == 1:
+        distance = (x - x.transpose(1, 2)).abs()
+    else:
+        distance = (x[:, :, None] - x[:, None]).square().sum(-1).sqrt()
+    eye = torch.eye(n, dtype=torch.bool, device=x.device)
+    infinite = torch.inf
+    distance = distance.masked_fill(~candidates | eye, infinite)
+    position = torch.arange(n, device=x.device)
+    rank = position.expand(x.shape[0], n)
+    if prefer_earlier:  # order of the points in time; the first coordinate decides in two dimensions
+        rank = torch.argsort(torch.argsort(x[..., 0], dim=1, stable=True), dim=1)
+    tolerance = TIE if prefer_earlier else 0.0
+    index, valid = [], []
+    for _ in range(k):
+        closest = distance.amin(-1, keepdim=True)
+        tied = (distance <= closest + tolerance) & (distance < infinite)
+        found = tied.any(-1)
+        chosen = torch.where(tied, rank[:, None], n).argmin(-1)
+        chosen = torch.where(found, chosen, position)
+        distance = distance.scatter(-1, chosen[..., None], infinite)
+        index.append(chosen)
+        valid.append(found)
+    return torch.stack(index, -1), torch.stack(valid, -1)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Neighbours of points, known from times alone.
+
+    Parameters
+    ----------
+    index : int Tensor of shape (B, N, K, G)
+        Positions of the neighbours of each column; G is 1 where all columns share them.
+    valid : bool Tensor of shape (B, N, K, G)
+        Whether the neighbour exists.
+    offset : Tensor of shape (B, N, K, G, X)
+        Time of the point minus time of the neighbour.
+    features : Tensor of shape (B, N, 2 * K' * X)
+        Offsets and times of the K' neighbours that the network sees.
+    """
+
+    index: Int[Tensor, "B N K G"]
+    valid: Bool[Tensor, "B N K G"]
+    offset: Float[Tensor, "B N K G X"]
+    features: Float[Tensor, "B N F"]
+
+    def select(self, points: slice) -> Neighbours:
+        """Neighbours of some of the points."""
+        return Neighbours(
+            self.index[:, points], self.valid[:, points], self.offset[:, points], self.features[:, points]
+        )
+
+
+class DerivativeNorm(nn.Module):
+    """Normalise derivatives by their mean and variance over all points.
+
+    Parameters
+    ----------
+    n_channels : int
+        Channels, each with its own statistics, gain and offset.
+    use_batch : bool, default=False
+        In training, normalise with the statistics of the batch, as the published code does: every derivative
+        then depends weakly on all points of the batch, later targets included. By default the running
+        statistics serve in training too, which keeps the likelihood of a target free of later values.
+    """
+
+    mean: Tensor
+    variance: Tensor
+    updates: Tensor
+
+    def __init__(self, n_channels: int, use_batch: bool = False) -> None:
+        super().__init__()
+        self.use_batch = use_batch
+        self.gain = nn.Parameter(torch.ones(n_channels))
+        self.offset = nn.Parameter(torch.zeros(n_channels))
+        self.register_buffer("mean", torch.zeros(n_channels))
+        self.register_buffer("variance", torch.ones(n_channels))
+        self.register_buffer("updates", torch.zeros((), dtype=torch.long))
+
+    def forward(
+        self, d: Float[Tensor, "*b X D"], visible: Bool[Tensor, "*b"] | None
+    ) -> Float[Tensor, "*b X D"]:
+        """Normalise; ``visible`` marks the points that count in the statistics (all, if None)."""
+        shape = d.shape
+        d = d.flatten(-2)
+        mean, variance = self.mean, self.variance
+        if self.training:
+            points = d.flatten(0, -2) if visible is None else d[visible]
+            batch_mean, batch_variance = points.mean(0), points.var(0, unbiased=False)
+            # A plain average over the first updates, then momentum 0.99: right after one step already.
+            momentum = 0.01 if self.use_batch else max(0.01, 1.0 / (int(self.updates) + 1))
+            with torch.no_grad():
+                self.mean.lerp_(batch_mean, momentum)
+                self.variance.lerp_(batch_variance, momentum)
+                self.updates += 1
+            if self.use_batch:
+                mean, variance = batch_mean, batch_variance
+            else:
+                mean, variance = self.mean.clone(), self.variance.clone()
+        return (self.gain * (d - mean) / (variance + 1e-3).sqrt() + self.offset).view(shape)
+
+
+class LocalTaylor(nn.Module):
+    """Neighbours, differences and derivatives of the points of a window.
+
+    In one dimension the derivative is the slope to the nearest earlier neighbour, optionally averaged over
+    several; in two it is the gradient fitted to two neighbours.
+
+    Parameters
+    ----------
+    dim_t, dim_y : int
+        Time coordinates X (1 or 2) and columns D.
+    published : bool, default=False
+        Follow the published code to the bit instead of the paper: slopes divided by the absolute offset,
+        ties by position, batch statistics in training, and in two dimensions neighbours jittered with
+        standard deviation 0.01 on every call.
+    n_derivative_neighbours : int, default=1
+        Neighbours over which slopes are averaged: the paper's remedy for noisy series.
+    clip : float, default=200
+        Derivatives beyond this are set to zero and labelled as absent.
+
+    Raises
+    ------
+    ValueError
+        If ``dim_t`` is neither 1 nor 2.
+    """
+
+    def __init__(
+        self,
+        dim_t: int = 1,
+        dim_y: int = 1,
+        published: bool = False,
+        n_derivative_neighbours: int = 1,
+        clip: float = 200.0,
+    ) -> None:
+        super().__init__()
+        if dim_t not in (1, 2):
+            raise ValueError(f"dim_t={dim_t}, but times have one or two coordinates")
+        if n_derivative_neighbours < 1:
+            raise ValueError(f"n_derivative_neighbours={n_derivative_neighbours} must be at least 1")
+        self.dim_t, self.published, self.clip = dim_t, published, clip
+        self.n_seen = dim_t  # neighbours that the network sees
+        self.n_found = max(n_derivative_neighbours, self.n_seen)
+        self.norm = DerivativeNorm(dim_t * dim_y, use_batch=published)
+
+    def neighbours(
+        self,
+        x: Float[Tensor, "B N X"],
+        mask: Bool[Tensor, "B|1 N N"],
+        observed: Bool[Tensor, "B N D"],
+    ) -> Neighbours:
+        """Find the neighbours among the points that ``mask`` lets each point attend."""
+        n_windows, n, d = observed.shape
+        if mask.shape[0] == 1 and bool((x == x[:1]).all()):  # one grid for the whole batch
+            x = x[:1]
+        mask = mask.expand(x.shape[0], -1, -1)
+        prefer_earlier = not self.published
+        index, valid = nearest(x, mask, self.n_found, prefer_earlier)
+        index, valid = index.expand(n_windows, -1, -1), valid.expand(n_windows, -1, -1)
+        x = x.expand(n_windows, -1, -1)
+        near = gather_points(x, index[..., None])  # (B, N, K, X)
+        if self.published and self.dim_t == 2:
+            near = near + self.jitter(near)
+        offset = (x[:, :, None] - near) * valid[..., None]
+        seen = slice(0, self.n_seen)
+        features = torch.cat([offset[:, :, seen].flatten(2), near[:, :, seen].flatten(2)], -1)
+        if bool((observed == observed[..., :1]).all()):
+            return Neighbours(index[..., None], valid[..., None], offset[..., None, :], features)
+        # Columns miss different points: each looks for its own neighbours.
+        by_column = mask[:, None] & rearrange(observed, "b n d -> b d 1 n")
+        columns, found = nearest(
+            x.repeat_interleave(d, 0), by_column.flatten(0, 1), self.n_found, prefer_earlier
+        )
+        near = gather_points(x.repeat_interleave(d, 0), columns[..., None])
+        offset = (x.repeat_interleave(d, 0)[:, :, None] - near) * found[..., None]
+        return Neighbours(
+            rearrange(columns, "(b d) n k -> b n k d", d=d),
+            rearrange(found, "(b d) n k -> b n k d", d=d),
+            rearrange(offset, "(b d) n k x -> b n k d x", d=d),
+            features,
+        )
+
+    def jitter(self, near: Tensor) -> Tensor:
+        """Noise on the neighbours' times (published code, two dimensions only)."""
+        return 0.01 * torch.randn_like(near)
+
+    def derivatives(
+        self,
+        difference: Float[Tensor, "B M K D"],
+        found: Neighbours,
+        visible: Bool[Tensor, "B M"] | None = None,
+    ) -> Float[Tensor, "B M 3 X D"]:
+        """Derivatives from the differences to the neighbours.
+
+        Parameters
+        ----------
+        difference : Tensor of shape (B, M, K, D)
+            Value of the point minus value of each neighbour.
+        found : Neighbours
+            The neighbours; their axis M may have length 1 (one target of many paths).
+        visible : bool Tensor of shape (B, M), optional
+            Points that count in running statistics, all by default.
+
+        Returns
+        -------
+        Tensor of shape (B, M, 3, X, D)
+            The derivative (zero where it is absent or beyond the clip), the same normalised, and a label
+            that is 1 where it is present.
+        """
+        estimate = self.slope if self.dim_t == 1 else self.gradient
+        derivative, present = estimate(difference, found)
+        present = present & (derivative.abs() <= self.clip)
+        derivative = torch.where(present, derivative, 0.0)
+        return torch.stack([derivative, self.norm(derivative, visible), present.to(derivative.dtype)], 2)
+
+    def slope(self, difference: Float[Tensor, "B M K D"], found: Neighbours) -> tuple[Tensor, Tensor]:
+        """Slope to the neighbours in one dimension, averaged over them; and where there is one."""
+        offset = found.offset[..., 0]
+        if self.published:
+            slope = difference / (2e-6 + offset.abs())
+        else:
+            slope = difference * offset.sign() / (2e-6 + offset.abs())
+        usable = found.valid & (slope.abs() <= self.clip)
+        count = usable.sum(2, keepdim=True)
+        return (slope * usable).sum(2, keepdim=True) / count.clamp_min(1), count > 0
+
+    def gradient(self, difference: Float[Tensor, "B M K D"], found: Neighbours) -> tuple[Tensor, Tensor]:
+        """Gradient in two dimensions that explains the differences to the neighbours; where there is one."""
+        valid = found.valid.all(2).unsqueeze(2)  # (B, M, 1, G)
+        away = -found.offset  # from the point to the neighbour, (B, M, K, G, 2)
+        change = -difference
+        if self.published:
+            (a1, b1), (a2, b2) = away[:, :, 0].unbind(-1), away[:, :, 1].unbind(-1)
+            u1, u2 = change[:, :, 0], change[:, :, 1]
+            second = (u2 - a2 * u1 / a1) / (b2 - b1 * a2 / a1)
+            first = (u1 - second * b1) / a1
+            gradient = torch.stack([first, second], 2)
+            return torch.nan_to_num(gradient), (valid & torch.isfinite(gradient)).expand_as(gradient)
+        # Least squares with a small ridge: neighbours in line with the point leave the direction across it
+        # undetermined, and the ridge sets that part of the gradient to zero instead of to noise.
+        gram = torch.einsum("bmkgx,bmkgz->bmgxz", away, away)
+        ridge = 1e-3 * gram.diagonal(dim1=-2, dim2=-1).sum(-1) + 1e-12
+        gram = gram + ridge[..., None, None] * torch.eye(2, dtype=gram.dtype, device=gram.device)
+        moment = (away * change[..., None]).sum(2)  # (B, M, D, 2)
+        gradient = torch.linalg.solve(gram.expand(*moment.shape[:-1], 2, 2), moment[..., None])[..., 0]
+        gradient = gradient.transpose(2, 3)  # (B, M, X, D)
+        return gradient, valid.expand_as(gradient)

@@ -1,0 +1,177 @@
+"""The one data type of the package: a window of a time series, split into context and targets.
+
+Shape legend, used in every module::
+
+    B  windows in a batch          S  sample paths of a window
+    N  points of a window          L  context points (the first of the N)
+    T  targets (the rest)          D  columns of y ("dim_y")
+    X  time coordinates (1 or 2)   C  covariates
+    H  attention heads             E  width of one head
+    K  neighbours or mixture components
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+__all__ = ["Window", "shuffle_targets"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A batch of windows: times, values, what was observed, covariates.
+
+    The first ``n_context`` points are the context, the rest are targets in the order in which they are
+    predicted. Missing values and padding are one thing: points that were not observed. Times are real
+    numbers, so irregular sampling needs nothing more.
+
+    Parameters
+    ----------
+    t : Tensor of shape (B, N) or (B, N, X)
+        Times, already scaled (see :func:`~taylorformer_forecast.core.scaling.scale_window`).
+    y : Tensor of shape (B, N, D)
+        Values. Entries that were not observed are set to zero, whatever they held.
+    observed : bool Tensor of shape (B, N, D), optional
+        Which values were observed; by default those that are not NaN.
+    covariates : Tensor of shape (B, N, C), optional
+        Features known at every point, targets included.
+    n_context : int
+        Number of context points L.
+
+    Raises
+    ------
+    ValueError
+        If the shapes disagree or ``n_context`` does not fit.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> w = Window(torch.arange(5.0)[None], torch.tensor([[[1.0], [float("nan")], [3.0], [4.0], [5.0]]]), n_context=3)
+    >>> w.n_targets, w.observed[0, :, 0].tolist()
+    (2, [True, False, True, True, True])
+    """
+
+    t: Float[Tensor, "B N *X"]
+    y: Float[Tensor, "B N D"]
+    observed: Bool[Tensor, "B N D"] | None = None
+    covariates: Float[Tensor, "B N C"] | None = None
+    n_context: int = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check shapes; zero what was not observed so that it cannot reach any computation."""
+        if self.y.ndim != 3 or self.t.ndim not in (2, 3) or self.t.shape[:2] != self.y.shape[:2]:
+            raise ValueError(
+                f"a window needs t of shape (B, N) or (B, N, X) and y of shape (B, N, D), "
+                f"got {tuple(self.t.shape)} and {tuple(self.y.shape)}"
+            )
+        if not 0 <= self.n_context <= self.y.shape[1]:
+            raise ValueError(f"n_context={self.n_context} but the window has {self.y.shape[1]} points")
+        observed = ~torch.isnan(self.y) if self.observed is None else self.observed
+        if observed.shape != self.y.shape:
+            raise ValueError(f"observed has shape {tuple(observed.shape)}, y {tuple(self.y.shape)}")
+        if self.covariates is not None and self.covariates.shape[:2] != self.y.shape[:2]:
+            raise ValueError(
+                f"covariates have shape {tuple(self.covariates.shape)}, y has {tuple(self.y.shape)}"
+            )
+        object.__setattr__(self, "observed", observed)
+        object.__setattr__(self, "y", torch.where(observed, self.y, 0.0))
+
+    @property
+    def times(self) -> Float[Tensor, "B N X"]:
+        """Times with an explicit coordinate axis."""
+        return self.t[..., None] if self.t.ndim == 2 else self.t
+
+    @property
+    def n_targets(self) -> int:
+        """Number of targets T."""
+        return self.y.shape[1] - self.n_context
+
+    @property
+    def visible(self) -> Bool[Tensor, "B N"]:
+        """Points at which any column was observed: those that others may attend."""
+        assert self.observed is not None
+        return self.observed.any(-1)
+
+    @property
+    def targets(self) -> tuple[Float[Tensor, "B T D"], Bool[Tensor, "B T D"]]:
+        """Values of the targets and which of them were observed."""
+        assert self.observed is not None
+        return self.y[:, self.n_context :], self.observed[:, self.n_context :]
+
+    def attention_mask(self) -> Bool[Tensor, "B|1 N N"]:
+        """Which keys (last axis) each point may attend.
+
+        Context points attend the whole context, themselves included; a target attends the context and the
+        targets strictly before it, never itself. Points that were not observed are attended by nobody.
+        The batch axis has length 1 where every window has the same mask.
+        """
+        position = torch.arange(self.y.shape[1], device=self.y.device)
+        horizon = torch.clamp(position, min=self.n_context)  # first position that must not be seen
+        mask = (position[None, :] < horizon[:, None])[None]
+        visible = self.visible
+        return mask if bool(visible.all()) else mask & visible[:, None, :]
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Window:
+        """Apply a function to every tensor of the window."""
+        parts = (self.t, self.y, self.observed, self.covariates)
+        return Window(*(None if p is None else function(p) for p in parts), n_context=self.n_context)  # type: ignore[arg-type]
+
+    def to(self, device: torch.device | str) -> Window:
+        """Return the window on another device."""
+        return self.map(lambda value: value.to(device))
+
+    def rows(self, index: slice | Tensor) -> Window:
+        """Some of the windows of the batch."""
+        return self.map(lambda value: value[index])
+
+
+def shuffle_targets(
+    window: Window, n_permutations: int = 1, generator: torch.Generator | None = None
+) -> Window:
+    """Put the targets of every window in random order.
+
+    Times, values, masks and covariates move together, by one permutation for each window, so that the
+    likelihood of the shuffled window is the same joint likelihood in another order (Taylorformer paper,
+    section 3: training for consistency).
+
+    Parameters
+    ----------
+    window : Window
+        Windows to shuffle.
+    n_permutations : int, default=1
+        How many shuffled copies of the batch to stack on the batch axis.
+    generator : torch.Generator, optional
+        Source of randomness; the global one by default.
+
+    Returns
+    -------
+    Window
+        ``n_permutations * B`` windows.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window, shuffle_targets
+    >>> w = Window(torch.arange(6.0)[None], torch.arange(6.0)[None, :, None], n_context=2)
+    >>> s = shuffle_targets(w, generator=torch.Generator().manual_seed(0))
+    >>> bool((s.t == s.y[..., 0]).all()), s.t[0, :2].tolist()
+    (True, [0.0, 1.0])
+    """
+    n, device = window.y.shape[1], window.y.device
+    rows = n_permutations * window.y.shape[0]
+    order = torch.argsort(torch.rand(rows, window.n_targets, generator=generator, device=device), dim=1)
+    index = torch.cat(
+        [torch.arange(window.n_context, device=device).expand(rows, -1), order + window.n_context], dim=1
+    )
+
+    def take(value: Tensor) -> Tensor:
+        value = value.repeat(n_permutations, *[1] * (value.ndim - 1))
+        return value.gather(1, index.view(rows, n, *[1] * (value.ndim - 2)).expand_as(value))
+
+    return window.map(take)

@@ -1,0 +1,1 @@
+"""Networks built from :mod:`taylorformer_forecast.core`, all with the protocol of ``models.base``."""

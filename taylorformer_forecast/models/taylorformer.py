@@ -1,0 +1,506 @@
+"""Taylorformer: LocalTaylor features, an attention stream over times, one over times and values.
+
+Source: "Taylorformer: Probabilistic Modelling for Random Processes including Time Series", Nivron,
+Parthipan and Wischik. The stream over times (X) ends in a layer whose values are y, so that its weights
+depend on times alone, as the weights of a Gaussian process do; the stream over both (XY) sees values, with
+those of the targets hidden from their own queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.distributions import Distribution
+
+from taylorformer_forecast.core.attention import MultiHeadAttention
+from taylorformer_forecast.core.cache import KVCache
+from taylorformer_forecast.core.encoding import TimeEncoding
+from taylorformer_forecast.core.heads import HEADS
+from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
+from taylorformer_forecast.core.window import Window
+
+__all__ = ["Block", "Taylorformer", "TaylorformerState"]
+
+
+class Block(nn.Module):
+    """Attention, residual, normalisation, feed-forward, residual, normalisation (post-norm).
+
+    Parameters
+    ----------
+    attention : MultiHeadAttention
+        The attention layer.
+    dim_query, d_model : int
+        Width of the queries and of the output. Where they differ, the residual goes through a linear map.
+    dropout : float
+        Dropout inside the feed-forward part, the only one of a block.
+    """
+
+    def __init__(self, attention: MultiHeadAttention, dim_query: int, d_model: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = attention
+        self.residual = nn.Identity() if dim_query == d_model else nn.Linear(dim_query, d_model)
+        self.norm_attention = nn.LayerNorm(d_model, eps=1e-3)
+        self.feedforward = nn.Sequential(
+            nn.Linear(d_model, d_model), nn.GELU(), nn.Dropout(dropout), nn.Linear(d_model, d_model)
+        )
+        self.norm_feedforward = nn.LayerNorm(d_model, eps=1e-3)
+
+    def finish(self, attended: Float[Tensor, "B M O"], query: Float[Tensor, "B M2 I"]) -> Tensor:
+        """Everything after the attention; ``query`` may broadcast over points."""
+        x = self.norm_attention(attended + self.residual(query))
+        return self.norm_feedforward(x + self.feedforward(x))
+
+    def forward(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+        """Attend from ``query`` to ``key``, then finish."""
+        return self.finish(self.attention(query, key, mask), query)
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of all points of a window; M is N.
+
+    Parameters
+    ----------
+    found : Neighbours
+        Where the neighbours are.
+    x : Tensor of shape (B, N, F)
+        X features: encoding, offsets to and times of the neighbours, covariates.
+    observed : bool Tensor of shape (B, N, D)
+        What was observed.
+    near, difference : Tensor of shape (B, N, K, D)
+        Values at the neighbours and differences to them.
+    derivatives, slopes : Tensor of shape (B, N, 3, X, D)
+        Derivatives (as they are, normalised, label) at the point and at its nearest neighbour.
+    """
+
+    found: Neighbours
+    x: Tensor
+    observed: Tensor
+    near: Tensor
+    difference: Tensor
+    derivatives: Tensor
+    slopes: Tensor
+
+
+@dataclass(frozen=True)
+class TaylorformerState:
+    """What sampling keeps between steps.
+
+    Parameters
+    ----------
+    found : Neighbours
+        Neighbours of the targets.
+    x_features, x_hidden : Tensor of shape (B, T, .)
+        X features and last X hidden state of the targets.
+    x_weights : Tensor of shape (B, H, T, T)
+        Weights of the last X layer between targets.
+    x_context, x_norm : Tensor of shape (B, H, T, D)
+        That layer's weighted sum of context values, and its sum of weights on observed values.
+    caches : list of KVCache
+        Keys and values of the XY layers.
+    points : Tensor of shape (B, S, N, (1 + 3 * X) * D)
+        Value and derivatives of every point of every path; those of targets are written as they are drawn.
+    """
+
+    found: Neighbours
+    x_features: Tensor
+    x_hidden: Tensor
+    x_weights: Tensor
+    x_context: Tensor
+    x_norm: Tensor
+    caches: list[KVCache]
+    points: Tensor
+
+
+class Taylorformer(nn.Module):
+    """The Taylorformer network.
+
+    An autoregressive likelihood over any set of times: every target is predicted from the context and the
+    targets before it, around the value at its nearest earlier neighbour.
+
+    Parameters
+    ----------
+    dim_y, dim_t, dim_covariates : int
+        Columns of y, time coordinates (1 or 2) and covariates.
+    d_model : int, default=32
+        Width O of both streams.
+    n_heads : int, default=4
+        Attention heads.
+    head_dim : int, optional
+        Width of one head, ``d_model // n_heads`` by default.
+    n_layers : int, default=3
+        Layers of each stream, at least 2.
+    dim_encoding : int, default=32
+        Width of the positional encoding of each time coordinate.
+    dropout : float, default=0.05
+        Dropout in the feed-forward parts.
+    distribution : {"normal", "studentt", "mixture"}, default="normal"
+        Predictive distribution of a point given all earlier ones.
+    scale : {"exp", "bounded"}, default="exp"
+        How raw scales become positive.
+    preset : {"paper", "code"}, default="paper"
+        ``"code"`` follows the published code to the bit: slopes divided by the absolute offset, no neighbour
+        derivative, scores divided by the square root of the total width, batch statistics of derivatives in
+        training. ``"paper"`` follows the text, with its gaps filled.
+    taylor_order : {0, 1}, default=0
+        Terms of the Taylor expansion in the mean: the neighbour's value, or also its derivative times the
+        offset (paper, eq. 8). Order 1 needs the signed derivatives of ``preset="paper"``.
+    neighbour_derivative : bool, optional
+        Whether a point sees the derivative at its neighbour (paper, eq. 9); on for ``"paper"``.
+    n_derivative_neighbours : int, default=1
+        Neighbours over which derivatives are averaged, for noisy series.
+    derivative_clip : float, default=200
+        Derivatives beyond this are treated as absent. It is measured in units of scaled y per scaled time.
+    time_min, time_max : float
+        Range of times for the positional encoding, see :class:`~taylorformer_forecast.core.encoding.TimeEncoding`.
+    attention : str, default="full"
+        Attention kernel, a name in :data:`~taylorformer_forecast.core.attention.ATTENTION`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is unknown or does not fit the others.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.models.base import negative_log_likelihood
+    >>> from taylorformer_forecast.models.taylorformer import Taylorformer
+    >>> net = Taylorformer(d_model=16, n_heads=2, n_layers=2)
+    >>> w = Window(torch.linspace(-1, 1, 12).repeat(3, 1), torch.randn(3, 12, 1), n_context=8)
+    >>> net(w).mean.shape
+    torch.Size([3, 4, 1])
+    >>> negative_log_likelihood(net(w), w).backward()
+    """
+
+    def __init__(
+        self,
+        dim_y: int = 1,
+        dim_t: int = 1,
+        dim_covariates: int = 0,
+        d_model: int = 32,
+        n_heads: int = 4,
+        head_dim: int | None = None,
+        n_layers: int = 3,
+        dim_encoding: int = 32,
+        dropout: float = 0.05,
+        distribution: str = "normal",
+        scale: str = "exp",
+        preset: str = "paper",
+        taylor_order: int = 0,
+        neighbour_derivative: bool | None = None,
+        n_derivative_neighbours: int = 1,
+        derivative_clip: float = 200.0,
+        time_min: float = 0.1,
+        time_max: float = 1.0,
+        attention: str = "full",
+    ) -> None:
+        super().__init__()
+        if preset not in ("paper", "code"):
+            raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
+        if distribution not in HEADS:
+            raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
+        if n_layers < 2:
+            raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
+        if head_dim is None and d_model % n_heads:
+            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; give head_dim")
+        published = preset == "code"
+        if taylor_order not in (0, 1) or (taylor_order == 1 and published):
+            raise ValueError(f"taylor_order={taylor_order} with preset={preset!r}: 0, or 1 with 'paper'")
+        head_dim = d_model // n_heads if head_dim is None else head_dim
+        self.dim_y, self.dim_t, self.taylor_order = dim_y, dim_t, taylor_order
+        self.neighbour_derivative = not published if neighbour_derivative is None else neighbour_derivative
+        self.mark_observed = dim_y > 1 and not published  # columns can be missing one by one
+        self.taylor = LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip)
+        self.encoding = TimeEncoding(dim_encoding, time_min, time_max)
+        self.head = HEADS[distribution](scale=scale)
+
+        n_near = self.taylor.n_seen
+        dim_x = dim_encoding * dim_t + 2 * n_near * dim_t + dim_covariates
+        self.dim_hidden = dim_y * (1 + n_near + 2 * dim_t)  # y, differences, derivatives, labels
+        dim_seen = dim_y * (n_near + 2 * dim_t * self.neighbour_derivative)
+        dim_xy = self.dim_hidden + dim_seen + 1 + dim_y * self.mark_observed + dim_x
+        attention_scale = (n_heads * head_dim if published else head_dim) ** -0.5
+
+        def block(dim_in: int, dim_value: int | None = None) -> Block:
+            layer = MultiHeadAttention(
+                dim_in, d_model, n_heads, head_dim, dim_value, attention, scale=attention_scale
+            )
+            return Block(layer, dim_in, d_model, dropout)
+
+        self.x_blocks = nn.ModuleList(block(d_model if i else dim_x) for i in range(n_layers - 1))
+        self.x_last = block(d_model, dim_value=dim_y)
+        self.xy_blocks = nn.ModuleList(block(d_model if i else dim_xy) for i in range(n_layers))
+        self.join = nn.Linear(2 * d_model, d_model)
+        self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+
+    @classmethod
+    def from_reference(
+        cls,
+        arrays: Mapping[str, object],
+        num_heads: int,
+        bound_std: bool = False,
+        time_max: float | None = None,
+        dropout: float = 0.05,
+    ) -> Taylorformer:
+        """Build the ``preset="code"`` network from weights of the published code.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+            Weights under the names of the published checkpoints, kernels stored (in, out); see
+            :mod:`taylorformer_forecast.models.reference`. Sizes are read from the arrays.
+        num_heads : int
+            Attention heads, the one size that arrays do not tell.
+        bound_std : bool, default=False
+            Whether the network was trained with bounded standard deviations.
+        time_max : float, optional
+            Largest time of the positional encoding; by default 1, or 2 with two time coordinates.
+        dropout : float, default=0.05
+            Dropout for further training.
+
+        Returns
+        -------
+        Taylorformer
+            The network with these weights, in evaluation mode.
+
+        Raises
+        ------
+        KeyError
+            If an array is missing.
+        """
+        from taylorformer_forecast.models.reference import build
+
+        return build(arrays, num_heads, bound_std, time_max, dropout)
+
+    # ---- tokens --------------------------------------------------------------------------------------
+
+    def hidden(self, y: Tensor, difference: Tensor, derivatives: Tensor) -> Float[Tensor, "B M F"]:
+        """What only the key of a point shows: value, differences, normalised derivatives, labels."""
+        seen = difference[:, :, : self.taylor.n_seen]
+        return torch.cat([y, seen.flatten(2), derivatives[:, :, 1:].flatten(2)], -1)
+
+    def seen(self, near: Tensor, slopes: Tensor) -> Float[Tensor, "B M F"]:
+        """What a point sees at its neighbours before its own value is known."""
+        parts = [near[:, :, : self.taylor.n_seen].flatten(2)]
+        if self.neighbour_derivative:
+            parts.append(slopes[:, :, 1:].flatten(2))
+        return torch.cat(parts, -1)
+
+    def key_token(self, hidden: Tensor, seen: Tensor, observed: Tensor, xf: Tensor) -> Float[Tensor, "B M F"]:
+        """XY token that shows the point's value, in the order of the published code."""
+        parts = [hidden, seen, torch.zeros_like(hidden[..., :1])]
+        if self.mark_observed:
+            parts.append(observed.to(hidden.dtype))
+        return torch.cat([*parts, xf.expand(*hidden.shape[:2], -1)], -1)
+
+    def query_token(self, seen: Tensor, xf: Tensor) -> Float[Tensor, "B M F"]:
+        """XY token that hides the point's value; 1 marks it as hidden."""
+        blank, flag = seen.new_zeros(*seen.shape[:2], self.dim_hidden), torch.ones_like(seen[..., :1])
+        parts = [blank, seen, flag]
+        if self.mark_observed:
+            parts.append(seen.new_zeros(*seen.shape[:2], self.dim_y))
+        return torch.cat([*parts, xf.expand(*seen.shape[:2], -1)], -1)
+
+    def anchor(self, near: Tensor, slopes: Tensor, found: Neighbours) -> Float[Tensor, "B M D"]:
+        """Taylor expansion around the nearest neighbour (paper, eq. 8): the base of the mean."""
+        value = near[:, :, 0]
+        if self.taylor_order == 0:
+            return value
+        return value + (slopes[:, :, 0] * found.offset[:, :, 0].transpose(2, 3)).sum(2)
+
+    # ---- teacher-forced ------------------------------------------------------------------------------
+
+    def forward(self, window: Window) -> Distribution:
+        """Distribution of every target given the context and the true earlier targets.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows with at least one context point.
+
+        Returns
+        -------
+        Distribution
+            Batch shape (B, T, D).
+        """
+        targets, mask = slice(window.n_context, None), window.attention_mask()
+        f = self.features(window, mask)
+        x = self.x_stream(f.x, mask)
+        layer = self.x_last.attention
+        average = layer.average(x[:, targets], x, window.y, f.observed, mask[:, targets])
+        x_out = self.x_last.finish(layer.project_average(average), x[:, targets])
+
+        seen = self.seen(f.near, f.slopes)
+        key = self.key_token(self.hidden(window.y, f.difference, f.derivatives), seen, f.observed, f.x)
+        hiding = self.query_token(seen[:, targets], f.x[:, targets])
+        query = torch.cat([key[:, : window.n_context], hiding], 1)
+        for block in self.xy_blocks[:-1]:
+            query = key = block(query, key, mask)
+        xy_out = self.xy_blocks[-1](query[:, targets], key, mask[:, targets])
+        return self.predictive(x_out, xy_out, self.anchor(f.near, f.slopes, f.found)[:, targets])
+
+    def features(self, window: Window, mask: Bool[Tensor, "B|1 N N"]) -> Features:
+        """Neighbours, X features, and what values show at every point and its neighbours."""
+        observed = window.observed
+        assert observed is not None
+        found = self.taylor.neighbours(window.times, mask, observed)
+        near = gather_points(window.y, found.index) * found.valid
+        difference = (window.y[:, :, None] - near) * found.valid
+        visible = window.visible
+        derivatives = self.taylor.derivatives(difference, found, None if bool(visible.all()) else visible)
+        slopes = self.slopes_at(derivatives.flatten(2), found)
+        xf = [self.encoding(window.times), found.features]
+        if window.covariates is not None:
+            xf.append(window.covariates)
+        return Features(found, torch.cat(xf, -1), observed, near, difference, derivatives, slopes)
+
+    def slopes_at(
+        self, derivatives: Float[Tensor, "*b N F"], found: Neighbours
+    ) -> Float[Tensor, "*b M 3 X D"]:
+        """Derivatives at the nearest neighbour, zero where there is none."""
+        index, valid = found.index[..., :1, :], found.valid[..., 0, :]
+        values = gather_points(derivatives, index)[..., 0, :]
+        return values.unflatten(-1, (3, self.dim_t, self.dim_y)) * valid[..., None, None, :]
+
+    def x_stream(self, xf: Float[Tensor, "B N F"], mask: Bool[Tensor, "B|1 N N"]) -> Float[Tensor, "B N O"]:
+        """All X layers but the last: a function of times alone."""
+        for block in self.x_blocks:
+            xf = block(xf, xf, mask)
+        return xf
+
+    def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor) -> Distribution:
+        """Join the streams and turn them into a distribution around the anchor."""
+        raw = self.to_params(self.join(torch.cat([x, xy], -1)))
+        return self.head(rearrange(raw, "... (p d) -> ... d p", d=self.dim_y), anchor)
+
+    # ---- sampling ------------------------------------------------------------------------------------
+
+    def encode(self, window: Window, n_paths: int) -> TaylorformerState:
+        """Compute all that no target's value can change: the X stream, the context, the neighbours.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows; values of the targets are ignored.
+        n_paths : int
+            Paths S to be drawn of each window.
+
+        Returns
+        -------
+        TaylorformerState
+            For :meth:`query` and :meth:`observe`.
+        """
+        assert window.observed is not None
+        context, targets = slice(0, window.n_context), slice(window.n_context, None)
+        # When a target is looked at, it will have been drawn.
+        is_target = torch.arange(window.y.shape[1], device=window.y.device)[:, None] >= window.n_context
+        window = replace(window, y=window.y.masked_fill(is_target, 0.0), observed=window.observed | is_target)
+        mask = window.attention_mask()
+        f = self.features(window, mask)
+
+        x = self.x_stream(f.x, mask)
+        weights = self.x_last.attention.weights(x[:, targets], x, mask[:, targets])
+        observed = f.observed[:, None, context].to(x.dtype)
+        between = weights[..., targets]
+        x_context = weights[..., context] @ (window.y[:, None, context] * observed)
+        x_norm = weights[..., context] @ observed + between.sum(-1, keepdim=True)
+
+        hidden = self.hidden(window.y, f.difference, f.derivatives)
+        token = self.key_token(hidden, self.seen(f.near, f.slopes), f.observed, f.x)[:, context]
+        visible, caches = window.visible[:, context], []
+        for i, block in enumerate(self.xy_blocks):
+            key, value = block.attention.project_keys(token)
+            caches.append(KVCache.allocate(key, value, visible, n_paths, window.n_targets))
+            if i < len(self.xy_blocks) - 1:
+                token = block(token, token, mask[:, context, context])
+        points = torch.cat([window.y, f.derivatives.flatten(2)], -1)
+        return TaylorformerState(
+            f.found.select(targets),
+            f.x[:, targets],
+            x[:, targets],
+            between,
+            x_context,
+            x_norm.clamp_min(torch.finfo(x.dtype).tiny),
+            caches,
+            points[:, None].repeat(1, n_paths, 1, 1),
+        )
+
+    def look(self, state: TaylorformerState, step: int) -> tuple[Neighbours, Tensor, Tensor]:
+        """Neighbours of a target, values there (B, S, K, D), derivatives there (B, S, 3, X, D)."""
+        found = state.found.select(slice(step, step + 1))
+        index = found.index[:, None].expand(-1, state.points.shape[1], -1, -1, -1)  # (B, S, 1, K, G)
+        near = gather_points(state.points[..., : self.dim_y], index)[:, :, 0] * found.valid
+        slopes = self.slopes_at(
+            state.points[..., self.dim_y :], replace(found, index=index, valid=found.valid[:, None])
+        )
+        return found, near, slopes[:, :, 0]
+
+    def query(self, state: TaylorformerState, step: int) -> Distribution:
+        """Distribution of target number ``step`` on every path, its own value unseen.
+
+        Parameters
+        ----------
+        state : TaylorformerState
+            From :meth:`encode`, with all earlier targets observed.
+        step : int
+            Number of the target.
+
+        Returns
+        -------
+        Distribution
+            Batch shape (B, S, D).
+        """
+        found, near, slopes = self.look(state, step)
+        first = state.points.shape[2] - state.x_hidden.shape[1]
+        drawn = state.points[:, :, first : first + step, : self.dim_y]
+        total = torch.einsum("bht,bstd->bhsd", state.x_weights[:, :, step, :step], drawn)
+        average = (total + state.x_context[:, :, step, None]) / state.x_norm[:, :, step, None]
+        x = self.x_last.finish(self.x_last.attention.project_average(average), state.x_hidden[:, step, None])
+        h = self.query_token(self.seen(near, slopes), state.x_features[:, step, None])
+        for i, (block, cache) in enumerate(zip(self.xy_blocks, state.caches, strict=True)):
+            if i:  # from the second layer on, keys and values do not contain the point's own y
+                cache.write(step, *block.attention.project_keys(h))
+            h = block.finish(block.attention.step(h, cache, step), h)
+        return self.predictive(x, h, self.anchor(near, slopes, found))
+
+    def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
+        """Take note of the value of target number ``step`` on every path.
+
+        Parameters
+        ----------
+        state : TaylorformerState
+            The state that :meth:`query` saw.
+        step : int
+            Number of the target.
+        y : Tensor of shape (B, S, D)
+            Its value on each path, drawn or known.
+
+        Returns
+        -------
+        TaylorformerState
+            The same state, updated in place.
+        """
+        found, near, slopes = self.look(state, step)
+        difference = (y[:, :, None] - near) * found.valid
+        derivatives = self.taylor.derivatives(difference, found)
+        position = state.points.shape[2] - state.x_hidden.shape[1] + step
+        state.points[:, :, position] = torch.cat([y, derivatives.flatten(2)], -1)
+        key = self.key_token(
+            self.hidden(y, difference, derivatives),
+            self.seen(near, slopes),
+            torch.ones_like(y),
+            state.x_features[:, step, None],
+        )
+        state.caches[0].write(step, *self.xy_blocks[0].attention.project_keys(key))
+        return state
