@@ -38,7 +38,10 @@ SCALES: dict[str, Callable[[Tensor], Tensor]] = {"exp": exp_scale, "bounded": bo
 class Head(Protocol):
     """What a model needs of a head."""
 
-    n_params: int
+    @property
+    def n_params(self) -> int:
+        """Raw numbers for each column."""
+        ...
 
     def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
         """Distribution around ``anchor`` with batch shape (..., D)."""
@@ -170,7 +173,8 @@ def components(distribution: Distribution) -> Components:
         )
     if isinstance(distribution, MixtureSameFamily):
         parts = distribution.component_distribution
-        return Components(parts.loc, parts.scale, weights=distribution.mixture_distribution.probs)
+        if isinstance(parts, Normal):
+            return Components(parts.loc, parts.scale, weights=distribution.mixture_distribution.probs)
     raise TypeError(f"no components are known for {type(distribution).__name__}")
 
 

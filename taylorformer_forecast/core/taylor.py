@@ -216,7 +216,7 @@ class LocalTaylor(nn.Module):
         observed: Bool[Tensor, "B N D"],
     ) -> Neighbours:
         """Find the neighbours among the points that ``mask`` lets each point attend."""
-        n_windows, n, d = observed.shape
+        n_windows, _, d = observed.shape
         if mask.shape[0] == 1 and bool((x == x[:1]).all()):  # one grid for the whole batch
             x = x[:1]
         mask = mask.expand(x.shape[0], -1, -1)

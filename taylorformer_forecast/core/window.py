@@ -52,7 +52,8 @@ class Window:
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.window import Window
-    >>> w = Window(torch.arange(5.0)[None], torch.tensor([[[1.0], [float("nan")], [3.0], [4.0], [5.0]]]), n_context=3)
+    >>> y = torch.tensor([1.0, float("nan"), 3.0, 4.0, 5.0])
+    >>> w = Window(torch.arange(5.0)[None], y[None, :, None], n_context=3)
     >>> w.n_targets, w.observed[0, :, 0].tolist()
     (2, [True, False, True, True, True])
     """

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from taylorformer_forecast.models.taylorformer import Block, Taylorformer
+from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.taylorformer import Taylorformer
 
 __all__ = ["build", "reference_names"]
 
@@ -51,7 +52,7 @@ def reference_names(net: Taylorformer) -> Iterator[tuple[Tensor, str, bool]]:
         A view of the network's tensor, the array's name, and whether the array is stored transposed
         (kernels are stored (in, out)).
     """
-    norm = net.taylor.norm
+    norm = net.tokens.local.norm
     for tensor, part in (
         (norm.gain, "gamma"),
         (norm.offset, "beta"),

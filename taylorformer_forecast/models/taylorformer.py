@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 from einops import rearrange
@@ -23,68 +24,10 @@ from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import HEADS
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.tokens import Tokens
 
-__all__ = ["Block", "Taylorformer", "TaylorformerState"]
-
-
-class Block(nn.Module):
-    """Attention, residual, normalisation, feed-forward, residual, normalisation (post-norm).
-
-    Parameters
-    ----------
-    attention : MultiHeadAttention
-        The attention layer.
-    dim_query, d_model : int
-        Width of the queries and of the output. Where they differ, the residual goes through a linear map.
-    dropout : float
-        Dropout inside the feed-forward part, the only one of a block.
-    """
-
-    def __init__(self, attention: MultiHeadAttention, dim_query: int, d_model: int, dropout: float) -> None:
-        super().__init__()
-        self.attention = attention
-        self.residual = nn.Identity() if dim_query == d_model else nn.Linear(dim_query, d_model)
-        self.norm_attention = nn.LayerNorm(d_model, eps=1e-3)
-        self.feedforward = nn.Sequential(
-            nn.Linear(d_model, d_model), nn.GELU(), nn.Dropout(dropout), nn.Linear(d_model, d_model)
-        )
-        self.norm_feedforward = nn.LayerNorm(d_model, eps=1e-3)
-
-    def finish(self, attended: Float[Tensor, "B M O"], query: Float[Tensor, "B M2 I"]) -> Tensor:
-        """Everything after the attention; ``query`` may broadcast over points."""
-        x = self.norm_attention(attended + self.residual(query))
-        return self.norm_feedforward(x + self.feedforward(x))
-
-    def forward(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
-        """Attend from ``query`` to ``key``, then finish."""
-        return self.finish(self.attention(query, key, mask), query)
-
-
-@dataclass(frozen=True)
-class Features:
-    """Features of all points of a window; M is N.
-
-    Parameters
-    ----------
-    found : Neighbours
-        Where the neighbours are.
-    x : Tensor of shape (B, N, F)
-        X features: encoding, offsets to and times of the neighbours, covariates.
-    observed : bool Tensor of shape (B, N, D)
-        What was observed.
-    near, difference : Tensor of shape (B, N, K, D)
-        Values at the neighbours and differences to them.
-    derivatives, slopes : Tensor of shape (B, N, 3, X, D)
-        Derivatives (as they are, normalised, label) at the point and at its nearest neighbour.
-    """
-
-    found: Neighbours
-    x: Tensor
-    observed: Tensor
-    near: Tensor
-    difference: Tensor
-    derivatives: Tensor
-    slopes: Tensor
+__all__ = ["Taylorformer", "TaylorformerState"]
 
 
 @dataclass(frozen=True)
@@ -157,7 +100,8 @@ class Taylorformer(nn.Module):
     derivative_clip : float, default=200
         Derivatives beyond this are treated as absent. It is measured in units of scaled y per scaled time.
     time_min, time_max : float
-        Range of times for the positional encoding, see :class:`~taylorformer_forecast.core.encoding.TimeEncoding`.
+        Range of times of the positional encoding
+        (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
     attention : str, default="full"
         Attention kernel, a name in :data:`~taylorformer_forecast.core.attention.ATTENTION`.
 
@@ -214,18 +158,19 @@ class Taylorformer(nn.Module):
         if taylor_order not in (0, 1) or (taylor_order == 1 and published):
             raise ValueError(f"taylor_order={taylor_order} with preset={preset!r}: 0, or 1 with 'paper'")
         head_dim = d_model // n_heads if head_dim is None else head_dim
-        self.dim_y, self.dim_t, self.taylor_order = dim_y, dim_t, taylor_order
-        self.neighbour_derivative = not published if neighbour_derivative is None else neighbour_derivative
-        self.mark_observed = dim_y > 1 and not published  # columns can be missing one by one
-        self.taylor = LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip)
-        self.encoding = TimeEncoding(dim_encoding, time_min, time_max)
+        self.dim_y = dim_y
         self.head = HEADS[distribution](scale=scale)
-
-        n_near = self.taylor.n_seen
-        dim_x = dim_encoding * dim_t + 2 * n_near * dim_t + dim_covariates
-        self.dim_hidden = dim_y * (1 + n_near + 2 * dim_t)  # y, differences, derivatives, labels
-        dim_seen = dim_y * (n_near + 2 * dim_t * self.neighbour_derivative)
-        dim_xy = self.dim_hidden + dim_seen + 1 + dim_y * self.mark_observed + dim_x
+        self.tokens = Tokens(
+            LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip),
+            TimeEncoding(dim_encoding, time_min, time_max),
+            dim_encoding,
+            dim_y,
+            dim_t,
+            dim_covariates,
+            neighbour_derivative=not published if neighbour_derivative is None else neighbour_derivative,
+            taylor_order=taylor_order,
+            mark_observed=dim_y > 1 and not published,
+        )
         attention_scale = (n_heads * head_dim if published else head_dim) ** -0.5
 
         def block(dim_in: int, dim_value: int | None = None) -> Block:
@@ -234,9 +179,9 @@ class Taylorformer(nn.Module):
             )
             return Block(layer, dim_in, d_model, dropout)
 
-        self.x_blocks = nn.ModuleList(block(d_model if i else dim_x) for i in range(n_layers - 1))
+        self.x_blocks = nn.ModuleList(block(d_model if i else self.tokens.dim_x) for i in range(n_layers - 1))
         self.x_last = block(d_model, dim_value=dim_y)
-        self.xy_blocks = nn.ModuleList(block(d_model if i else dim_xy) for i in range(n_layers))
+        self.xy_blocks = nn.ModuleList(block(d_model if i else self.tokens.dim_xy) for i in range(n_layers))
         self.join = nn.Linear(2 * d_model, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
         for module in self.modules():
@@ -283,41 +228,10 @@ class Taylorformer(nn.Module):
 
         return build(arrays, num_heads, bound_std, time_max, dropout)
 
-    # ---- tokens --------------------------------------------------------------------------------------
-
-    def hidden(self, y: Tensor, difference: Tensor, derivatives: Tensor) -> Float[Tensor, "B M F"]:
-        """What only the key of a point shows: value, differences, normalised derivatives, labels."""
-        seen = difference[:, :, : self.taylor.n_seen]
-        return torch.cat([y, seen.flatten(2), derivatives[:, :, 1:].flatten(2)], -1)
-
-    def seen(self, near: Tensor, slopes: Tensor) -> Float[Tensor, "B M F"]:
-        """What a point sees at its neighbours before its own value is known."""
-        parts = [near[:, :, : self.taylor.n_seen].flatten(2)]
-        if self.neighbour_derivative:
-            parts.append(slopes[:, :, 1:].flatten(2))
-        return torch.cat(parts, -1)
-
-    def key_token(self, hidden: Tensor, seen: Tensor, observed: Tensor, xf: Tensor) -> Float[Tensor, "B M F"]:
-        """XY token that shows the point's value, in the order of the published code."""
-        parts = [hidden, seen, torch.zeros_like(hidden[..., :1])]
-        if self.mark_observed:
-            parts.append(observed.to(hidden.dtype))
-        return torch.cat([*parts, xf.expand(*hidden.shape[:2], -1)], -1)
-
-    def query_token(self, seen: Tensor, xf: Tensor) -> Float[Tensor, "B M F"]:
-        """XY token that hides the point's value; 1 marks it as hidden."""
-        blank, flag = seen.new_zeros(*seen.shape[:2], self.dim_hidden), torch.ones_like(seen[..., :1])
-        parts = [blank, seen, flag]
-        if self.mark_observed:
-            parts.append(seen.new_zeros(*seen.shape[:2], self.dim_y))
-        return torch.cat([*parts, xf.expand(*seen.shape[:2], -1)], -1)
-
-    def anchor(self, near: Tensor, slopes: Tensor, found: Neighbours) -> Float[Tensor, "B M D"]:
-        """Taylor expansion around the nearest neighbour (paper, eq. 8): the base of the mean."""
-        value = near[:, :, 0]
-        if self.taylor_order == 0:
-            return value
-        return value + (slopes[:, :, 0] * found.offset[:, :, 0].transpose(2, 3)).sum(2)
+    @property
+    def xy_layers(self) -> list[Block]:
+        """Layers of the XY stream."""
+        return cast("list[Block]", list(self.xy_blocks))
 
     # ---- teacher-forced ------------------------------------------------------------------------------
 
@@ -335,43 +249,22 @@ class Taylorformer(nn.Module):
             Batch shape (B, T, D).
         """
         targets, mask = slice(window.n_context, None), window.attention_mask()
-        f = self.features(window, mask)
+        f = self.tokens(window, mask)
         x = self.x_stream(f.x, mask)
         layer = self.x_last.attention
         average = layer.average(x[:, targets], x, window.y, f.observed, mask[:, targets])
         x_out = self.x_last.finish(layer.project_average(average), x[:, targets])
 
-        seen = self.seen(f.near, f.slopes)
-        key = self.key_token(self.hidden(window.y, f.difference, f.derivatives), seen, f.observed, f.x)
-        hiding = self.query_token(seen[:, targets], f.x[:, targets])
+        seen = self.tokens.seen(f.near, f.slopes)
+        key = self.tokens.key_token(
+            self.tokens.hidden(window.y, f.difference, f.derivatives), seen, f.observed, f.x
+        )
+        hiding = self.tokens.query_token(seen[:, targets], f.x[:, targets])
         query = torch.cat([key[:, : window.n_context], hiding], 1)
         for block in self.xy_blocks[:-1]:
             query = key = block(query, key, mask)
         xy_out = self.xy_blocks[-1](query[:, targets], key, mask[:, targets])
-        return self.predictive(x_out, xy_out, self.anchor(f.near, f.slopes, f.found)[:, targets])
-
-    def features(self, window: Window, mask: Bool[Tensor, "B|1 N N"]) -> Features:
-        """Neighbours, X features, and what values show at every point and its neighbours."""
-        observed = window.observed
-        assert observed is not None
-        found = self.taylor.neighbours(window.times, mask, observed)
-        near = gather_points(window.y, found.index) * found.valid
-        difference = (window.y[:, :, None] - near) * found.valid
-        visible = window.visible
-        derivatives = self.taylor.derivatives(difference, found, None if bool(visible.all()) else visible)
-        slopes = self.slopes_at(derivatives.flatten(2), found)
-        xf = [self.encoding(window.times), found.features]
-        if window.covariates is not None:
-            xf.append(window.covariates)
-        return Features(found, torch.cat(xf, -1), observed, near, difference, derivatives, slopes)
-
-    def slopes_at(
-        self, derivatives: Float[Tensor, "*b N F"], found: Neighbours
-    ) -> Float[Tensor, "*b M 3 X D"]:
-        """Derivatives at the nearest neighbour, zero where there is none."""
-        index, valid = found.index[..., :1, :], found.valid[..., 0, :]
-        values = gather_points(derivatives, index)[..., 0, :]
-        return values.unflatten(-1, (3, self.dim_t, self.dim_y)) * valid[..., None, None, :]
+        return self.predictive(x_out, xy_out, self.tokens.anchor(f.near, f.slopes, f.found)[:, targets])
 
     def x_stream(self, xf: Float[Tensor, "B N F"], mask: Bool[Tensor, "B|1 N N"]) -> Float[Tensor, "B N O"]:
         """All X layers but the last: a function of times alone."""
@@ -407,7 +300,7 @@ class Taylorformer(nn.Module):
         is_target = torch.arange(window.y.shape[1], device=window.y.device)[:, None] >= window.n_context
         window = replace(window, y=window.y.masked_fill(is_target, 0.0), observed=window.observed | is_target)
         mask = window.attention_mask()
-        f = self.features(window, mask)
+        f = self.tokens(window, mask)
 
         x = self.x_stream(f.x, mask)
         weights = self.x_last.attention.weights(x[:, targets], x, mask[:, targets])
@@ -416,10 +309,10 @@ class Taylorformer(nn.Module):
         x_context = weights[..., context] @ (window.y[:, None, context] * observed)
         x_norm = weights[..., context] @ observed + between.sum(-1, keepdim=True)
 
-        hidden = self.hidden(window.y, f.difference, f.derivatives)
-        token = self.key_token(hidden, self.seen(f.near, f.slopes), f.observed, f.x)[:, context]
+        hidden = self.tokens.hidden(window.y, f.difference, f.derivatives)
+        token = self.tokens.key_token(hidden, self.tokens.seen(f.near, f.slopes), f.observed, f.x)[:, context]
         visible, caches = window.visible[:, context], []
-        for i, block in enumerate(self.xy_blocks):
+        for i, block in enumerate(self.xy_layers):
             key, value = block.attention.project_keys(token)
             caches.append(KVCache.allocate(key, value, visible, n_paths, window.n_targets))
             if i < len(self.xy_blocks) - 1:
@@ -441,7 +334,7 @@ class Taylorformer(nn.Module):
         found = state.found.select(slice(step, step + 1))
         index = found.index[:, None].expand(-1, state.points.shape[1], -1, -1, -1)  # (B, S, 1, K, G)
         near = gather_points(state.points[..., : self.dim_y], index)[:, :, 0] * found.valid
-        slopes = self.slopes_at(
+        slopes = self.tokens.slopes_at(
             state.points[..., self.dim_y :], replace(found, index=index, valid=found.valid[:, None])
         )
         return found, near, slopes[:, :, 0]
@@ -467,12 +360,12 @@ class Taylorformer(nn.Module):
         total = torch.einsum("bht,bstd->bhsd", state.x_weights[:, :, step, :step], drawn)
         average = (total + state.x_context[:, :, step, None]) / state.x_norm[:, :, step, None]
         x = self.x_last.finish(self.x_last.attention.project_average(average), state.x_hidden[:, step, None])
-        h = self.query_token(self.seen(near, slopes), state.x_features[:, step, None])
-        for i, (block, cache) in enumerate(zip(self.xy_blocks, state.caches, strict=True)):
+        h = self.tokens.query_token(self.tokens.seen(near, slopes), state.x_features[:, step, None])
+        for i, (block, cache) in enumerate(zip(self.xy_layers, state.caches, strict=True)):
             if i:  # from the second layer on, keys and values do not contain the point's own y
                 cache.write(step, *block.attention.project_keys(h))
             h = block.finish(block.attention.step(h, cache, step), h)
-        return self.predictive(x, h, self.anchor(near, slopes, found))
+        return self.predictive(x, h, self.tokens.anchor(near, slopes, found))
 
     def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
         """Take note of the value of target number ``step`` on every path.
@@ -493,14 +386,14 @@ class Taylorformer(nn.Module):
         """
         found, near, slopes = self.look(state, step)
         difference = (y[:, :, None] - near) * found.valid
-        derivatives = self.taylor.derivatives(difference, found)
+        derivatives = self.tokens.local.derivatives(difference, found)
         position = state.points.shape[2] - state.x_hidden.shape[1] + step
         state.points[:, :, position] = torch.cat([y, derivatives.flatten(2)], -1)
-        key = self.key_token(
-            self.hidden(y, difference, derivatives),
-            self.seen(near, slopes),
+        key = self.tokens.key_token(
+            self.tokens.hidden(y, difference, derivatives),
+            self.tokens.seen(near, slopes),
             torch.ones_like(y),
             state.x_features[:, step, None],
         )
-        state.caches[0].write(step, *self.xy_blocks[0].attention.project_keys(key))
+        state.caches[0].write(step, *self.xy_layers[0].attention.project_keys(key))
         return state

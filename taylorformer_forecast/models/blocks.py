@@ -1,0 +1,43 @@
+"""The transformer block that the models share."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.attention import MultiHeadAttention
+
+__all__ = ["Block"]
+
+
+class Block(nn.Module):
+    """Attention, residual, normalisation, feed-forward, residual, normalisation (post-norm).
+
+    Parameters
+    ----------
+    attention : MultiHeadAttention
+        The attention layer.
+    dim_query, d_model : int
+        Width of the queries and of the output. Where they differ, the residual goes through a linear map.
+    dropout : float
+        Dropout inside the feed-forward part, the only one of a block.
+    """
+
+    def __init__(self, attention: MultiHeadAttention, dim_query: int, d_model: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = attention
+        self.residual = nn.Identity() if dim_query == d_model else nn.Linear(dim_query, d_model)
+        self.norm_attention = nn.LayerNorm(d_model, eps=1e-3)
+        self.feedforward = nn.Sequential(
+            nn.Linear(d_model, d_model), nn.GELU(), nn.Dropout(dropout), nn.Linear(d_model, d_model)
+        )
+        self.norm_feedforward = nn.LayerNorm(d_model, eps=1e-3)
+
+    def finish(self, attended: Float[Tensor, "B M O"], query: Float[Tensor, "B M2 I"]) -> Tensor:
+        """Everything after the attention; ``query`` may broadcast over points."""
+        x = self.norm_attention(attended + self.residual(query))
+        return self.norm_feedforward(x + self.feedforward(x))
+
+    def forward(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+        """Attend from ``query`` to ``key``, then finish."""
+        return self.finish(self.attention(query, key, mask), query)
