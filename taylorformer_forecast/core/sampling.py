@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,13 @@ import torch
 from torch import Tensor
 
 from taylorformer_forecast.core.heads import Components, components, draw
-from taylorformer_forecast.core.scaling import Scale
+from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 
 if TYPE_CHECKING:
     from taylorformer_forecast.models.base import ForecastNet
 
-__all__ = ["PathSamples", "sample_paths"]
+__all__ = ["PathSamples", "forecast_paths", "sample_paths"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,12 @@ class PathSamples:
     paths: Tensor
     conditionals: Components
 
+    def map(self, function: Callable[[Tensor], Tensor]) -> PathSamples:
+        """Apply a function to every tensor."""
+        c = self.conditionals
+        parts = (None if p is None else function(p) for p in (c.loc, c.scale, c.weights, c.df))
+        return PathSamples(function(self.paths), Components(*parts))  # type: ignore[arg-type]
+
     def to_data(self, scale: Scale) -> PathSamples:
         """Return from scaled values to the units of the data, in float64."""
         c = self.conditionals
@@ -47,17 +54,16 @@ class PathSamples:
         return PathSamples(self.paths * factor + loc, moved)
 
 
-def _cat(parts: list[PathSamples], dim: int) -> PathSamples:
+def join_samples(parts: list[PathSamples], dim: int) -> PathSamples:
     """Join samples along one axis."""
-    if len(parts) == 1:
-        return parts[0]
 
-    def join(name: str) -> Tensor | None:
-        values = [getattr(part.conditionals, name) for part in parts]
-        return None if values[0] is None else torch.cat(values, dim)
+    def join(tensors: list[Tensor | None]) -> Tensor | None:
+        present = [tensor for tensor in tensors if tensor is not None]
+        return torch.cat(present, dim) if present else None
 
-    fields = (join(name) for name in ("loc", "scale", "weights", "df"))
-    return PathSamples(torch.cat([part.paths for part in parts], dim), Components(*fields))  # type: ignore[arg-type]
+    c = [part.conditionals for part in parts]
+    joined = (join([getattr(x, name) for x in c]) for name in ("loc", "scale", "weights", "df"))
+    return PathSamples(torch.cat([p.paths for p in parts], dim), Components(*joined))  # type: ignore[arg-type]
 
 
 @torch.no_grad()
@@ -109,20 +115,73 @@ def sample_paths(
             sample_paths(net, window.rows(slice(start, start + per_call)), n_paths, generator, max_rows)
             for start in range(0, n_windows, per_call)
         ]
-        return _cat(pieces, 0)
+        return join_samples(pieces, 0)
     state = net.encode(window, n_paths)
-    drawn: list[Tensor] = []
-    conditionals: list[Components] = []
+    steps = []
     for step in range(window.n_targets):
         conditional = net.query(state, step)
         y = draw(conditional, generator)
         state = net.observe(state, step, y)
-        drawn.append(y)
-        conditionals.append(components(conditional))
+        steps.append(PathSamples(y, components(conditional)).map(lambda value: value.unsqueeze(2)))
+    return join_samples(steps, 2)
 
-    def stack(name: str) -> Tensor | None:
-        values = [getattr(c, name) for c in conditionals]
-        return None if values[0] is None else torch.stack(values, 2)
 
-    fields = (stack(name) for name in ("loc", "scale", "weights", "df"))
-    return PathSamples(torch.stack(drawn, 2), Components(*fields))  # type: ignore[arg-type]
+@torch.no_grad()
+def forecast_paths(
+    net: ForecastNet,
+    window: Window,
+    n_paths: int,
+    time_unit: float,
+    floor: float | Tensor = 0.0,
+    max_targets: int | None = None,
+    generator: torch.Generator | None = None,
+    max_rows: int = 8192,
+) -> PathSamples:
+    """Scale windows, draw joint paths of the targets, and return to the units of the data.
+
+    Networks know the horizons they were trained on. Beyond ``max_targets`` targets every path goes on from a
+    new window whose context ends with the path's own last points, so that the paths stay joint over the whole
+    horizon and every window looks like those of the training.
+
+    Parameters
+    ----------
+    net : ForecastNet
+        The network, in evaluation mode.
+    window : Window
+        Windows in the units of the data; the values of the targets are ignored.
+    n_paths : int
+        Paths S of each window.
+    time_unit, floor : float
+        See :func:`~taylorformer_forecast.core.scaling.scale_window`.
+    max_targets : int, optional
+        Targets predicted from one context; all by default.
+    generator : torch.Generator, optional
+        Source of randomness, on the window's device.
+    max_rows : int, default=8192
+        Upper bound on windows times paths in memory at once.
+
+    Returns
+    -------
+    PathSamples
+        In the units of the data, float64.
+    """
+    n_context, n_targets = window.n_context, window.n_targets
+    chunk = n_targets if max_targets is None else min(max_targets, n_targets)
+    n_windows, paths_each, parts = window.y.shape[0], n_paths, []
+    for start in range(0, n_targets, chunk):
+        if start:  # one window for each path, its context the path's last points
+            if paths_each > 1:
+                window = window.map(lambda value: value.repeat_interleave(n_paths, 0))
+                floor = floor.repeat_interleave(n_paths, 0) if isinstance(floor, Tensor) else floor
+                paths_each = 1
+            assert window.observed is not None
+            known = slice(n_context, n_context + chunk)
+            y, observed = window.y.clone(), window.observed.clone()
+            y[:, known] = parts[-1].paths.flatten(0, 1).to(y.dtype)
+            observed[:, known] = True
+            window = Window(window.t, y, observed, window.covariates, n_context=n_context)
+            window = window.points(slice(chunk, None))
+        scaled, scale = scale_window(window.points(slice(0, n_context + chunk)), time_unit, floor)
+        samples = sample_paths(net, scaled, paths_each, generator, max_rows).to_data(scale)
+        parts.append(samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:])))
+    return join_samples(parts, 2)

@@ -32,7 +32,7 @@ class Scale:
         return scaled * self.scale.view(shape) + self.loc.view(shape)
 
 
-def scale_window(window: Window, time_unit: float, floor: float = 0.0) -> tuple[Window, Scale]:
+def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) -> tuple[Window, Scale]:
     """Put times and values of a window on the scale that networks expect.
 
     Times are measured from the last context point in units of ``time_unit`` (the span of a full context), so
@@ -46,7 +46,7 @@ def scale_window(window: Window, time_unit: float, floor: float = 0.0) -> tuple[
         default dtype.
     time_unit : float
         Length of the time that maps to 1.
-    floor : float, default=0.0
+    floor : float or Tensor of shape (B, 1, D), default=0.0
         Smallest standard deviation to divide by, for contexts that hardly move. Where the standard deviation
         and the floor are both zero, values are divided by 1.
 
@@ -73,7 +73,8 @@ def scale_window(window: Window, time_unit: float, floor: float = 0.0) -> tuple[
     y, weight = window.y[:, :n_context], window.observed[:, :n_context].to(window.y.dtype)
     count = weight.sum(1, keepdim=True).clamp_min(1.0)
     loc = (y * weight).sum(1, keepdim=True) / count
-    std = (((y - loc) * weight).square().sum(1, keepdim=True) / count).sqrt().clamp_min(floor)
+    std = (((y - loc) * weight).square().sum(1, keepdim=True) / count).sqrt()
+    std = torch.maximum(std, torch.as_tensor(floor, dtype=std.dtype, device=std.device))
     std = torch.where(std > 0, std, torch.ones_like(std))
     t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit
     scaled = replace(window, t=t.to(dtype), y=((window.y - loc) / std).to(dtype))

@@ -127,6 +127,12 @@ class Window:
         """Return the window on another device."""
         return self.map(lambda value: value.to(device))
 
+    def points(self, index: slice) -> Window:
+        """Some of the points of every window; the context keeps its length."""
+        parts = (self.t, self.y, self.observed, self.covariates)
+        cut = (None if p is None else p[:, index] for p in parts)
+        return Window(*cut, n_context=self.n_context)  # type: ignore[arg-type]
+
     def rows(self, index: slice | Tensor) -> Window:
         """Some of the windows of the batch."""
         return self.map(lambda value: value[index])

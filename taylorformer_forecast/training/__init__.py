@@ -1,0 +1,1 @@
+"""Windows from arrays, and training with Lightning."""

@@ -1,0 +1,97 @@
+"""The LightningModule: loss, optimiser, schedule. No maths of any model."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.base import negative_log_likelihood
+
+__all__ = ["BestWeights", "TrainingModule"]
+
+
+class TrainingModule(pl.LightningModule):
+    """Train a network by maximum likelihood.
+
+    Parameters
+    ----------
+    net : nn.Module
+        A :class:`~taylorformer_forecast.models.base.ForecastNet`.
+    lr : float
+        Peak learning rate of AdamW.
+    max_steps : int
+        Steps of the schedule: a linear warm-up, then a cosine to zero.
+    warmup : float, default=0.05
+        Fraction of the steps spent on warm-up.
+    weight_decay : float, default=0.01
+        Weight decay of matrices; biases, gains and offsets have none.
+    """
+
+    def __init__(
+        self, net: nn.Module, lr: float, max_steps: int, warmup: float = 0.05, weight_decay: float = 0.01
+    ) -> None:
+        super().__init__()
+        self.net = net
+        self.lr, self.max_steps = lr, max_steps
+        self.warmup_steps = max(1, round(warmup * max_steps))
+        self.weight_decay = weight_decay
+
+    def training_step(self, batch: Window, batch_idx: int) -> Tensor:
+        """Mean negative log-likelihood of the observed targets."""
+        loss = negative_log_likelihood(self.net(batch), batch)
+        self.log("train_loss", loss, prog_bar=True, batch_size=batch.y.shape[0])
+        return loss
+
+    def validation_step(self, batch: Window, batch_idx: int) -> None:
+        """Log the same on the windows kept for validation."""
+        loss = negative_log_likelihood(self.net(batch), batch)
+        self.log("val_loss", loss, prog_bar=True, batch_size=batch.y.shape[0], sync_dist=True)
+
+    def transfer_batch_to_device(self, batch: Window, device: torch.device, dataloader_idx: int) -> Window:
+        """Move the batch."""
+        return batch.to(device)
+
+    def rate(self, step: int) -> float:
+        """Learning rate of a step as a fraction of its peak."""
+        if step < self.warmup_steps:
+            return (step + 1) / self.warmup_steps
+        progress = (step - self.warmup_steps) / max(1, self.max_steps - self.warmup_steps)
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        """AdamW with warm-up and cosine."""
+        matrices = [p for p in self.net.parameters() if p.ndim > 1]
+        vectors = [p for p in self.net.parameters() if p.ndim <= 1]
+        groups = [
+            {"params": matrices, "weight_decay": self.weight_decay},
+            {"params": vectors, "weight_decay": 0.0},
+        ]
+        optimizer = torch.optim.AdamW(groups, lr=self.lr)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.rate)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+class BestWeights(pl.Callback):
+    """Keep the weights of the best validation loss in memory, and put them back at the end."""
+
+    def __init__(self) -> None:
+        self.loss = math.inf
+        self.weights: dict[str, Tensor] | None = None
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Compare, and copy the weights if they are the best so far."""
+        loss = trainer.callback_metrics.get("val_loss")
+        if not trainer.sanity_checking and loss is not None and float(loss) < self.loss:
+            self.loss = float(loss)
+            self.weights = copy.deepcopy(pl_module.state_dict())
+
+    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Restore the best weights."""
+        if self.weights is not None:
+            pl_module.load_state_dict(self.weights)

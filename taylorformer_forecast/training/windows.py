@@ -1,0 +1,222 @@
+"""Windows from arrays: one or many series, of any lengths, cut into contexts and targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taylorformer_forecast.core.scaling import Scale, scale_window
+from taylorformer_forecast.core.window import Window, shuffle_targets
+
+__all__ = ["Batches", "Series", "WindowMaker", "stack_contexts"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series as arrays.
+
+    Parameters
+    ----------
+    t : float64 ndarray of shape (n,)
+        Times, strictly increasing.
+    y : ndarray of shape (n, D)
+        Values, NaN where missing. Best standardised by the caller, in float64: windows hold float32.
+    covariates : ndarray of shape (n, C), optional
+        Features of every point.
+    """
+
+    t: np.ndarray
+    y: np.ndarray
+    covariates: np.ndarray | None = None
+
+
+class WindowMaker:
+    """Cut scaled windows from series.
+
+    A window is named by its series and the row of its first target. Rows before the start of the series and
+    after its end are padding: present in the tensors, not observed.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        The data.
+    n_context, n_targets : int
+        Points of the context and of the targets.
+    time_unit : float
+        Time that the networks see as 1, see :func:`~taylorformer_forecast.core.scaling.scale_window`.
+    floor : float, default=0.0
+        Smallest standard deviation of a context to divide by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.training.windows import Series, WindowMaker
+    >>> y = np.sin(np.arange(30.0))[:, None]
+    >>> maker = WindowMaker([Series(np.arange(30.0), y)], n_context=8, n_targets=4, time_unit=8.0)
+    >>> starts = maker.starts(min_context=8)
+    >>> window, scale = maker.windows(starts[:5])
+    >>> window.y.shape, window.n_context
+    (torch.Size([5, 12, 1]), 8)
+    """
+
+    def __init__(
+        self, series: Sequence[Series], n_context: int, n_targets: int, time_unit: float, floor: float = 0.0
+    ) -> None:
+        self.n_context, self.n_targets = n_context, n_targets
+        self.time_unit, self.floor = time_unit, floor
+        lengths = np.array([len(s.t) for s in series])
+        self.end = torch.as_tensor(np.cumsum(lengths))
+        self.begin = self.end - torch.as_tensor(lengths)
+        self.t = torch.as_tensor(np.concatenate([s.t for s in series]), dtype=torch.float64)
+        y = np.concatenate([s.y for s in series])
+        self.y = torch.as_tensor(np.nan_to_num(y), dtype=torch.get_default_dtype())
+        self.observed = torch.as_tensor(~np.isnan(y))
+        self.covariates = None
+        if series[0].covariates is not None:
+            stacked = np.concatenate([s.covariates for s in series if s.covariates is not None])
+            self.covariates = torch.as_tensor(stacked, dtype=torch.get_default_dtype())
+
+    def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
+        """Rows that may be the first target of a window.
+
+        Parameters
+        ----------
+        min_context : int
+            Rows that must precede it in its series.
+        skip, keep : float
+            The first target lies between these fractions of its series.
+
+        Returns
+        -------
+        int Tensor of shape (n, 2)
+            Series number and row (counted over all series).
+        """
+        rows = []
+        for number, (begin, end) in enumerate(zip(self.begin.tolist(), self.end.tolist(), strict=True)):
+            length = end - begin
+            first = begin + max(min_context, math.ceil(skip * length))
+            row = torch.arange(first, max(first, begin + math.floor(keep * length)))
+            rows.append(torch.stack([torch.full_like(row, number), row], -1))
+        return torch.cat(rows)
+
+    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, Scale]:
+        """Cut windows; targets beyond the fraction ``last`` of their series are hidden."""
+        series, row = starts.unbind(-1)
+        index = row[:, None] + torch.arange(-self.n_context, self.n_targets)
+        begin, end = self.begin[series, None], self.end[series, None]
+        stop = begin + torch.floor((end - begin) * last).long()
+        inside = (index >= begin) & (index < stop)
+        index = torch.minimum(torch.maximum(index, begin), end - 1)
+        window = Window(
+            self.t[index],
+            self.y[index],
+            self.observed[index] & inside[..., None],
+            None if self.covariates is None else self.covariates[index],
+            n_context=self.n_context,
+        )
+        return scale_window(window, self.time_unit, self.floor)
+
+
+def stack_contexts(
+    contexts: Sequence[Series], n_context: int, t: np.ndarray, covariates: np.ndarray | None = None
+) -> Window:
+    """Windows for prediction: the last rows of each series as context, then target times.
+
+    Parameters
+    ----------
+    contexts : sequence of B Series
+        What is known of each window before its targets, at least one row; shorter ones are padded.
+    n_context : int
+        Points of the context.
+    t : ndarray of shape (B, T)
+        Times of the targets.
+    covariates : ndarray of shape (B, T, C), optional
+        Covariates of the targets.
+
+    Returns
+    -------
+    Window
+        In the units of the data, float64; targets are not observed.
+    """
+
+    def tail(values: np.ndarray, fill: float | None = None) -> np.ndarray:
+        values = values[-n_context:]
+        missing = n_context - len(values)
+        padding = (
+            np.repeat(values[:1], missing, 0) if fill is None else np.full((missing, *values.shape[1:]), fill)
+        )
+        return np.concatenate([padding, values])
+
+    def stack(parts: list[np.ndarray], targets: np.ndarray) -> Tensor:
+        return torch.as_tensor(np.concatenate([np.stack(parts), targets], 1), dtype=torch.float64)
+
+    unknown = np.full((*t.shape, contexts[0].y.shape[1]), np.nan)
+    return Window(
+        stack([tail(c.t) for c in contexts], t),
+        stack([tail(c.y, np.nan) for c in contexts], unknown),
+        covariates=None
+        if covariates is None
+        else stack([tail(c.covariates) for c in contexts if c.covariates is not None], covariates),
+        n_context=n_context,
+    )
+
+
+class Batches:
+    """Endless random batches, or one pass over fixed windows; what a Lightning loader iterates over.
+
+    Parameters
+    ----------
+    maker : WindowMaker
+        Cuts the windows.
+    starts : int Tensor of shape (n, 2)
+        Windows to draw from.
+    batch_size : int
+        Windows in a batch; a random batch has no more than there are starts.
+    seed : int, optional
+        Seed of the order; without one, a single pass in the order given.
+    last : float, default=1.0
+        Targets beyond this fraction of their series are hidden: those kept for validation.
+    shuffle : bool, default=False
+        Whether to put the targets in random order.
+    """
+
+    def __init__(
+        self,
+        maker: WindowMaker,
+        starts: Tensor,
+        batch_size: int,
+        seed: int | None = None,
+        last: float = 1.0,
+        shuffle: bool = False,
+    ) -> None:
+        self.maker, self.starts, self.seed = maker, starts, seed
+        self.last, self.shuffle = last, shuffle
+        self.batch_size = min(batch_size, len(starts))
+
+    def __len__(self) -> int:
+        """Batches in one pass."""
+        return math.ceil(len(self.starts) / self.batch_size)
+
+    def __iter__(self) -> Iterator[Window]:
+        """Yield scaled windows."""
+        if self.seed is None:
+            for chunk in self.starts.split(self.batch_size):
+                yield self.maker.windows(chunk, self.last)[0]
+            return
+        generator = torch.Generator().manual_seed(self.seed + _rank())
+        while True:
+            order = torch.randperm(len(self.starts), generator=generator)
+            for chunk in order.split(self.batch_size):
+                window = self.maker.windows(self.starts[chunk], self.last)[0]
+                yield shuffle_targets(window, generator=generator) if self.shuffle else window
+
+
+def _rank() -> int:
+    """Rank of this process in distributed training: each one draws its own batches."""
+    distributed = torch.distributed
+    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0
