@@ -167,7 +167,8 @@ def forecast_paths(
     """
     n_context, n_targets = window.n_context, window.n_targets
     chunk = n_targets if max_targets is None else min(max_targets, n_targets)
-    n_windows, paths_each, parts = window.y.shape[0], n_paths, []
+    n_windows, paths_each = window.y.shape[0], n_paths
+    parts: list[PathSamples] = []
     for start in range(0, n_targets, chunk):
         if start:  # one window for each path, its context the path's last points
             if paths_each > 1:

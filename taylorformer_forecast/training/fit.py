@@ -14,7 +14,7 @@ from torch import nn
 
 from taylorformer_forecast.training.windows import Batches
 
-__all__ = ["fit", "private_rng"]
+__all__ = ["fit", "private_rng", "resolve_device"]
 
 _LOCK = threading.Lock()
 
@@ -169,10 +169,14 @@ class _Loader:
         return iter(self.batches)
 
 
+def resolve_device(device: str) -> str:
+    """Name of the torch device that "auto" stands for on this machine; other names as they are."""
+    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+
+
 def _accelerator(device: str) -> dict[str, Any]:
     """Lightning's arguments for a device name."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = resolve_device(device)
     kind, _, number = device.partition(":")
     if kind == "cuda":
         return {"accelerator": "gpu", "devices": [int(number)] if number else 1}

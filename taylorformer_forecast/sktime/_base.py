@@ -1,0 +1,341 @@
+"""What every forecaster of the package does: fit, predict in all of sktime's ways, update.
+
+A forecaster names its parameters and builds its network (:meth:`BaseTorchForecaster._build_network`);
+everything else is here.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+from sktime.datatypes import update_data
+from sktime.forecasting.base import BaseForecaster
+
+from taylorformer_forecast.sktime._frames import ExogenousScaler, TimeAxis, check_values, instances, to_float
+from taylorformer_forecast.sktime._predictive import ColumnSeries, Predictive, Request, predict_requests
+
+__all__ = ["BaseTorchForecaster"]
+
+LONGEST_PERIOD = 168  # longer seasons are left to the phases: a context that spans them costs too much
+LONGEST_CONTEXT = 192
+LONGEST_HORIZON = 96  # targets of a training window
+N_HARMONICS = 2
+
+
+class BaseTorchForecaster(BaseForecaster):
+    """Base of the package's sktime forecasters."""
+
+    _tags = {
+        "authors": ["taylorformer_forecast developers"],
+        "maintainers": ["taylorformer_forecast developers"],
+        "python_dependencies": ["torch>=2.6", "pytorch-lightning>=2.5", "skpro>=2.14"],
+        "y_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
+        "X_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
+        "capability:multivariate": True,
+        "capability:exogenous": True,
+        "capability:categorical_in_X": False,
+        "capability:missing_values": True,
+        "capability:non_contiguous_X": False,
+        "capability:insample": True,
+        "capability:pred_int": True,
+        "capability:pred_int:insample": True,
+        "capability:unequal_length": True,
+        "capability:update": True,
+        "capability:random_state": True,
+        "property:randomness": "derandomized",
+        "requires-fh-in-fit": False,
+        "X-y-must-have-same-index": True,
+        "fit_is_empty": False,
+    }
+    # The context is kept as _cur_y and _cur_X; a second copy by the base class would double the memory.
+    _config = {"remember_data": False}
+
+    def __init__(self):
+        super().__init__()
+        self._y = None
+        self._X = None
+
+    def _build_network(self, dim_covariates):
+        """Return an untrained network for one column and this many covariates."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what its network is")
+
+    # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
+
+    def fit(self, y, X=None, fh=None):
+        """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`."""
+        before = self.__dict__.copy()
+        try:
+            return super().fit(y=y, X=X, fh=fh)
+        except Exception:
+            self.__dict__ = before
+            raise
+
+    def update(self, y, X=None, update_params=True):
+        """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
+        before = self.__dict__.copy()
+        try:
+            return super().update(y=y, X=X, update_params=update_params)
+        except Exception:
+            self.__dict__ = before
+            raise
+
+    def _fit(self, y, X, fh):
+        check_values(y, "y")
+        self._check_enough(y)
+        rng = check_random_state(self.random_state)
+        fit_seed, self._seed = (int(seed) for seed in rng.randint(0, 2**31 - 1, size=2))
+        self._cur_y, self._cur_X = y, X
+        self._axis = TimeAxis.of(y, getattr(self.cutoff, "freq", None))
+        self._scaler = None if X is None else ExogenousScaler.of(X)
+        self._choose(y, fh)
+        self._train(fit_seed, None)
+        return self
+
+    def _update(self, y, X=None, update_params=True):
+        check_values(y, "y")
+        if list(y.columns) != list(self._cur_y.columns):
+            raise ValueError(f"y has columns {list(y.columns)}, fitted with {list(self._cur_y.columns)}")
+        if self._scaler is not None:
+            self._scaler.check(X, "update")
+            self._cur_X = update_data(self._cur_X, X)
+        self._cur_y = update_data(self._cur_y, y)
+        if update_params and self.update_steps > 0:
+            self._train(self._seed, self.update_steps)
+        return self
+
+    def _check_enough(self, y):
+        """Raise a ValueError if there is too little to learn from."""
+        counts = []
+        for key, part in instances(y):
+            known = part.notna().sum()
+            counts.append(int(known.max()))
+            if (known == 0).any():
+                where = f" of instance {key}" if key else ""
+                raise ValueError(f"y column {known.index[known == 0][0]!r}{where} has no observed values")
+        n = max(counts)
+        if n < 3:
+            raise ValueError(f"y has {n} observation{'s' * (n != 1)}, at least 3 are needed")
+        if self.context_length is not None and self.context_length >= n:
+            raise ValueError(
+                f"context_length={self.context_length} but y has {n} observations; "
+                f"at least {self.context_length + 1} are needed"
+            )
+
+    def _choose(self, y, fh):
+        """Choose what the user left open, from the series."""
+        from taylorformer_forecast.training.seasonality import detect_periods
+
+        axis, first = self._axis, next(instances(y))[1]
+        named = self.time_features
+        self.time_features_ = (
+            axis.usual_cycles() if isinstance(named, str) and named == "auto" else tuple(named or ())
+        )
+        cycles = [axis.cycle_steps(name) for name in self.time_features_]
+        periods = self.seasonal_periods
+        if isinstance(periods, str) and periods == "auto":
+            found = detect_periods(to_float(first)[:, 0])
+            # A calendar cycle says it better than a count of steps.
+            periods = [p for p in found if all(min(p % c, -p % c) > 0.1 * c for c in cycles)]
+        elif periods is None:
+            periods = []
+        self.seasonal_periods_ = tuple(np.atleast_1d(periods).astype(float).tolist())
+
+        longest = max(int(part.notna().sum().max()) for _, part in instances(y))
+        seasons = [c for c in (*cycles, *self.seasonal_periods_) if c <= LONGEST_PERIOD]
+        season = round(max(seasons, default=1))
+        ahead = self._steps_ahead(first.index, fh)
+        horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), LONGEST_HORIZON)
+        self.horizon_ = max(1, min(horizon, longest // 4))
+        context = min(max(3 * season, 2 * self.horizon_, 32), LONGEST_CONTEXT)
+        self.context_length_ = self.context_length or max(2, min(context, longest // 2))
+        self.horizon_ = min(self.horizon_, longest - min(self.context_length_, longest // 2))
+
+    def _steps_ahead(self, index, fh):
+        """Steps from the end of y to the end of fh, if fh is known and lies ahead."""
+        if fh is None:
+            return None
+        stamps = self._axis.horizon(fh, index[-1], index)
+        steps = self._axis.numbers(stamps[-1:])[0] - self._axis.numbers(index[-1:])[0]
+        return max(1, round(steps)) if steps > 0 else None
+
+    def _train(self, seed, update_steps):
+        """Train a new network, or the present one further for ``update_steps``."""
+        from taylorformer_forecast.training.fit import fit, private_rng
+        from taylorformer_forecast.training.windows import Batches, WindowMaker
+
+        series = [c.series for key, y, X in self._known() for c in self._columns(key, y, X)]
+        maker = WindowMaker(series, self.context_length_, self.horizon_, float(self.context_length_), 0.02)
+        split = float(self.validation_split or 0.0) if update_steps is None else 0.0
+        fewest = max(1, min(max(3, self.context_length_ // 2), max(len(s.t) for s in series) - 1))
+        train = maker.starts(fewest, keep=1.0 - split)
+        if len(train) == 0:
+            raise ValueError(f"validation_split={split} leaves nothing to train on")
+        held_out = maker.starts(fewest, skip=1.0 - split) if split else train[:0]
+        held_out = held_out[:: max(1, len(held_out) // 256)]
+        batches = Batches(maker, train, self.batch_size, seed, last=1.0 - split)
+        with private_rng(seed):
+            if update_steps is None:
+                net = self._build_network(
+                    0 if series[0].covariates is None else series[0].covariates.shape[1]
+                )
+                steps, lr = self._n_steps(len(batches)), self.lr
+            else:
+                net, steps, lr = copy.deepcopy(self.network_), update_steps, 0.1 * self.lr
+            self.training_ = fit(
+                net,
+                batches,
+                Batches(maker, held_out, self.batch_size, last=1.0) if len(held_out) else None,
+                max_steps=steps,
+                lr=lr,
+                patience=self.patience,
+                device=self.device,
+                verbose=self.verbose,
+                trainer_kwargs=self.trainer_kwargs,
+            )
+        self.network_ = net
+
+    def _n_steps(self, per_epoch):
+        """Optimiser steps: the smaller of ``max_steps`` and ``num_epochs`` passes, where given."""
+        if self.num_epochs is None:
+            return self.max_steps
+        steps = self.num_epochs * per_epoch
+        return steps if self.max_steps is None else min(steps, self.max_steps)
+
+    # ---- the data, seen from the present cutoff --------------------------------------------------------
+
+    def _known(self):
+        """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back."""
+        exogenous = {} if self._cur_X is None else dict(instances(self._cur_X))
+        for key, y in instances(self._cur_y):
+            yield key, y[y.index <= self.cutoff[0]], exogenous.get(key)
+
+    def _covariates(self, index, X, key=()):
+        """Phases of calendar cycles and seasons, and scaled exogenous columns, at time stamps."""
+        import torch
+
+        from taylorformer_forecast.core.encoding import phases
+
+        parts = [
+            self._axis.cycles(index, self.time_features_)
+            if self.time_features_
+            else np.empty((len(index), 0)),
+            self._axis.numbers(index)[:, None] / np.array(self.seasonal_periods_),
+        ]
+        cycle = np.concatenate(parts, 1)
+        features = [phases(torch.as_tensor(cycle), N_HARMONICS).numpy()] if cycle.shape[1] else []
+        if self._scaler is not None:
+            missing = index.difference(X.index)
+            if len(missing):
+                where = f" of instance {key}" if key else ""
+                raise ValueError(
+                    f"X{where} has no row for {missing[0]} ({len(missing)} missing): it must cover every step "
+                    f"up to the last of fh"
+                )
+            features.append(self._scaler.features(X.loc[index]))
+        return np.concatenate(features, 1) if features else None
+
+    def _columns(self, key, y, X):
+        """Columns of one instance, standardised, without what was not observed."""
+        t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
+        return [ColumnSeries.of(t, values[:, d], covariates) for d in range(values.shape[1])]
+
+    # ---- predict ---------------------------------------------------------------------------------------
+
+    def _predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
+        """Rows of the forecast and their predictive distribution, always from the same draw."""
+        ahead = {}
+        requests, keys, stamps = [], [], []
+        for key, y, known_X in self._known():
+            asked = self._axis.horizon(fh, y.index[-1], y.index)
+            if asked[0] < y.index[0]:
+                raise ValueError(f"fh asks for {asked[0]}, before the first observation at {y.index[0]}")
+            if self._scaler is not None and (asked > y.index[-1]).any():
+                if not ahead:
+                    self._scaler.check(X, "predict")
+                    ahead = dict(instances(X))
+                if key not in ahead:
+                    raise ValueError(f"X has no rows for instance {key}")
+                known_X = update_data(known_X, ahead[key])
+            requests.append(self._request(key, y, known_X, asked))
+            keys += [key] * len(asked)
+            stamps.append(asked)
+        result = predict_requests(
+            requests,
+            self.network_,
+            self.context_length_,
+            self.horizon_,
+            self.num_samples,
+            self._seed,
+            self.device,
+        )
+        return self._index(keys, stamps), result
+
+    def _request(self, key, y, X, asked):
+        """What to predict of one instance; paths pass through every regular step up to the last."""
+        axis, last = self._axis, y.index[-1]
+        is_past = np.asarray(asked <= last)
+        future = asked[~is_past]
+        path, path_t, position = future, np.empty(0), np.empty(0, dtype=int)
+        if len(future):
+            path = axis.future(last, future[-1], y.index).union(future)
+            path_t = axis.numbers(path)
+            position = path.get_indexer(future)
+        return Request(
+            self._columns(key, y, X),
+            axis.numbers(asked),
+            self._covariates(asked[is_past], X, key) if is_past.any() else None,
+            is_past,
+            path_t,
+            self._covariates(path, X, key) if len(future) else None,
+            position,
+        )
+
+    def _index(self, keys, stamps):
+        """Row index of the forecast."""
+        names = self._cur_y.index.names
+        if len(stamps) == 1 and keys[0] == ():
+            return stamps[0].rename(names[0])
+        flat = [stamp for part in stamps for stamp in part]
+        return pd.MultiIndex.from_tuples([(*key, s) for key, s in zip(keys, flat, strict=True)], names=names)
+
+    def _distribution(self, fh, X):
+        from taylorformer_forecast.sktime.distributions import PathMixture
+
+        index, p = self._predictive(fh, X)
+        columns = self._cur_y.columns
+        return PathMixture(
+            p.loc, p.scale, p.weights, p.df, index=index, columns=columns, random_state=self._seed
+        )
+
+    def _predict(self, fh, X):
+        return self._distribution(fh, X).mean()
+
+    def _predict_proba(self, fh, X, marginal=True):
+        from taylorformer_forecast.sktime.distributions import SamplePaths
+
+        if marginal:
+            return self._distribution(fh, X)
+        index, p = self._predictive(fh, X)
+        return SamplePaths(p.paths, index=index, columns=self._cur_y.columns, random_state=self._seed)
+
+    def _predict_quantiles(self, fh, X, alpha):
+        distribution = self._distribution(fh, X)
+        values = np.moveaxis(distribution.quantile_array(alpha), 0, -1)  # (R, D, alpha)
+        columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
+        return pd.DataFrame(values.reshape(len(values), -1), index=distribution.index, columns=columns)
+
+    def _predict_var(self, fh, X, cov=False):
+        variance = self._distribution(fh, X).var()
+        if not cov:
+            return variance
+        # Correlations of the paths with the variances of the marginals, so that both forms agree.
+        index, p = self._predictive(fh, X)
+        blocks = []
+        for d in range(p.paths.shape[2]):
+            sigma = np.sqrt(variance.to_numpy()[:, d])
+            blocks.append(np.atleast_2d(np.corrcoef(p.paths[:, :, d].T)) * np.outer(sigma, sigma))
+        columns = pd.MultiIndex.from_product([variance.columns, index])
+        return pd.DataFrame(np.concatenate(blocks, 1), index=index, columns=columns)

@@ -1,0 +1,282 @@
+"""The predictive distribution of a fitted forecaster: from stored frames to arrays, for any horizon."""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from taylorformer_forecast.core.heads import components, draw
+from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, join_samples
+from taylorformer_forecast.core.scaling import scale_window
+from taylorformer_forecast.training.fit import resolve_device
+from taylorformer_forecast.training.windows import Series, stack_contexts
+
+__all__ = ["ColumnSeries", "Predictive", "Request", "predict_requests"]
+
+FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
+MIN_POINTS = 3  # with fewer observed points a context is scaled by its whole series
+ROWS_AT_ONCE = 8192  # windows times paths
+
+
+@dataclass(frozen=True)
+class ColumnSeries:
+    """The observed points of one column of one instance, standardised.
+
+    Parameters
+    ----------
+    series : Series
+        Times in steps, values with mean 0 and standard deviation 1, covariates. No missing values.
+    center, spread : float
+        ``y = center + spread * value``.
+    """
+
+    series: Series
+    center: float
+    spread: float
+
+    @classmethod
+    def of(cls, t: np.ndarray, y: np.ndarray, covariates: np.ndarray | None) -> ColumnSeries:
+        """Drop what was not observed, and standardise the rest."""
+        known = ~np.isnan(y)
+        t, y = t[known], y[known]
+        center, spread = float(y.mean()), float(y.std())
+        if spread <= 1e-12 * abs(center):  # constant: any unit will do, in proportion to the level
+            spread = 0.01 * abs(center) or 1.0
+        covariates = None if covariates is None else covariates[known]
+        return cls(Series(t, ((y - center) / spread)[:, None], covariates), center, spread)
+
+    def before(self, stop: int, length: int) -> Series:
+        """Up to ``length`` points before point number ``stop``."""
+        part, s = slice(max(0, stop - length), stop), self.series
+        return Series(s.t[part], s.y[part], None if s.covariates is None else s.covariates[part])
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of one instance.
+
+    Parameters
+    ----------
+    columns : list of ColumnSeries
+        The columns of y.
+    t : ndarray of shape (n,)
+        Times to return, in steps.
+    covariates : ndarray of shape (n, C), optional
+        Covariates there.
+    is_past : bool ndarray of shape (n,)
+        Which of them lie in sample: predicted one step ahead, from what was observed before.
+    path_t, path_covariates : ndarray
+        Times that paths pass through, in order, and covariates there.
+    position : int ndarray
+        Position of every time that is not in sample among ``path_t``.
+    """
+
+    columns: list[ColumnSeries]
+    t: np.ndarray
+    covariates: np.ndarray | None
+    is_past: np.ndarray
+    path_t: np.ndarray
+    path_covariates: np.ndarray | None
+    position: np.ndarray
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """Predictive distribution as arrays, rows R in the order of the requests.
+
+    Parameters
+    ----------
+    paths : ndarray of shape (S, R, D)
+        Joint sample paths.
+    loc, scale : ndarray of shape (R, D, K)
+        Components of the marginal mixtures.
+    weights, df : ndarray of shape (R, D, K), optional
+        Their weights (equal if None) and degrees of freedom (Gaussian if None).
+    """
+
+    paths: np.ndarray
+    loc: np.ndarray
+    scale: np.ndarray
+    weights: np.ndarray | None
+    df: np.ndarray | None
+
+
+class _Sampler:
+    """A network with all that sampling needs, for the time of one call."""
+
+    def __init__(self, net, n_context, max_targets, n_paths, seed, device) -> None:
+        self.device = resolve_device(device)
+        # A forecaster's network stays where it is: predictions in other threads may be using it.
+        self.net = net if self.device == "cpu" else copy.deepcopy(net).to(self.device)
+        self.n_context, self.max_targets, self.n_paths = n_context, max_targets, n_paths
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+
+    def window(self, contexts, t, covariates):
+        """Windows on the device, and the least scale of each."""
+        window = stack_contexts(contexts, self.n_context, t, covariates)
+        few = np.array([len(c.t) < MIN_POINTS for c in contexts])
+        floor = torch.as_tensor(np.where(few, 1.0, FLOOR))[:, None, None]
+        return window.to(self.device), floor.to(self.device)
+
+    def future(self, contexts, t, covariates) -> PathSamples:
+        """Joint paths through times after the contexts."""
+        window, floor = self.window(contexts, t, covariates)
+        samples = forecast_paths(
+            self.net,
+            window,
+            self.n_paths,
+            float(self.n_context),
+            floor,
+            self.max_targets,
+            self.generator,
+            ROWS_AT_ONCE,
+        )
+        return samples.map(lambda value: value.cpu())
+
+    @torch.no_grad()
+    def past(self, contexts, t, covariates) -> PathSamples:
+        """Independent draws one step ahead of each context, shaped as paths of one target."""
+        parts = []
+        for start in range(0, len(contexts), ROWS_AT_ONCE // 8):
+            part = slice(start, start + ROWS_AT_ONCE // 8)
+            window, floor = self.window(
+                contexts[part], t[part], None if covariates is None else covariates[part]
+            )
+            scaled, scale = scale_window(window, float(self.n_context), floor)
+            conditional = self.net(scaled).expand((self.n_paths, len(window.y), 1, 1))
+            samples = PathSamples(draw(conditional, self.generator), components(conditional))
+            samples = samples.map(lambda value: value.transpose(0, 1)).to_data(scale)
+            parts.append(samples.map(lambda value: value.cpu()))
+        return join_samples(parts, 0)
+
+
+def predict_requests(
+    requests: list[Request],
+    net: torch.nn.Module,
+    n_context: int,
+    max_targets: int,
+    n_paths: int,
+    seed: int,
+    device: str,
+) -> Predictive:
+    """Predict all that is asked, in one draw.
+
+    Columns are windows of their own: one network serves any number of columns and instances, and what is
+    missing in one column leaves the others alone.
+
+    Parameters
+    ----------
+    requests : list of Request
+        One for each instance.
+    net : nn.Module
+        The trained network.
+    n_context, max_targets : int
+        Points of a context, and targets predicted from one context.
+    n_paths : int
+        Paths S.
+    seed : int
+        Seed of the draw.
+    device : str
+        Where to compute.
+
+    Returns
+    -------
+    Predictive
+        Rows of all requests, one after another.
+    """
+    sampler = _Sampler(net, n_context, max_targets, n_paths, seed, device)
+    pieces: dict[tuple[int, int], list[tuple[np.ndarray, PathSamples]]] = defaultdict(list)
+
+    # Paths into the future: windows with equally many targets go together.
+    groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for i, request in enumerate(requests):
+        if len(request.path_t):
+            groups[len(request.path_t)] += [(i, d) for d in range(len(request.columns))]
+    for members in groups.values():
+        chosen = [requests[i] for i, _ in members]
+        samples = sampler.future(
+            [
+                requests[i].columns[d].before(len(requests[i].columns[d].series.t), n_context)
+                for i, d in members
+            ],
+            np.stack([r.path_t for r in chosen]),
+            None if chosen[0].path_covariates is None else np.stack([r.path_covariates for r in chosen]),
+        )
+        for row, (i, d) in enumerate(members):
+            r = requests[i]
+            at = torch.as_tensor(r.position)
+            pieces[i, d].append((np.flatnonzero(~r.is_past), samples.map(lambda v: v[row][:, at])))  # noqa: B023
+
+    # In sample: one window for every time.
+    asked: list[tuple[int, int, int, int]] = []
+    for i, request in enumerate(requests):
+        for d, column in enumerate(request.columns):
+            rows = np.flatnonzero(request.is_past)
+            stops = np.searchsorted(column.series.t, request.t[rows] - 1e-9)
+            asked += [(i, d, row, stop) for row, stop in zip(rows, stops, strict=True)]
+    if asked:
+        # Before the first observation nothing is known but the series' own mean and standard deviation; a
+        # stand-in context of one point keeps the batch whole, and is replaced below.
+        samples = sampler.past(
+            [requests[i].columns[d].before(max(stop, 1), n_context) for i, d, _, stop in asked],
+            np.array([[requests[i].t[row]] for i, _, row, _ in asked]),
+            None
+            if requests[0].covariates is None
+            else np.stack([requests[i].covariates[row : row + 1] for i, _, row, _ in asked]),
+        )
+        blind = torch.as_tensor([stop == 0 for *_, stop in asked])
+        samples = _marginal_where(blind, samples, sampler.generator)
+        for number, (i, d, row, _) in enumerate(asked):
+            pieces[i, d].append((np.array([row]), samples.map(lambda v: v[number])))  # noqa: B023
+    return _assemble(requests, pieces)
+
+
+def _marginal_where(blind, samples: PathSamples, generator) -> PathSamples:
+    """Standard normal (in standardised units) where there is nothing to condition on."""
+    if not blind.any():
+        return samples
+    rows = blind[:, None, None, None]
+    c = samples.conditionals
+    noise = torch.randn(samples.paths.shape, generator=generator, device=generator.device).cpu().double()
+    loc = torch.where(rows[..., None], 0.0, c.loc)
+    scale = torch.where(rows[..., None], 1.0, c.scale)
+    df = None if c.df is None else torch.where(rows[..., None], 1e3, c.df)
+    return PathSamples(torch.where(rows, noise, samples.paths), type(c)(loc, scale, c.weights, df))
+
+
+def _assemble(requests: list[Request], pieces) -> Predictive:
+    """Put rows and columns in order, back in the units of the data."""
+    blocks = defaultdict(list)
+    for i, request in enumerate(requests):
+        columns = defaultdict(list)
+        for d, column in enumerate(request.columns):
+            rows = np.concatenate([rows for rows, _ in pieces[i, d]])
+            samples = join_samples([part for _, part in pieces[i, d]], 1)
+            order = torch.as_tensor(np.argsort(rows))
+            samples = samples.map(lambda v: v[:, order, 0])  # (S, n, ...)  # noqa: B023
+            c = samples.conditionals
+            columns["paths"].append(column.center + column.spread * samples.paths)
+            columns["loc"].append(_merge(column.center + column.spread * c.loc))
+            columns["scale"].append(_merge(column.spread * c.scale))
+            columns["weights"].append(None if c.weights is None else _merge(c.weights / len(c.weights)))
+            columns["df"].append(None if c.df is None else _merge(c.df))
+        for name, values in columns.items():
+            stacked = (
+                None if values[0] is None else np.stack([v.numpy() for v in values], 1 + (name == "paths"))
+            )
+            blocks[name].append(stacked)
+    joined = {
+        name: None if values[0] is None else np.concatenate(values, int(name == "paths"))
+        for name, values in blocks.items()
+    }
+    return Predictive(**joined)
+
+
+def _merge(values):
+    """(S, n, K) to (n, S * K): the mixture over paths of mixtures."""
+    return values.transpose(0, 1).flatten(1)
