@@ -14,7 +14,7 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.cache import KVCache
+from taylorformer_forecast.core.cache import PointCache
 
 __all__ = ["ATTENTION", "MultiHeadAttention", "full"]
 
@@ -23,7 +23,7 @@ def full(
     q: Float[Tensor, "B H Q E"],
     k: Float[Tensor, "B H N E"],
     v: Float[Tensor, "B H N V"],
-    mask: Bool[Tensor, "B|1 Q N"] | None = None,
+    mask: Bool[Tensor, "#B Q N"] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "B H Q V"]:
     """Softmax attention over all keys that the mask allows.
@@ -132,7 +132,7 @@ class MultiHeadAttention(nn.Module):
         self,
         query: Float[Tensor, "B Q I"],
         key: Float[Tensor, "B N I"],
-        mask: Bool[Tensor, "B|1 Q N"] | None = None,
+        mask: Bool[Tensor, "#B Q N"] | None = None,
     ) -> Float[Tensor, "B Q O"]:
         """Attend from ``query`` to ``key`` (which also gives the values)."""
         q, k, v = self.split(self.query(query)), self.split(self.key(key)), self.split(self.value(key))
@@ -144,7 +144,7 @@ class MultiHeadAttention(nn.Module):
         key: Float[Tensor, "B N I"],
         y: Float[Tensor, "B N D"],
         observed: Bool[Tensor, "B N D"],
-        mask: Bool[Tensor, "B|1 Q N"],
+        mask: Bool[Tensor, "#B Q N"],
     ) -> Float[Tensor, "B H Q D"]:
         """Average observed values with the attention weights, column by column.
 
@@ -156,29 +156,48 @@ class MultiHeadAttention(nn.Module):
         weight = observed.to(y.dtype)
         v = torch.cat([y * weight, weight], -1)[:, None].expand(-1, self.n_heads, -1, -1)
         total, norm = self.kernel(q, k, v, mask, self.scale).chunk(2, -1)
-        return total / norm.clamp_min(torch.finfo(y.dtype).tiny)
+        return total / norm.masked_fill(norm == 0, 1.0)  # nothing observed: the average is zero
 
     def weights(
         self,
         query: Float[Tensor, "B Q I"],
         key: Float[Tensor, "B N I"],
-        mask: Bool[Tensor, "B|1 Q N"],
+        mask: Bool[Tensor, "#B Q N"],
     ) -> Float[Tensor, "B H Q N"]:
         """Softmax weights themselves, for layers whose weights are known before the values."""
         q, k = self.split(self.query(query)), self.split(self.key(key))
         scores = (q @ k.transpose(-1, -2)) * self.scale
         return scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1).nan_to_num(0.0)
 
-    def project_average(self, average: Float[Tensor, "*batch H Q D"]) -> Float[Tensor, "*batch Q O"]:
-        """Apply the value and output projections to averaged values."""
-        weight = rearrange(self.value.weight, "(h e) d -> h d e", h=self.n_heads)
-        bias = rearrange(self.value.bias, "(h e) -> h 1 e", h=self.n_heads)
-        return self.merge(average @ weight + bias)
+    def project_average(
+        self,
+        average: Float[Tensor, "B H Q D"],
+        sees: Bool[Tensor, "B 1 1 1"] | None = None,
+    ) -> Float[Tensor, "B Q O"]:
+        """Apply the value and output projections to averages.
 
-    def project_keys(self, key: Float[Tensor, "*batch N I"]) -> tuple[Tensor, Tensor]:
-        """Keys and values of points, with separate heads: what a cache stores."""
-        return self.split(self.key(key)), self.split(self.value(key))
+        Parameters
+        ----------
+        average : Tensor of shape (B, H, Q, D)
+            Each head's weighted average of what the value projection applies to.
+        sees : bool Tensor of shape (B, 1, 1, 1), optional
+            False for windows whose queries see nothing: their values are zero, without bias.
 
-    def step(self, query: Float[Tensor, "B S I"], cache: KVCache, length: int) -> Float[Tensor, "B S O"]:
-        """Attend from one new point of every path to the context and ``length`` earlier points."""
-        return self.merge(cache.attend(self.split(self.query(query)), length, self.scale))
+        Returns
+        -------
+        Tensor
+            Output of the layer, (B, Q, O).
+        """
+        weight = self.value.weight.unflatten(0, (self.n_heads, -1)).mT  # (H, D, E)
+        values = average @ weight + self.value.bias.view(self.n_heads, 1, -1)
+        return self.merge(values if sees is None else values * sees)
+
+    def step(self, query: Float[Tensor, "B S I"], cache: PointCache, length: int) -> Float[Tensor, "B S O"]:
+        """Attend from one new point of every path to the context and ``length`` earlier points.
+
+        The score of a point z is ``q . (W z + b)`` with the query q and the key projection (W, b). Since b
+        adds the same to all scores, softmax sees ``(q W) . z``: one query is projected instead of all points.
+        """
+        q = self.split(self.query(query)) * self.scale
+        weight = self.key.weight.unflatten(0, (self.n_heads, -1))  # (H, E, I)
+        return self.project_average(cache.attend(q @ weight, length), cache.sees(length))

@@ -1,4 +1,4 @@
-"""Preallocated key/value cache: the context once for each window, generated points for each path."""
+"""Preallocated cache of attended points: the context once for each window, generated points for each path."""
 
 from __future__ import annotations
 
@@ -8,69 +8,94 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["KVCache"]
+__all__ = ["PointCache"]
 
 
 @dataclass(frozen=True)
-class KVCache:
-    """Keys and values of one attention layer while paths are generated.
+class PointCache:
+    """Points that one attention layer attends while paths are generated.
+
+    Keys and values are linear in the points, so the layer's projections can be applied to the query and to
+    the averaged points instead (:meth:`~taylorformer_forecast.core.attention.MultiHeadAttention.step`): the
+    cache stores the points as they are, I numbers where keys and values would be ``2 * H * E``, and serves
+    all heads with them. Long horizons are bound by reading this memory.
 
     The context is shared by all paths of a window and stored once. Points generated later belong to a path;
     their place is allocated at the start, and adding one is a single slice write.
 
     Parameters
     ----------
-    context_key, context_value : Tensor of shape (B, H, L, E)
+    context : Tensor of shape (B, L, I)
         Context, never copied for the paths.
-    context_mask : bool Tensor of shape (B, L)
-        Context points that were observed.
-    path_key, path_value : Tensor of shape (B, H, S, T, E)
+    mask : bool Tensor of shape (B, L), optional
+        Context points that may be attended, all by default.
+    paths : Tensor of shape (B, S, T, I)
         Room for generated points.
 
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.core.cache import KVCache
-    >>> k = torch.randn(1, 2, 5, 4)
-    >>> cache = KVCache.allocate(k, k, torch.ones(1, 5, dtype=torch.bool), n_paths=3, n_targets=6)
-    >>> cache.write(0, torch.zeros(1, 2, 3, 4), torch.zeros(1, 2, 3, 4))
-    >>> cache.attend(torch.randn(1, 2, 3, 4), length=1, scale=0.5).shape
+    >>> from taylorformer_forecast.core.cache import PointCache
+    >>> cache = PointCache.allocate(torch.randn(1, 5, 4), None, n_paths=3, n_targets=6)
+    >>> cache.write(0, torch.zeros(1, 3, 4))
+    >>> cache.attend(torch.randn(1, 2, 3, 4), length=1).shape
     torch.Size([1, 2, 3, 4])
     """
 
-    context_key: Float[Tensor, "B H L E"]
-    context_value: Float[Tensor, "B H L E"]
-    context_mask: Bool[Tensor, "B L"]
-    path_key: Float[Tensor, "B H S T E"]
-    path_value: Float[Tensor, "B H S T E"]
+    context: Float[Tensor, "B L I"]
+    mask: Bool[Tensor, "B L"] | None
+    paths: Float[Tensor, "B S T I"]
 
     @classmethod
     def allocate(
         cls,
-        context_key: Float[Tensor, "B H L E"],
-        context_value: Float[Tensor, "B H L E"],
-        context_mask: Bool[Tensor, "B L"],
+        context: Float[Tensor, "B L I"],
+        mask: Bool[Tensor, "B L"] | None,
         n_paths: int,
         n_targets: int,
-    ) -> KVCache:
+    ) -> PointCache:
         """Make a cache that holds a context and has room for ``n_targets`` points of ``n_paths`` paths."""
-        b, h, _, e = context_key.shape
-        room = context_key.new_empty(2, b, h, n_paths, n_targets, e)
-        return cls(context_key, context_value, context_mask, room[0], room[1])
+        n_windows, _, width = context.shape
+        return cls(context, mask, context.new_empty(n_windows, n_paths, n_targets, width))
 
-    def write(self, step: int, key: Float[Tensor, "B H S E"], value: Float[Tensor, "B H S E"]) -> None:
-        """Store the keys and values of the generated point number ``step`` of every path."""
-        self.path_key[:, :, :, step] = key
-        self.path_value[:, :, :, step] = value
+    def write(self, step: int, point: Float[Tensor, "B S I"]) -> None:
+        """Store the generated point number ``step`` of every path."""
+        self.paths[:, :, step] = point
 
-    def attend(self, query: Float[Tensor, "B H S E"], length: int, scale: float) -> Float[Tensor, "B H S E"]:
-        """Attend from one query of every path to the context and the path's first ``length`` points."""
-        query = query * scale
-        n_context = self.context_key.shape[2]
-        scores = query @ self.context_key.transpose(-1, -2)  # (B, H, S, L): paths act as query positions
-        scores = scores.masked_fill(~self.context_mask[:, None, None, :], float("-inf"))
-        own = (self.path_key[..., :length, :] @ query[..., None])[..., 0]  # (B, H, S, length)
-        weights = torch.cat([scores, own], -1).softmax(-1).nan_to_num(0.0)
-        out = weights[..., :n_context] @ self.context_value
-        own_weights = weights[..., None, n_context:]  # (B, H, S, 1, length)
-        return out + (own_weights @ self.path_value[..., :length, :])[..., 0, :]
+    def sees(self, length: int) -> Bool[Tensor, "B 1 1 1"] | None:
+        """Windows whose queries see any point when paths have ``length`` points; None if all do."""
+        if length > 0 or (self.mask is None and self.context.shape[1] > 0):
+            return None
+        n_windows = self.context.shape[0]
+        seen = self.context.new_zeros(n_windows, dtype=torch.bool) if self.mask is None else self.mask.any(1)
+        return seen.view(n_windows, 1, 1, 1)
+
+    def attend(self, query: Float[Tensor, "B H S I"], length: int) -> Float[Tensor, "B H S I"]:
+        """Average the context and the path's first ``length`` points, by softmax of their inner products.
+
+        Parameters
+        ----------
+        query : Tensor of shape (B, H, S, I)
+            One query of every head and path, scaled, in the space of the points.
+        length : int
+            Number of points of each path that exist.
+
+        Returns
+        -------
+        Tensor
+            Averages, (B, H, S, I); zero where a query sees nothing.
+        """
+        b, h, s, i = query.shape
+        query = query.transpose(1, 2).reshape(b, s * h, i)
+        own, n_context = self.paths[:, :, :length].flatten(0, 1), self.context.shape[1]
+        # The context is one matrix for all paths and heads: one product instead of S * H small ones.
+        scores = query @ self.context.mT
+        if self.mask is not None:
+            scores = scores.masked_fill(~self.mask[:, None], float("-inf"))
+        own_scores = query.view(b * s, h, i) @ own.mT
+        weights = torch.cat([scores.view(b * s, h, n_context), own_scores], -1).softmax(-1)
+        if self.sees(length) is not None:
+            weights = weights.nan_to_num(0.0)
+        shared = weights[..., :n_context].reshape(b, s * h, n_context) @ self.context
+        average = torch.baddbmm(shared.view(b * s, h, i), weights[..., n_context:], own)
+        return average.view(b, s, h, i).transpose(1, 2)

@@ -74,6 +74,7 @@ def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) 
     count = weight.sum(1, keepdim=True).clamp_min(1.0)
     loc = (y * weight).sum(1, keepdim=True) / count
     std = (((y - loc) * weight).square().sum(1, keepdim=True) / count).sqrt()
+    std = torch.where(std > 8 * torch.finfo(std.dtype).eps * loc.abs(), std, 0.0)  # rounding is not spread
     std = torch.maximum(std, torch.as_tensor(floor, dtype=std.dtype, device=std.device))
     std = torch.where(std > 0, std, torch.ones_like(std))
     t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit

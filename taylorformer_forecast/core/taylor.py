@@ -74,7 +74,9 @@ def nearest(
     position = torch.arange(n, device=x.device)
     rank = position.expand(x.shape[0], n)
     if prefer_earlier:  # order of the points in time; the first coordinate decides in two dimensions
-        rank = torch.argsort(torch.argsort(x[..., 0], dim=1, stable=True), dim=1)
+        for coordinate in reversed(x.unbind(-1)):
+            rank = rank.gather(1, torch.argsort(coordinate.gather(1, rank), dim=1, stable=True))
+        rank = torch.argsort(rank, dim=1)
     tolerance = TIE if prefer_earlier else 0.0
     index, valid = [], []
     for _ in range(k):
@@ -144,26 +146,38 @@ class DerivativeNorm(nn.Module):
         self.register_buffer("updates", torch.zeros((), dtype=torch.long))
 
     def forward(
-        self, d: Float[Tensor, "*b X D"], visible: Bool[Tensor, "*b"] | None
+        self, d: Float[Tensor, "*b X D"], observed: Bool[Tensor, "*b D"] | None = None
     ) -> Float[Tensor, "*b X D"]:
-        """Normalise; ``visible`` marks the points that count in the statistics (all, if None)."""
-        shape = d.shape
-        d = d.flatten(-2)
+        """Normalise; ``observed`` marks the entries that count in the statistics (all, if None)."""
         mean, variance = self.mean, self.variance
         if self.training:
-            points = d.flatten(0, -2) if visible is None else d[visible]
-            batch_mean, batch_variance = points.mean(0), points.var(0, unbiased=False)
-            # A plain average over the first updates, then momentum 0.99: right after one step already.
-            momentum = 0.01 if self.use_batch else max(0.01, 1.0 / (int(self.updates) + 1))
-            with torch.no_grad():
-                self.mean.lerp_(batch_mean, momentum)
-                self.variance.lerp_(batch_variance, momentum)
-                self.updates += 1
+            batch_mean, batch_variance = self.statistics(d, observed)
             if self.use_batch:
                 mean, variance = batch_mean, batch_variance
-            else:
-                mean, variance = self.mean.clone(), self.variance.clone()
-        return (self.gain * (d - mean) / (variance + 1e-3).sqrt() + self.offset).view(shape)
+            else:  # as they stood before this batch: no value of it has a say in its own likelihood
+                mean, variance = mean.clone(), variance.clone()
+            # A plain average over the first updates, then momentum 0.99: right after one step already.
+            momentum = 0.01 if self.use_batch else max(0.01, 1.0 / (int(self.updates) + 1))
+            if observed is None or bool(observed.any()):
+                with torch.no_grad():
+                    self.mean.lerp_(batch_mean, momentum)
+                    self.variance.lerp_(batch_variance, momentum)
+                    self.updates += 1
+        flat = self.gain * (d.flatten(-2) - mean) / (variance + 1e-3).sqrt() + self.offset
+        return flat.view(d.shape)
+
+    def statistics(
+        self, d: Float[Tensor, "*b X D"], observed: Bool[Tensor, "*b D"] | None
+    ) -> tuple[Tensor, Tensor]:
+        """Mean and biased variance of every channel over the entries that count; 0 and 1 where none do."""
+        flat = d.flatten(-2).flatten(0, -2)
+        if observed is None:
+            return flat.mean(0), flat.var(0, unbiased=False)
+        weight = observed.unsqueeze(-2).expand(d.shape).flatten(-2).flatten(0, -2).to(d.dtype)
+        count = weight.sum(0)
+        mean = (flat * weight).sum(0) / count.clamp_min(1.0)
+        variance = ((flat - mean).square() * weight).sum(0) / count.clamp_min(1.0)
+        return mean, torch.where(count > 0, variance, 1.0)
 
 
 class LocalTaylor(nn.Module):
@@ -212,7 +226,7 @@ class LocalTaylor(nn.Module):
     def neighbours(
         self,
         x: Float[Tensor, "B N X"],
-        mask: Bool[Tensor, "B|1 N N"],
+        mask: Bool[Tensor, "#B N N"],
         observed: Bool[Tensor, "B N D"],
     ) -> Neighbours:
         """Find the neighbours among the points that ``mask`` lets each point attend."""
@@ -254,7 +268,7 @@ class LocalTaylor(nn.Module):
         self,
         difference: Float[Tensor, "B M K D"],
         found: Neighbours,
-        visible: Bool[Tensor, "B M"] | None = None,
+        observed: Bool[Tensor, "B M D"] | None = None,
     ) -> Float[Tensor, "B M 3 X D"]:
         """Derivatives from the differences to the neighbours.
 
@@ -264,8 +278,8 @@ class LocalTaylor(nn.Module):
             Value of the point minus value of each neighbour.
         found : Neighbours
             The neighbours; their axis M may have length 1 (one target of many paths).
-        visible : bool Tensor of shape (B, M), optional
-            Points that count in running statistics, all by default.
+        observed : bool Tensor of shape (B, M, D), optional
+            Entries that have a value, all by default.
 
         Returns
         -------
@@ -276,17 +290,20 @@ class LocalTaylor(nn.Module):
         estimate = self.slope if self.dim_t == 1 else self.gradient
         derivative, present = estimate(difference, found)
         present = present & (derivative.abs() <= self.clip)
+        if observed is not None:
+            present = present & observed.unsqueeze(2)
         derivative = torch.where(present, derivative, 0.0)
-        return torch.stack([derivative, self.norm(derivative, visible), present.to(derivative.dtype)], 2)
+        return torch.stack([derivative, self.norm(derivative, observed), present.to(derivative.dtype)], 2)
 
     def slope(self, difference: Float[Tensor, "B M K D"], found: Neighbours) -> tuple[Tensor, Tensor]:
         """Slope to the neighbours in one dimension, averaged over them; and where there is one."""
-        offset = found.offset[..., 0]
+        offset, valid = found.offset[..., 0], found.valid
+        distance = 2e-6 + offset.abs()
         if self.published:
-            slope = difference / (2e-6 + offset.abs())
+            slope = difference / distance
         else:
-            slope = difference * offset.sign() / (2e-6 + offset.abs())
-        usable = found.valid & (slope.abs() <= self.clip)
+            slope, valid = difference * offset.sign() / distance, valid & (offset.abs() > TIE)
+        usable = valid & (slope.abs() <= self.clip)
         count = usable.sum(2, keepdim=True)
         return (slope * usable).sum(2, keepdim=True) / count.clamp_min(1), count > 0
 
@@ -298,16 +315,27 @@ class LocalTaylor(nn.Module):
         if self.published:
             (a1, b1), (a2, b2) = away[:, :, 0].unbind(-1), away[:, :, 1].unbind(-1)
             u1, u2 = change[:, :, 0], change[:, :, 1]
-            second = (u2 - a2 * u1 / a1) / (b2 - b1 * a2 / a1)
-            first = (u1 - second * b1) / a1
-            gradient = torch.stack([first, second], 2)
-            return torch.nan_to_num(gradient), (valid & torch.isfinite(gradient)).expand_as(gradient)
-        # Least squares with a small ridge: neighbours in line with the point leave the direction across it
-        # undetermined, and the ridge sets that part of the gradient to zero instead of to noise.
+            a1, solvable = _nonzero(a1)
+            determinant, regular = _nonzero(b2 - b1 * a2 / a1)
+            second = (u2 - a2 * u1 / a1) / determinant
+            gradient = torch.stack([(u1 - second * b1) / a1, second], 2)
+            return gradient, (valid & (solvable & regular).unsqueeze(2)).expand_as(gradient)
+        # Least squares, by the pseudo-inverse of a symmetric 2 x 2 matrix. Neighbours in line with the point
+        # leave the direction across the line undetermined: that part of the gradient is zero, not noise.
         gram = torch.einsum("bmkgx,bmkgz->bmgxz", away, away)
-        ridge = 1e-3 * gram.diagonal(dim1=-2, dim2=-1).sum(-1) + 1e-12
-        gram = gram + ridge[..., None, None] * torch.eye(2, dtype=gram.dtype, device=gram.device)
+        trace = gram.diagonal(dim1=-2, dim2=-1).sum(-1)
+        determinant = torch.linalg.det(gram)
+        spans = determinant > 1e-4 * trace.square()  # an angle of more than about one degree
+        adjugate = trace[..., None, None] * torch.eye(2, dtype=gram.dtype, device=gram.device) - gram
+        full_rank = adjugate / torch.where(spans, determinant, 1.0)[..., None, None]
+        rank_one = gram / torch.where(trace > 0, trace, 1.0).square()[..., None, None]
+        inverse = torch.where(spans[..., None, None], full_rank, rank_one)  # (B, M, G, 2, 2)
         moment = (away * change[..., None]).sum(2)  # (B, M, D, 2)
-        gradient = torch.linalg.solve(gram.expand(*moment.shape[:-1], 2, 2), moment[..., None])[..., 0]
-        gradient = gradient.transpose(2, 3)  # (B, M, X, D)
+        gradient = (inverse @ moment[..., None])[..., 0].transpose(2, 3)  # (B, M, X, D)
         return gradient, valid.expand_as(gradient)
+
+
+def _nonzero(x: Tensor) -> tuple[Tensor, Tensor]:
+    """A divisor that is never zero, and where it was not."""
+    nonzero = x != 0
+    return torch.where(nonzero, x, 1.0), nonzero

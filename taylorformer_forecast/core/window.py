@@ -105,7 +105,7 @@ class Window:
         assert self.observed is not None
         return self.y[:, self.n_context :], self.observed[:, self.n_context :]
 
-    def attention_mask(self) -> Bool[Tensor, "B|1 N N"]:
+    def attention_mask(self) -> Bool[Tensor, "#B N N"]:
         """Which keys (last axis) each point may attend.
 
         Context points attend the whole context, themselves included; a target attends the context and the

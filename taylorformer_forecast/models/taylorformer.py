@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.attention import MultiHeadAttention
-from taylorformer_forecast.core.cache import KVCache
+from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import HEADS
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
@@ -44,7 +44,7 @@ class TaylorformerState:
         Weights of the last X layer between targets.
     x_context, x_norm : Tensor of shape (B, H, T, D)
         That layer's weighted sum of context values, and its sum of weights on observed values.
-    caches : list of KVCache
+    caches : list of PointCache
         Keys and values of the XY layers.
     points : Tensor of shape (B, S, N, (1 + 3 * X) * D)
         Value and derivatives of every point of every path; those of targets are written as they are drawn.
@@ -56,7 +56,7 @@ class TaylorformerState:
     x_weights: Tensor
     x_context: Tensor
     x_norm: Tensor
-    caches: list[KVCache]
+    caches: list[PointCache]
     points: Tensor
 
 
@@ -266,7 +266,7 @@ class Taylorformer(nn.Module):
         xy_out = self.xy_blocks[-1](query[:, targets], key, mask[:, targets])
         return self.predictive(x_out, xy_out, self.tokens.anchor(f.near, f.slopes, f.found)[:, targets])
 
-    def x_stream(self, xf: Float[Tensor, "B N F"], mask: Bool[Tensor, "B|1 N N"]) -> Float[Tensor, "B N O"]:
+    def x_stream(self, xf: Float[Tensor, "B N F"], mask: Bool[Tensor, "#B N N"]) -> Float[Tensor, "B N O"]:
         """All X layers but the last: a function of times alone."""
         for block in self.x_blocks:
             xf = block(xf, xf, mask)
@@ -311,11 +311,12 @@ class Taylorformer(nn.Module):
 
         hidden = self.tokens.hidden(window.y, f.difference, f.derivatives)
         token = self.tokens.key_token(hidden, self.tokens.seen(f.near, f.slopes), f.observed, f.x)[:, context]
-        visible, caches = window.visible[:, context], []
-        for i, block in enumerate(self.xy_layers):
-            key, value = block.attention.project_keys(token)
-            caches.append(KVCache.allocate(key, value, visible, n_paths, window.n_targets))
-            if i < len(self.xy_blocks) - 1:
+        visible = window.visible[:, context]
+        attended = None if bool(visible.all()) else visible
+        caches: list[PointCache] = []
+        for block in self.xy_blocks:
+            caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets))
+            if len(caches) < len(self.xy_blocks):
                 token = block(token, token, mask[:, context, context])
         points = torch.cat([window.y, f.derivatives.flatten(2)], -1)
         return TaylorformerState(
@@ -333,11 +334,9 @@ class Taylorformer(nn.Module):
         """Neighbours of a target, values there (B, S, K, D), derivatives there (B, S, 3, X, D)."""
         found = state.found.select(slice(step, step + 1))
         index = found.index[:, None].expand(-1, state.points.shape[1], -1, -1, -1)  # (B, S, 1, K, G)
-        near = gather_points(state.points[..., : self.dim_y], index)[:, :, 0] * found.valid
-        slopes = self.tokens.slopes_at(
-            state.points[..., self.dim_y :], replace(found, index=index, valid=found.valid[:, None])
-        )
-        return found, near, slopes[:, :, 0]
+        points = gather_points(state.points, index)[:, :, 0].unflatten(-1, (-1, self.dim_y))
+        points = points * found.valid[:, :, :, None]  # (B, S, K, 1 + 3 * X, D)
+        return found, points[:, :, :, 0], points[:, :, 0, 1:].unflatten(2, (3, -1))
 
     def query(self, state: TaylorformerState, step: int) -> Distribution:
         """Distribution of target number ``step`` on every path, its own value unseen.
@@ -363,7 +362,7 @@ class Taylorformer(nn.Module):
         h = self.tokens.query_token(self.tokens.seen(near, slopes), state.x_features[:, step, None])
         for i, (block, cache) in enumerate(zip(self.xy_layers, state.caches, strict=True)):
             if i:  # from the second layer on, keys and values do not contain the point's own y
-                cache.write(step, *block.attention.project_keys(h))
+                cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
         return self.predictive(x, h, self.tokens.anchor(near, slopes, found))
 
@@ -389,11 +388,11 @@ class Taylorformer(nn.Module):
         derivatives = self.tokens.local.derivatives(difference, found)
         position = state.points.shape[2] - state.x_hidden.shape[1] + step
         state.points[:, :, position] = torch.cat([y, derivatives.flatten(2)], -1)
-        key = self.tokens.key_token(
+        token = self.tokens.key_token(
             self.tokens.hidden(y, difference, derivatives),
             self.tokens.seen(near, slopes),
             torch.ones_like(y),
             state.x_features[:, step, None],
         )
-        state.caches[0].write(step, *self.xy_layers[0].attention.project_keys(key))
+        state.caches[0].write(step, token)
         return state

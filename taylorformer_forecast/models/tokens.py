@@ -89,15 +89,14 @@ class Tokens(nn.Module):
         dim_seen = dim_y * (local.n_seen + 2 * dim_t * neighbour_derivative)
         self.dim_xy = self.dim_hidden + dim_seen + 1 + dim_y * mark_observed + self.dim_x
 
-    def forward(self, window: Window, mask: Bool[Tensor, "B|1 N N"]) -> Features:
+    def forward(self, window: Window, mask: Bool[Tensor, "#B N N"]) -> Features:
         """Neighbours, X features, and what values show at every point and its neighbours."""
         observed = window.observed
         assert observed is not None
         found = self.local.neighbours(window.times, mask, observed)
         near = gather_points(window.y, found.index) * found.valid
-        difference = (window.y[:, :, None] - near) * found.valid
-        visible = window.visible
-        derivatives = self.local.derivatives(difference, found, None if bool(visible.all()) else visible)
+        difference = (window.y[:, :, None] - near) * (found.valid & observed[:, :, None])
+        derivatives = self.local.derivatives(difference, found, None if bool(observed.all()) else observed)
         slopes = self.slopes_at(derivatives.flatten(2), found)
         xf = [self.encoding(window.times), found.features]
         if window.covariates is not None:

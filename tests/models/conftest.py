@@ -1,0 +1,125 @@
+"""Every preset and option of the networks, as parametrised fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.distributions import Distribution
+
+from taylorformer_forecast.core.heads import components
+from taylorformer_forecast.core.taylor import LocalTaylor
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.taylorformer import Taylorformer
+
+# A name for every combination of options whose mathematics differs.
+CASES: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "paper-first-order": {"taylor_order": 1},
+    "paper-three-slopes": {"n_derivative_neighbours": 3},
+    "paper-no-neighbour-slope": {"neighbour_derivative": False},
+    "paper-bounded": {"scale": "bounded"},
+    "paper-mixture": {"distribution": "mixture"},
+    "paper-studentt": {"distribution": "studentt"},
+    "paper-covariates": {"dim_covariates": 2},
+    "paper-three-columns": {"dim_y": 3},
+    "paper-all-options": {
+        "dim_y": 2,
+        "dim_covariates": 2,
+        "taylor_order": 1,
+        "n_derivative_neighbours": 2,
+        "distribution": "mixture",
+        "n_layers": 2,
+        "head_dim": 3,
+    },
+    "paper-2d": {"dim_t": 2},
+    "paper-2d-columns": {"dim_t": 2, "dim_y": 2, "taylor_order": 1, "n_derivative_neighbours": 3},
+    "code": {"preset": "code"},
+    "code-two-slopes": {"preset": "code", "n_derivative_neighbours": 2, "neighbour_derivative": True},
+    "code-columns": {"preset": "code", "dim_y": 2, "dim_covariates": 1, "scale": "bounded"},
+    "code-2d": {"preset": "code", "dim_t": 2},
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A choice of options, with builders of networks and windows that fit them."""
+
+    name: str
+    options: dict[str, Any] = field(hash=False)
+    random_window: Callable[..., Window] = field(hash=False)
+
+    @property
+    def several_columns(self) -> bool:
+        return self.options.get("dim_y", 1) > 1
+
+    def net(self, seed: int = 0, **options: Any) -> Taylorformer:
+        """Build a tiny network in evaluation mode; no parameter or statistic is left at a neutral value."""
+        defaults = {
+            "d_model": 8,
+            "n_heads": 2,
+            "head_dim": 4,
+            "n_layers": 3,
+            "dim_encoding": 4,
+            "dropout": 0.1,
+        }
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            net = Taylorformer(**{**defaults, **self.options, **options})
+            with torch.no_grad():
+                for parameter in net.parameters():
+                    parameter.add_(0.2 * torch.randn_like(parameter))
+                norm = net.tokens.local.norm
+                norm.mean.normal_()
+                norm.variance.uniform_(2.0, 20.0)
+                norm.updates.fill_(1000)
+        return net.eval()
+
+    def window(self, **kwargs: Any) -> Window:
+        """Draw windows with the columns, coordinates and covariates of the case."""
+        sizes = {
+            name: self.options[name] for name in ("dim_y", "dim_t", "dim_covariates") if name in self.options
+        }
+        return self.random_window(**{**sizes, **kwargs})
+
+
+@pytest.fixture
+def numbers() -> Callable[[Distribution], Tensor]:
+    """Return the function that lists all parameters of each point's distribution, (B, T, .)."""
+
+    def listed(distribution: Distribution) -> Tensor:
+        parts = components(distribution)
+        present = [p for p in (parts.loc, parts.scale, parts.weights, parts.df) if p is not None]
+        return torch.cat([p.flatten(2) for p in present], -1)
+
+    return listed
+
+
+@pytest.fixture
+def build_case(monkeypatch: pytest.MonkeyPatch, make_window: Callable[..., Window]) -> Callable[[str], Case]:
+    """Return the builder of a case from its name."""
+    # The published code's jitter is drawn anew on every call: here it is a function of the neighbour.
+    monkeypatch.setattr(LocalTaylor, "jitter", lambda _, near: 0.01 * torch.sin(1e3 * near))
+    return lambda name: Case(name, CASES[name], make_window)
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
+    """Every preset and option in turn."""
+    return build_case(request.param)
+
+
+@pytest.fixture(params=[name for name in CASES if name.startswith("paper")])
+def paper_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
+    """Every option of ``preset="paper"`` in turn."""
+    return build_case(request.param)
+
+
+@pytest.fixture(params=["none", "rows", "entries"])
+def missing(request: pytest.FixtureRequest) -> str:
+    """What the context lacks: nothing, whole points, single entries."""
+    return request.param
