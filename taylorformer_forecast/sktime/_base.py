@@ -14,7 +14,20 @@ from sklearn.utils import check_random_state
 from sktime.datatypes import update_data
 from sktime.forecasting.base import BaseForecaster
 
-from taylorformer_forecast.sktime._frames import ExogenousScaler, TimeAxis, check_values, instances, to_float
+from taylorformer_forecast.sktime._checks import (
+    check_enough,
+    check_observed,
+    check_parameters,
+    check_same_kind,
+)
+from taylorformer_forecast.sktime._frames import (
+    ExogenousScaler,
+    TimeAxis,
+    check_values,
+    instances,
+    of_instance,
+    to_float,
+)
 from taylorformer_forecast.sktime._predictive import ColumnSeries, Predictive, Request, predict_requests
 
 __all__ = ["BaseTorchForecaster"]
@@ -64,31 +77,42 @@ class BaseTorchForecaster(BaseForecaster):
 
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
 
+    def _remember(self):
+        """Attributes as they are, to be restored. Only sktime's own dicts are written into."""
+        return {
+            name: value.copy() if name.startswith("_") and isinstance(value, dict) else value
+            for name, value in vars(self).items()
+        }
+
     def fit(self, y, X=None, fh=None):
         """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`."""
-        before = self.__dict__.copy()
+        before = self._remember()
         try:
             return super().fit(y=y, X=X, fh=fh)
-        except Exception:
+        except BaseException:  # a keyboard interrupt too
             self.__dict__ = before
             raise
 
     def update(self, y, X=None, update_params=True):
         """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
-        before = self.__dict__.copy()
+        before = self._remember()
         try:
             return super().update(y=y, X=X, update_params=update_params)
-        except Exception:
+        except BaseException:
             self.__dict__ = before
             raise
 
     def _fit(self, y, X, fh):
+        check_parameters(self.get_params(deep=False))
         check_values(y, "y")
-        self._check_enough(y)
+        check_enough(y, self.context_length)
         rng = check_random_state(self.random_state)
         fit_seed, self._seed = (int(seed) for seed in rng.randint(0, 2**31 - 1, size=2))
-        self._cur_y, self._cur_X = y, X
+        # Copies, so that what the user does to the data later leaves the forecaster alone.
+        self._cur_y, self._cur_X = y.copy(), None if X is None else X.copy()
         self._axis = TimeAxis.of(y, getattr(self.cutoff, "freq", None))
+        if X is not None:
+            check_same_kind(X, self._cur_y, "X")
         self._scaler = None if X is None else ExogenousScaler.of(X)
         self._choose(y, fh)
         self._train(fit_seed, None)
@@ -96,33 +120,21 @@ class BaseTorchForecaster(BaseForecaster):
 
     def _update(self, y, X=None, update_params=True):
         check_values(y, "y")
-        if list(y.columns) != list(self._cur_y.columns):
-            raise ValueError(f"y has columns {list(y.columns)}, fitted with {list(self._cur_y.columns)}")
+        check_same_kind(y, self._cur_y, "y")
+        known, new = list(self._cur_y.columns), list(y.columns)
+        if len(new) == len(known) == 1 and 0 in (*new, *known):  # a series without a name
+            y = y.set_axis(self._cur_y.columns, axis=1)
+        elif new != known:
+            raise ValueError(f"y has columns {new}, but the forecaster was fitted with {known}")
         if self._scaler is not None:
             self._scaler.check(X, "update")
+            check_same_kind(X, self._cur_y, "X")
             self._cur_X = update_data(self._cur_X, X)
         self._cur_y = update_data(self._cur_y, y)
+        self._series()  # what cannot be used is refused now, not by the next predict
         if update_params and self.update_steps > 0:
             self._train(self._seed, self.update_steps)
         return self
-
-    def _check_enough(self, y):
-        """Raise a ValueError if there is too little to learn from."""
-        counts = []
-        for key, part in instances(y):
-            known = part.notna().sum()
-            counts.append(int(known.max()))
-            if (known == 0).any():
-                where = f" of instance {key}" if key else ""
-                raise ValueError(f"y column {known.index[known == 0][0]!r}{where} has no observed values")
-        n = max(counts)
-        if n < 3:
-            raise ValueError(f"y has {n} observation{'s' * (n != 1)}, at least 3 are needed")
-        if self.context_length is not None and self.context_length >= n:
-            raise ValueError(
-                f"context_length={self.context_length} but y has {n} observations; "
-                f"at least {self.context_length + 1} are needed"
-            )
 
     def _choose(self, y, fh):
         """Choose what the user left open, from the series."""
@@ -136,7 +148,7 @@ class BaseTorchForecaster(BaseForecaster):
         cycles = [axis.cycle_steps(name) for name in self.time_features_]
         periods = self.seasonal_periods
         if isinstance(periods, str) and periods == "auto":
-            found = detect_periods(to_float(first)[:, 0])
+            found = detect_periods(axis.on_grid(max((part for _, part in instances(y)), key=len)))
             # A calendar cycle says it better than a count of steps.
             periods = [p for p in found if all(min(p % c, -p % c) > 0.1 * c for c in cycles)]
         elif periods is None:
@@ -166,7 +178,7 @@ class BaseTorchForecaster(BaseForecaster):
         from taylorformer_forecast.training.fit import fit, private_rng
         from taylorformer_forecast.training.windows import Batches, WindowMaker
 
-        series = [c.series for key, y, X in self._known() for c in self._columns(key, y, X)]
+        series = self._series()
         maker = WindowMaker(series, self.context_length_, self.horizon_, float(self.context_length_), 0.02)
         split = float(self.validation_split or 0.0) if update_steps is None else 0.0
         fewest = max(1, min(max(3, self.context_length_ // 2), max(len(s.t) for s in series) - 1))
@@ -210,7 +222,9 @@ class BaseTorchForecaster(BaseForecaster):
         """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back."""
         exogenous = {} if self._cur_X is None else dict(instances(self._cur_X))
         for key, y in instances(self._cur_y):
-            yield key, y[y.index <= self.cutoff[0]], exogenous.get(key)
+            y = y[y.index <= self.cutoff[0]]
+            check_observed(key, y)
+            yield key, y, exogenous.get(key)
 
     def _covariates(self, index, X, key=()):
         """Phases of calendar cycles and seasons, and scaled exogenous columns, at time stamps."""
@@ -227,12 +241,13 @@ class BaseTorchForecaster(BaseForecaster):
         cycle = np.concatenate(parts, 1)
         features = [phases(torch.as_tensor(cycle), N_HARMONICS).numpy()] if cycle.shape[1] else []
         if self._scaler is not None:
+            if X is None:
+                raise ValueError(f"X has no rows{of_instance(key)}")
             missing = index.difference(X.index)
             if len(missing):
-                where = f" of instance {key}" if key else ""
                 raise ValueError(
-                    f"X{where} has no row for {missing[0]} ({len(missing)} missing): it must cover every step "
-                    f"up to the last of fh"
+                    f"X{of_instance(key)} has no row for {missing[0]} ({len(missing)} missing): "
+                    f"it must cover every step up to the last of fh"
                 )
             features.append(self._scaler.features(X.loc[index]))
         return np.concatenate(features, 1) if features else None
@@ -242,23 +257,26 @@ class BaseTorchForecaster(BaseForecaster):
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
         return [ColumnSeries.of(t, values[:, d], covariates) for d in range(values.shape[1])]
 
+    def _series(self):
+        """All columns of all instances."""
+        return [c.series for key, y, X in self._known() for c in self._columns(key, y, X)]
+
     # ---- predict ---------------------------------------------------------------------------------------
 
     def _predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
         """Rows of the forecast and their predictive distribution, always from the same draw."""
-        ahead = {}
+        ahead = None
+        if self._scaler is not None and X is not None:
+            self._scaler.check(X, "predict")
+            check_same_kind(X, self._cur_y, "X")
+            ahead = dict(instances(X))
         requests, keys, stamps = [], [], []
         for key, y, known_X in self._known():
             asked = self._axis.horizon(fh, y.index[-1], y.index)
             if asked[0] < y.index[0]:
                 raise ValueError(f"fh asks for {asked[0]}, before the first observation at {y.index[0]}")
-            if self._scaler is not None and (asked > y.index[-1]).any():
-                if not ahead:
-                    self._scaler.check(X, "predict")
-                    ahead = dict(instances(X))
-                if key not in ahead:
-                    raise ValueError(f"X has no rows for instance {key}")
-                known_X = update_data(known_X, ahead[key])
+            if self._scaler is not None:
+                known_X = self._exogenous(key, known_X, ahead, asked, y.index[-1])
             requests.append(self._request(key, y, known_X, asked))
             keys += [key] * len(asked)
             stamps.append(asked)
@@ -267,11 +285,31 @@ class BaseTorchForecaster(BaseForecaster):
             self.network_,
             self.context_length_,
             self.horizon_,
-            self.num_samples,
+            int(self.num_samples),
             self._seed,
             self.device,
         )
-        return self._index(keys, stamps), result
+        index = self._index(keys, stamps)
+        finite = np.isfinite(result.paths).all(axis=(0, 2))
+        if not finite.all():
+            raise RuntimeError(
+                f"the sample paths run away: they are not finite at {index[~finite][0]}. "
+                f"Ask for a shorter fh, or train longer."
+            )
+        return index, result
+
+    def _exogenous(self, key, known, ahead, asked, last):
+        """X of one instance: as stored, joined by what predict was given for other times and the future."""
+        stored = asked.isin(known.index)
+        if ahead is None:
+            if not stored.all():
+                self._scaler.check(None, "predict")
+            return known
+        if key not in ahead:
+            raise ValueError(f"X has no rows{of_instance(key)}")
+        new = ahead[key]
+        new = new[(new.index > last) | ~new.index.isin(known.index)]
+        return update_data(known, new) if len(new) else known
 
     def _request(self, key, y, X, asked):
         """What to predict of one instance; paths pass through every regular step up to the last."""
@@ -331,11 +369,16 @@ class BaseTorchForecaster(BaseForecaster):
         variance = self._distribution(fh, X).var()
         if not cov:
             return variance
+        if self.num_samples < 2:
+            raise ValueError("covariances need several sample paths, but num_samples=1")
         # Correlations of the paths with the variances of the marginals, so that both forms agree.
         index, p = self._predictive(fh, X)
         blocks = []
         for d in range(p.paths.shape[2]):
             sigma = np.sqrt(variance.to_numpy()[:, d])
             blocks.append(np.atleast_2d(np.corrcoef(p.paths[:, :, d].T)) * np.outer(sigma, sigma))
-        columns = pd.MultiIndex.from_product([variance.columns, index])
+        rows = list(index) if index.nlevels > 1 else [(stamp,) for stamp in index]
+        columns = pd.MultiIndex.from_tuples(
+            [(name, *row) for name in variance.columns for row in rows], names=[None, *index.names]
+        )
         return pd.DataFrame(np.concatenate(blocks, 1), index=index, columns=columns)

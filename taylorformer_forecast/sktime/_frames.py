@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-__all__ = ["ExogenousScaler", "TimeAxis", "check_values", "instances"]
+__all__ = ["ExogenousScaler", "TimeAxis", "check_values", "content", "instances", "of_instance", "to_float"]
 
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
+
+FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step
+LARGEST = 1e150  # of a value: its square is still a float64
+FARTHEST_X = 1e6  # of an exogenous value, in standard deviations: farther ones would overflow in the network
 
 
 def instances(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:
@@ -26,28 +30,44 @@ def instances(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:
 
 def check_values(frame: pd.DataFrame, name: str) -> None:
     """Raise a ValueError or TypeError in the user's words if the values cannot be used."""
-    if len(frame) == 0:
-        raise ValueError(f"{name} is empty")
+    if len(frame) == 0 or len(frame.columns) == 0:
+        raise ValueError(f"{name} is empty" if len(frame) == 0 else f"{name} has no columns")
     for column, dtype in frame.dtypes.items():
         if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
             raise TypeError(f"{name} column {column!r} has dtype {dtype}; numbers are needed")
         if pd.api.types.is_complex_dtype(dtype):
             raise TypeError(f"{name} column {column!r} is complex; real numbers are needed")
-    infinite = np.isinf(to_float(frame)).any(0)
-    if infinite.any():
-        raise ValueError(f"{name} has infinite values in column {frame.columns[infinite][0]!r}")
+    size = np.abs(to_float(frame))
+    for wrong, what in ((np.isinf(size), "infinite values"), (size > LARGEST, f"values beyond {LARGEST}")):
+        if wrong.any():
+            raise ValueError(f"{name} has {what} in column {frame.columns[wrong.any(0)][0]!r}")
     for key, part in instances(frame):
         if not part.index.is_unique:
             double = part.index[part.index.duplicated()]
-            where = f" of instance {key}" if key else ""
-            raise ValueError(f"{name}{where} has duplicate time stamps: {double[0]} (first of {len(double)})")
+            raise ValueError(
+                f"{name}{of_instance(key)} has duplicate time stamps: {double[0]} (first of {len(double)})"
+            )
         if not part.index.is_monotonic_increasing:
             raise ValueError(f"{name} must be sorted by time")
+
+
+def of_instance(key: tuple) -> str:
+    """Name an instance in a message; nothing for a single series."""
+    return f" of instance {key[0] if len(key) == 1 else key!r}" if key else ""
 
 
 def to_float(frame: pd.DataFrame) -> np.ndarray:
     """Values as float64, NaN where missing."""
     return frame.to_numpy(dtype="float64", na_value=np.nan)
+
+
+def content(index: pd.Index) -> str:
+    """What an index holds, in words."""
+    if isinstance(index, pd.PeriodIndex):
+        return f"periods of frequency {index.freqstr}"
+    if isinstance(index, pd.DatetimeIndex):
+        return "dates" if index.tz is None else "dates with a time zone"
+    return "integers" if pd.api.types.is_integer_dtype(index.dtype) else str(index.dtype)
 
 
 @dataclass(frozen=True)
@@ -57,13 +77,13 @@ class TimeAxis:
     Parameters
     ----------
     kind : {"number", "period", "month", "business", "clock"}
-        What is counted: integers as they are, periods, calendar months, business days, or seconds. Monthly,
-        quarterly and yearly stamps count months, so that February is as long as March.
+        What is counted: integers as they are, periods, calendar months, business days, or nanoseconds.
+        Monthly, quarterly and yearly stamps count months, so that February is as long as March.
     freq : pandas offset, optional
         Frequency of the stamps, where there is one.
     step : float
         Typical distance of neighbouring observations, in what is counted.
-    origin : float
+    origin : number
         What is subtracted before the division.
     span : float
         Number of steps that the data cover.
@@ -72,7 +92,7 @@ class TimeAxis:
     kind: str
     freq: object
     step: float
-    origin: float
+    origin: float | int
     span: float
 
     @classmethod
@@ -92,7 +112,7 @@ class TimeAxis:
                 f"the time index has dtype {longest.dtype}; dates, periods or integers are needed"
             )
         raw = cls(kind, freq, 1.0, 0.0, 0.0)
-        origin = float(min(raw.count(index[:1])[0] for index in indexes))
+        origin = min(raw.count(index[:1])[0] for index in indexes)
         numbers = [raw.count(index) - origin for index in indexes]
         gaps = np.concatenate([np.diff(x) for x in numbers])
         step = float(np.median(gaps)) if len(gaps) else 1.0
@@ -104,8 +124,8 @@ class TimeAxis:
             return index.to_numpy(dtype="float64")
         if self.kind == "period":
             return index.asi8.astype("float64")
-        if self.kind == "clock":  # nanoseconds fit float64 to a microsecond in our century
-            return index.as_unit("ns").asi8 / 1e9
+        if self.kind == "clock":  # integers, as float64 would round them to a fraction of a microsecond
+            return index.as_unit("ns").asi8
         local = index.tz_localize(None) if index.tz is not None else index
         within = (local - local.normalize()) / pd.Timedelta(days=1)
         if self.kind == "business":
@@ -119,16 +139,33 @@ class TimeAxis:
         """Stamps in steps since the first observation."""
         return (self.count(index) - self.origin) / self.step
 
+    def on_grid(self, frame: pd.DataFrame) -> np.ndarray:
+        """First column on a regular grid of steps, NaN between rows; as it is if most would be NaN."""
+        values = to_float(frame)[:, 0]
+        at = np.round(self.numbers(frame.index) - self.numbers(frame.index[:1])).astype(int)
+        if at[-1] >= 4 * len(at):
+            return values
+        grid = np.full(at[-1] + 1, np.nan)
+        grid[at] = values
+        return grid
+
     def future(self, last: object, upto: object, like: pd.Index) -> pd.Index:
         """Regular stamps after ``last``, up to and including ``upto``."""
+        ends = pd.Index([last, upto], tupleize_cols=False)
+        n = np.diff(self.numbers(ends))[0]
+        if n > FARTHEST_STEP:
+            raise ValueError(
+                f"fh ends at {upto}, {n:.0f} steps after the last observation at {last}; "
+                f"at most {FARTHEST_STEP} can be forecast"
+            )
         if isinstance(like, pd.PeriodIndex):
             return pd.period_range(last, upto, freq=like.freq)[1:]
         if isinstance(like, pd.DatetimeIndex):
-            freq = self.freq if self.freq is not None else pd.Timedelta(seconds=self.step)
+            freq = self.freq if self.freq is not None else pd.Timedelta(round(self.step), unit="ns")
             stamps = pd.date_range(last, upto, freq=freq)
             return stamps[stamps > last]
         step = max(1, round(self.step))
-        return pd.Index(np.arange(last + step, upto + 1, step), dtype=like.dtype)
+        return pd.Index(np.arange(int(last) + step, int(upto) + 1, step))
 
     def horizon(self, fh: object, last: object, like: pd.Index) -> pd.Index:
         """Absolute stamps of a forecasting horizon, relative ones counted from ``last``.
@@ -137,26 +174,31 @@ class TimeAxis:
         observed stamps before it.
         """
         relative_int = fh.is_relative and pd.api.types.is_integer_dtype(fh.to_pandas().dtype)
-        cutoff = pd.Index([last])
+        cutoff = pd.Index([int(last) if self.kind == "number" else last])
         if isinstance(cutoff, pd.DatetimeIndex):
             if relative_int and self.freq is None:
-                step = pd.Timedelta(seconds=self.step)
+                step = pd.Timedelta(round(self.step), unit="ns")
                 past = like[like <= last]
                 ahead = [k for k in fh.to_pandas() if k > 0]
                 back = [k for k in fh.to_pandas() if k <= 0]
                 if back and -min(back) >= len(past):
                     raise ValueError(f"fh={min(back)} goes back before the first of {len(past)} observations")
-                return pd.DatetimeIndex([past[k - 1] for k in back] + [last + k * step for k in ahead])
+                stamps = pd.DatetimeIndex([past[k - 1] for k in back] + [last + k * step for k in ahead])
+                same = stamps.as_unit(like.unit)
+                return same if (same == stamps).all() else stamps
             if relative_int:
                 cutoff = pd.DatetimeIndex(cutoff, freq=None)
                 cutoff.freq = self.freq if _on_offset(self.freq, last) else None
                 if cutoff.freq is None:
                     return pd.DatetimeIndex([last + k * self.freq for k in fh.to_pandas()])
-        return pd.Index(fh.to_absolute_index(cutoff))
+        stamps = pd.Index(fh.to_absolute_index(cutoff))
+        if content(stamps) != content(like):
+            raise TypeError(f"fh holds {content(stamps)}, but the index of y holds {content(like)}")
+        return stamps
 
     def cycles(self, index: pd.Index, names: tuple[str, ...]) -> np.ndarray:
         """Positions within calendar cycles, in revolutions, shape (n, len(names))."""
-        stamps = index.to_timestamp() if isinstance(index, pd.PeriodIndex) else index
+        stamps = index.to_timestamp() if isinstance(index, pd.PeriodIndex) else index.tz_localize(None)
         day = np.asarray((stamps - stamps.normalize()) / pd.Timedelta(days=1))
         in_month = (stamps.day - 1 + day) / stamps.days_in_month
         position = {
@@ -170,15 +212,20 @@ class TimeAxis:
 
     def cycle_steps(self, name: str) -> float:
         """Length of a calendar cycle in steps."""
+        if self.kind == "number":
+            raise ValueError(
+                f"time_features={name!r} needs dates or periods, but the index of y holds integers"
+            )
         days = CYCLES[name]
         if self.kind == "month":
             return days / CYCLES["month"] / self.step
         if self.kind == "business":
             return days * 5 / 7 / self.step
         if self.kind == "period":
-            stamps = pd.PeriodIndex.from_ordinals([0, 1000], freq=self.freq).to_timestamp()
-            return days / ((stamps[1] - stamps[0]) / pd.Timedelta(days=1) / 1000 * self.step)
-        return days * 86400 / self.step
+            # 240 periods, as pandas 2 knows no dates after 2262
+            stamps = pd.PeriodIndex.from_ordinals([0, 240], freq=self.freq).to_timestamp()
+            return days / ((stamps[1] - stamps[0]) / pd.Timedelta(days=1) / 240 * self.step)
+        return days * 86400e9 / self.step
 
     def usual_cycles(self) -> tuple[str, ...]:
         """Cycles that have several steps and were seen at least twice."""
@@ -247,7 +294,8 @@ class ExogenousScaler:
         count = np.maximum(known.sum(0), 1)
         center = np.where(known, values, 0).sum(0) / count
         spread = np.sqrt((np.where(known, values - center, 0) ** 2).sum(0) / count)
-        return cls(list(X.columns), center, np.where(spread > 0, spread, 1.0), ~known.all(0))
+        moves = spread > 1e-12 * np.abs(center)  # less is rounding
+        return cls(list(X.columns), center, np.where(moves, spread, 1.0), ~known.all(0))
 
     @property
     def dim(self) -> int:
@@ -262,12 +310,13 @@ class ExogenousScaler:
             )
         if list(X.columns) != self.columns:
             raise ValueError(
-                f"X has columns {list(X.columns)} in {when}, but the forecaster was fitted with {self.columns}"
+                f"X has columns {list(X.columns)} in {when}, "
+                f"but the forecaster was fitted with {self.columns}"
             )
         check_values(X, "X")
 
     def features(self, X: pd.DataFrame) -> np.ndarray:
         """Scaled columns and flags, shape (n, dim)."""
-        scaled = (to_float(X) - self.center) / self.spread
+        scaled = np.clip((to_float(X) - self.center) / self.spread, -FARTHEST_X, FARTHEST_X)
         missing = np.isnan(scaled)
         return np.concatenate([np.where(missing, 0.0, scaled), missing[:, self.flagged]], 1)

@@ -7,7 +7,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import torch
 
 from taylorformer_forecast.core.heads import components, draw
@@ -45,7 +44,7 @@ class ColumnSeries:
         known = ~np.isnan(y)
         t, y = t[known], y[known]
         center, spread = float(y.mean()), float(y.std())
-        if spread <= 1e-12 * abs(center):  # constant: any unit will do, in proportion to the level
+        if y.min() == y.max() or spread == 0:  # constant: any unit will do, in proportion to the level
             spread = 0.01 * abs(center) or 1.0
         covariates = None if covariates is None else covariates[known]
         return cls(Series(t, ((y - center) / spread)[:, None], covariates), center, spread)
@@ -226,7 +225,7 @@ def predict_requests(
             [requests[i].columns[d].before(max(stop, 1), n_context) for i, d, _, stop in asked],
             np.array([[requests[i].t[row]] for i, _, row, _ in asked]),
             None
-            if requests[0].covariates is None
+            if requests[asked[0][0]].covariates is None
             else np.stack([requests[i].covariates[row : row + 1] for i, _, row, _ in asked]),
         )
         blind = torch.as_tensor([stop == 0 for *_, stop in asked])

@@ -8,291 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.polynomial import legendre
-from scipy.special import erf, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
-from skpro.distributions.base import BaseDistribution
 from skpro.distributions.empirical import Empirical
+
+from taylorformer_forecast.sktime import _mixtures as mixtures
+from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
 __all__ = ["PathMixture", "SamplePaths"]
 
 _BLOCK = 2**17  # numbers per temporary array: bounds the memory and stays in the processor's cache
 
 
-class _ArrayDistribution(BaseDistribution):
-    """Labels, pandas indexing, quantile and sample frames over arrays.
-
-    Subclasses supply ``_array_shape()``, ``_pick(key)`` (parameters at an array key), ``_quantiles(p)``
-    for p of shape (n, H, C), ``_draw(rng, n)`` of that shape and ``_cell_energy(x)``.
-    """
-
-    _tags = {"broadcast_init": "off"}
-
-    def _init_shape_bc(self, index=None, columns=None):
-        self._shape = self._array_shape()
-        if not self._shape and (index is not None or columns is not None):
-            raise ValueError("index and columns need arrays with a row and a column axis")
-        for name, length in zip(("index", "columns"), self._shape, strict=False):
-            labels = getattr(self, name)
-            if labels is None:
-                setattr(self, name, pd.RangeIndex(length))
-            elif len(labels) != length:
-                raise ValueError(f"{name} has {len(labels)} labels but the arrays have {length}")
-
-    def _select(self, indexer, rowidx, colidx):
-        """Subset by whatever key pandas accepts: it indexes a frame of cell numbers for us.
-
-        A row key may be the whole tuple of ``d.loc[:, [col]]``, which skpro passes on undivided for a
-        MultiIndex; pandas then tells rows from columns as it does for a data frame.
-        """
-        rows = slice(None) if rowidx is None else rowidx
-        number = np.arange(np.prod(self.shape)).reshape(self.shape)
-        frame = pd.DataFrame(number, index=self.index, columns=self.columns)
-        found = getattr(frame, indexer)[rows if colidx is None else (rows, colidx)]
-        i, j = np.divmod(np.asarray(found), self.shape[1])
-        if i.ndim == 0:
-            return self._iat(int(i), int(j))
-        if i.ndim == 1:  # pandas has squeezed a single row or a single column
-            i, j = (i[:1], j) if (i == i[0]).all() else (i, j[:1])
-        else:
-            i, j = i[:, 0], j[0]
-        return type(self)(**self._pick(np.ix_(i, j)), index=self.index[i], columns=self.columns[j])
-
-    def _loc(self, rowidx=None, colidx=None):
-        if isinstance(rowidx, pd.Index) and rowidx.equals(self.index) and self.columns.equals(colidx):
-            return self
-        return self._select("loc", rowidx, colidx)
-
-    def _iloc(self, rowidx=None, colidx=None):
-        return self._select("iloc", rowidx, colidx)
-
-    def _at(self, rowidx=None, colidx=None):
-        return self._select("loc", rowidx, colidx)
-
-    def _iat(self, rowidx=None, colidx=None):
-        if rowidx is None or colidx is None:
-            raise ValueError("iat needs a row and a column position")
-        return type(self)(**self._pick((rowidx, colidx)))
-
-    def quantile_array(self, alpha):
-        """Quantiles as an array, the numbers that ``quantile`` puts into a frame.
-
-        Parameters
-        ----------
-        alpha : float or sequence of float
-            Probabilities between 0 and 1.
-
-        Returns
-        -------
-        np.ndarray of shape (len(alpha), H, C)
-            (len(alpha),) for a scalar distribution.
-
-        Raises
-        ------
-        ValueError
-            If a probability lies outside [0, 1].
-
-        Examples
-        --------
-        >>> SamplePaths([1.0, 2.0, 3.0, 4.0]).quantile_array([0.25, 0.5])
-        array([1., 2.])
-        """
-        alpha = np.atleast_1d(np.asarray(alpha, dtype=float))
-        if not ((alpha >= 0) & (alpha <= 1)).all():
-            raise ValueError(f"alpha must lie between 0 and 1, got {alpha.tolist()}")
-        return self._quantiles(np.multiply.outer(alpha, np.ones(self.shape)))
-
-    def quantile(self, alpha):
-        """Quantiles in sktime's format, equal to ``quantile_array`` to the last bit.
-
-        Parameters
-        ----------
-        alpha : float or list of float
-            Probabilities between 0 and 1.
-
-        Returns
-        -------
-        pd.DataFrame
-            Rows as in ``index``; columns (variable, alpha), variables varying slowest.
-
-        Examples
-        --------
-        >>> SamplePaths([[[1.0]], [[2.0]], [[3.0]]], columns=["y"]).quantile([0.5]).iloc[0, 0].item()
-        2.0
-        """
-        alpha = np.atleast_1d(alpha).tolist()
-        values = self.quantile_array(alpha).reshape(len(alpha), *(self.shape or (1, 1)))
-        names = self.columns if self.ndim else [type(self).__name__]
-        columns = pd.MultiIndex.from_product([names, alpha])
-        return pd.DataFrame(values.transpose(1, 2, 0).reshape(-1, len(columns)), self.index, columns)
-
-    def _ppf(self, p):
-        return self._quantiles(np.asarray(p, dtype=float)[None])[0]
-
-    def _energy_self(self):
-        return self._energy_x(None)
-
-    def _energy_x(self, x):
-        energy = self._cell_energy(x)
-        return energy.sum(axis=1) if self.ndim else energy
-
-    def _sample(self, n_samples=None):
-        draws = self._draw(np.random.default_rng(self.random_state), 1 if n_samples is None else n_samples)
-        if n_samples is not None:
-            return self._stack(draws)
-        return pd.DataFrame(draws[0], self.index, self.columns) if self.ndim else float(draws[0])
-
-    def _stack(self, draws):
-        """Frame of draws (n, H, C) with the draw's number as outermost row level."""
-        if not self.ndim:
-            return pd.DataFrame(draws)
-        n, h, c = draws.shape
-        index = self.index
-        if not isinstance(index, pd.MultiIndex):
-            index = pd.MultiIndex.from_arrays([index])
-        codes = [np.repeat(np.arange(n), h), *(np.tile(code, n) for code in index.codes)]
-        index = pd.MultiIndex([pd.RangeIndex(n), *index.levels], codes, names=[None, *index.names])
-        return pd.DataFrame(draws.reshape(n * h, c), index=index, columns=self.columns)
-
-
-def _average(values, w):
-    """Mean over components, the last axis."""
-    return values.mean(-1) if w is None else np.einsum("...k,...k->...", values, w)
-
-
-def _std_cdf(z, df):
-    return ndtr(z) if df is None else stdtr(df, z)
-
-
-def _std_log_pdf(z, df):
-    if df is None:
-        return -0.5 * z * z - 0.5 * np.log(2 * np.pi)
-    norm = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * np.log(np.pi * df)
-    return norm - (df + 1) / 2 * np.log1p(z * z / df)
-
-
-def _cdf(m, s, w, df, x):
-    return _average(_std_cdf((x[..., None] - m) / s, df), w)
-
-
-def _log_pdf(m, s, w, df, x):
-    logs = _std_log_pdf((x[..., None] - m) / s, df) - np.log(s)
-    return logsumexp(logs, axis=-1, b=1 / m.shape[-1] if w is None else w)
-
-
-def _variance(m, s, w, df):
-    if df is not None:
-        with np.errstate(divide="ignore"):
-            s = s * np.sqrt(np.where(df > 2, df / np.maximum(df - 2, 0), np.inf))
-    return _average(s * s + (m - _average(m, w)[..., None]) ** 2, w)
-
-
-def _distance(m, s, w, df, x):
-    """E|X - x|."""
-    z = (x[..., None] - m) / s
-    tail = 1.0 if df is None else (df + z * z) / (df - 1)
-    spread = z * (2 * _std_cdf(z, df) - 1) + 2 * tail * np.exp(_std_log_pdf(z, df))
-    return _average(s * spread, w)
-
-
-def _self_distance(m, s, w, df):
-    """E|X - X'| of Normal mixtures, pair by pair; pairs at the same lag together: memory stays O(K)."""
-    if df is not None:
-        return _self_distance_t(m, s, w, df)
-    k = m.shape[-1]
-    total = (2 / np.sqrt(np.pi)) * (s if w is None else s * w * w).sum(-1)
-    for lag in range(1, k):
-        gap, var = m[..., lag:] - m[..., :-lag], s[..., lag:] ** 2 + s[..., :-lag] ** 2
-        pairs = gap * erf(gap / np.sqrt(2 * var)) + np.sqrt(2 / np.pi * var) * np.exp(-0.5 * gap * gap / var)
-        total += 2 * (pairs if w is None else pairs * w[..., lag:] * w[..., :-lag]).sum(-1)
-    return total if w is not None else total / k**2
-
-
-def _self_distance_t(m, s, w, df, nodes=8, tol=3e-6):
-    """E|X - X'| = 2 int F (1 - F) of Student-t mixtures, by panels that are halved until they fit.
-
-    A panel takes the density at Gauss nodes and the exact F at its ends: the mass it misses measures its
-    error, so that no narrow component can hide; its last Legendre coefficient guards against a mass that
-    fits by accident. Outside the panels F (1 - F) is min(F, 1 - F) up to its square: a known integral.
-    """
-    shape, k = m.shape[:-1], m.shape[-1]
-    m, s, w, df = (None if a is None else a.reshape(-1, k) for a in (m, s, w, df))
-
-    def at(cell):
-        return m[cell], s[cell], None if w is None else w[cell], df[cell]
-
-    reach = np.sinh(np.linspace(-1, 1, 9) * np.arcsinh(30))
-    edges = np.sort((m[..., None] + s[..., None] * reach).reshape(len(m), -1), axis=-1)
-    edges = edges[:, np.linspace(0, edges.shape[1] - 1, 9).round().astype(int)]
-    outside = [_distance(m, s, w, df, edges[:, end]) for end in (0, -1)]
-    total = sum(outside) - (edges[:, -1] - edges[:, 0])
-    allowed = tol * _distance(m, s, w, df, _average(m, w))  # E|X - mean| <= E|X - X'|
-
-    x, weight = legendre.leggauss(nodes)
-    polynomials = legendre.legvander(x, nodes - 1)
-    last = weight * polynomials[:, -1] * (nodes - 0.5)
-    antiderivative = legendre.legval(x, legendre.legint(np.linalg.inv(polynomials), lbnd=-1))
-    mass = np.stack([_cdf(m, s, w, df, edge) for edge in edges.T], axis=1)
-    cell = np.repeat(np.arange(len(m)), edges.shape[1] - 1)
-    low, high, below, upto = (a.ravel() for a in (edges[:, :-1], edges[:, 1:], mass[:, :-1], mass[:, 1:]))
-    for _ in range(40):
-        half = (high - low) / 2
-        mid = low + half
-        density = half[:, None] * np.exp(_log_pdf(*at(cell[:, None]), mid[:, None] + half[:, None] * x))
-        f = below[:, None] + density @ antiderivative
-        error = np.maximum(np.abs(density @ weight - (upto - below)), 0.01 * np.abs(density @ last))
-        split = half * error > allowed[cell]
-        total += np.bincount(cell[~split], (2 * half * ((f - f * f) @ weight))[~split], len(total))
-        if not split.any():
-            break
-        low, mid, high, below, upto, cell = (a[split] for a in (low, mid, high, below, upto, cell))
-        between = _cdf(*at(cell), mid)
-        low, high, cell = np.append(low, mid), np.append(mid, high), np.append(cell, cell)
-        below, upto = np.append(below, between), np.append(between, upto)
-    return total.reshape(shape)
-
-
-def _solve(m, s, w, df, p):
-    """Quantiles: Newton steps on ndtri(F(x)) = ndtri(p), bisection where they leave the bracket or stall.
-
-    The score ndtri(F) is nearly straight, so three to six steps do. Above the median the mixture is
-    mirrored: F near 0 has all its digits, F near 1 has not.
-    """
-    shape, k, p = p.shape, m.shape[-1], p.ravel()
-    out = np.where(p == 0, -np.inf, np.where(p == 1, np.inf, np.nan))
-    live = np.flatnonzero((p > 0) & (p < 1))
-    sign, p = np.where(p > 0.5, -1.0, 1.0)[live], np.minimum(p, 1 - p)[live]
-    m, s, w, df = (None if a is None else a.reshape(-1, k)[live] for a in (m, s, w, df))
-    m = m * sign[:, None]
-    goal = ndtri(p)
-    # The quantile lies between those of the components; the heaviest and the Normal tail bound these.
-    heavy = goal if df is None else stdtrit(df.min(-1), p) * (1 + 1e-6)
-    low, high = (m + s * heavy[:, None]).min(-1), (m + s * goal[:, None]).max(-1)
-    width = np.sqrt(_variance(m, s, w, None))
-    low, high = low - 1e-6 * width, high + 1e-6 * width  # rounding must not put the root outside
-    x, step = np.clip(_average(m, w) + width * goal, low, high), high - low
-    for _ in range(200):
-        z = (x[:, None] - m) / s
-        f = _average(_std_cdf(z, df), w)
-        low, high = np.where(f < p, x, low), np.where(f < p, high, x)
-        with np.errstate(all="ignore"):  # a nan leads to a bisection
-            score = ndtri(f)
-            slope = _average(np.exp(_std_log_pdf(z, df)) / s, w) / np.exp(_std_log_pdf(score, None))
-            new = x + np.where(f == p, 0, (goal - score) / slope)
-        newton = (new >= low) & (new <= high) & (np.abs(new - x) <= step / 2)
-        new = np.where(newton, new, (low + high) / 2)
-        x, step = new, np.abs(new - x)
-        out[live] = sign * x
-        more = step > 1e-12 * np.maximum(np.abs(x), width)
-        if not more.any():
-            break
-        if not more.all():
-            state = (live, sign, p, goal, width, x, step, low, high)
-            live, sign, p, goal, width, x, step, low, high = (a[more] for a in state)
-            m, s, w, df = (None if a is None else a[more] for a in (m, s, w, df))
-    return out.reshape(shape)
-
-
-class PathMixture(_ArrayDistribution):
+class PathMixture(ArrayDistribution):
     """Mixture of Normal or Student-t components in every cell.
 
     Use it for the per-step predictive distributions of a forecaster averaged over its sample paths: each
@@ -401,27 +127,27 @@ class PathMixture(_ArrayDistribution):
         return np.concatenate(out).reshape(self.shape)
 
     def _mean(self):
-        return self._by_rows(lambda m, s, w, df: _average(m, w))
+        return self._by_rows(lambda m, s, w, df: mixtures.average(m, w))
 
     def _var(self):
-        return self._by_rows(_variance)
+        return self._by_rows(mixtures.variance)
 
     def _cdf(self, x):
-        return self._by_rows(_cdf, x)
+        return self._by_rows(mixtures.cdf, x)
 
     def _log_pdf(self, x):
-        return self._by_rows(_log_pdf, x)
+        return self._by_rows(mixtures.log_pdf, x)
 
     def _pdf(self, x):
         return np.exp(self._log_pdf(x))
 
     def _quantiles(self, p):
-        return np.stack([self._by_rows(_solve, one) for one in p])
+        return np.stack([self._by_rows(mixtures.quantiles, one) for one in p])
 
     def _cell_energy(self, x):
         if x is not None:
-            return self._by_rows(_distance, x)
-        return self._by_rows(_self_distance, cost=1 if self.df is None else 64)
+            return self._by_rows(mixtures.distance, x)
+        return self._by_rows(mixtures.self_distance, cost=1 if self.df is None else 64)
 
     def pdfnorm(self, a=2):
         """Integral of pdf ** a, by Monte Carlo over draws that differ even if ``sample`` is seeded."""
@@ -457,7 +183,7 @@ class PathMixture(_ArrayDistribution):
         ]
 
 
-class SamplePaths(_ArrayDistribution):
+class SamplePaths(ArrayDistribution):
     """Joint empirical distribution of sample paths.
 
     Use it for a forecaster that draws trajectories: the marginals are the empirical ones, and ``sample``

@@ -32,10 +32,10 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Layers of each of the two streams.
     dropout : float, default=0.1
         Dropout in training.
-    num_epochs : int, optional
-        Passes over all windows. If ``max_steps`` is given too, training ends with the earlier of both.
-    max_steps : int, default=400
-        Optimiser steps. None leaves the length to ``num_epochs``.
+    num_epochs : int or None, default=40
+        Passes over all windows. Short series would be learnt by heart with more.
+    max_steps : int or None, default=400
+        Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=32
         Windows in a step.
     lr : float, default=0.003
@@ -47,11 +47,11 @@ class TaylorformerForecaster(BaseTorchForecaster):
         With a ``validation_split``: checks without improvement (20 in all) before training stops. The best
         weights are kept.
     time_features : "auto", None or tuple of str, default="auto"
-        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees. "auto" takes
-        those that the index resolves and that the series covers at least twice.
+        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees. "auto"
+        takes those that the index resolves and that the series covers at least twice.
     seasonal_periods : "auto", None, int or tuple of int, default="auto"
         Further seasons, in steps. "auto" looks for them in the autocorrelation.
-    distribution : {"normal", "studentt", "mixture"}, default="normal"
+    distribution : {"normal", "studentt", "mixture"}, default="studentt"
         Distribution of a point given the path so far. Forecasts further ahead are mixtures of it.
     taylor_order : {0, 1}, default=0
         Terms of the local Taylor expansion around which a point is predicted.
@@ -66,8 +66,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
     verbose : bool, default=False
         Whether to show a progress bar.
     trainer_kwargs : dict, optional
-        Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers, callbacks,
-        ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.
+        Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers,
+        callbacks, ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        num_epochs=None,
+        num_epochs=40,
         max_steps=400,
         batch_size=32,
         lr=3e-3,
@@ -115,7 +115,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         patience=10,
         time_features="auto",
         seasonal_periods="auto",
-        distribution="normal",
+        distribution="studentt",
         taylor_order=0,
         n_derivative_neighbours=1,
         update_steps=0,
@@ -180,10 +180,9 @@ class TaylorformerForecaster(BaseTorchForecaster):
         """
         small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 3, "random_state": 0}
         return [
-            {**small, "context_length": 3},
+            {**small, "context_length": 3, "distribution": "normal"},
             {
                 **small,
-                "distribution": "studentt",
                 "taylor_order": 1,
                 "n_derivative_neighbours": 2,
                 "validation_split": 0.25,

@@ -1,0 +1,118 @@
+"""Errors in the user's words: parameters, and data that cannot be fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+
+import numpy as np
+
+from taylorformer_forecast.sktime._frames import CYCLES, content, instances, of_instance
+
+__all__ = ["RULES", "check_enough", "check_observed", "check_parameters", "check_same_kind"]
+
+
+def _whole(value, least):
+    return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+
+
+def _fraction(value):
+    return isinstance(value, Real) and 0 <= value < 1
+
+
+# What parameters may be: names, the rule in words, the rule. A forecaster obeys those on names that it has.
+RULES = [
+    (
+        ("num_samples", "batch_size", "d_model", "n_heads", "n_layers", "n_derivative_neighbours"),
+        "a whole number, at least 1",
+        lambda value: _whole(value, 1),
+    ),
+    (("patience", "update_steps"), "a whole number, at least 0", lambda value: _whole(value, 0)),
+    (
+        ("max_steps", "num_epochs"),
+        "None or a whole number, at least 0",
+        lambda value: value is None or _whole(value, 0),
+    ),
+    (
+        ("context_length",),
+        "None or a whole number, at least 1",
+        lambda value: value is None or _whole(value, 1),
+    ),
+    (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < value < float("inf")),
+    (("dropout",), "a number, at least 0 and below 1", _fraction),
+    (
+        ("validation_split",),
+        "None or a number, at least 0 and below 1",
+        lambda value: value is None or _fraction(value),
+    ),
+    (
+        ("time_features",),
+        f"'auto', None or a tuple of names among {', '.join(CYCLES)}",
+        lambda value: (
+            value is None
+            or value == "auto"
+            or (isinstance(value, (tuple, list)) and all(name in CYCLES for name in value))
+        ),
+    ),
+    (
+        ("seasonal_periods",),
+        "'auto', None or numbers, at least 1",
+        lambda value: (
+            value is None
+            or (isinstance(value, str) and value == "auto")
+            or all(isinstance(period, Real) and 1 <= period < float("inf") for period in np.atleast_1d(value))
+        ),
+    ),
+    (("device",), "a string", lambda value: isinstance(value, str)),
+    (("trainer_kwargs",), "None or a dict", lambda value: value is None or isinstance(value, Mapping)),
+]
+
+
+def check_parameters(parameters):
+    """Raise a ValueError if a parameter is not what it may be."""
+    import torch
+
+    from taylorformer_forecast.training.fit import resolve_device
+
+    for names, rule, obeys in RULES:
+        for name in names:
+            if name in parameters and not obeys(parameters[name]):
+                raise ValueError(f"{name}={parameters[name]!r}, but it must be {rule}")
+    if parameters["max_steps"] is None and parameters["num_epochs"] is None:
+        raise ValueError("max_steps and num_epochs are both None; one must say how long to train")
+    device = parameters["device"]
+    try:
+        torch.empty(0, device=resolve_device(device))
+    except Exception as error:
+        raise ValueError(f"device={device!r} cannot be used here: {error}") from error
+
+
+def check_enough(y, context_length):
+    """Raise a ValueError if there is too little to learn from."""
+    for key, part in instances(y):
+        check_observed(key, part)
+    n = max(int(part.notna().sum().max()) for _, part in instances(y))
+    if n < 3:
+        raise ValueError(f"y has {n} observation{'s' * (n != 1)}, at least 3 are needed")
+    if context_length is not None and context_length >= n:
+        raise ValueError(
+            f"context_length={context_length} but y has {n} observations; "
+            f"at least {context_length + 1} are needed"
+        )
+
+
+def check_observed(key, y):
+    """Raise a ValueError if nothing was observed of a column of an instance."""
+    seen = y.notna().any()
+    if not seen.all():
+        raise ValueError(f"y column {y.columns[~seen][0]!r}{of_instance(key)} has no observed values")
+
+
+def check_same_kind(frame, fitted, name):
+    """Raise an error if the index of a frame is not of the kind that y had in the fit."""
+    index, known = frame.index, fitted.index
+    if index.nlevels != known.nlevels:
+        raise ValueError(f"{name} has {index.nlevels} index level(s), but y has {known.nlevels} in the fit")
+    has, had = (content(each.levels[-1] if each.nlevels > 1 else each) for each in (index, known))
+    if has != had:
+        raise TypeError(f"the index of {name} holds {has}, but that of y holds {had} in the fit")

@@ -1,0 +1,333 @@
+"""Every kind of time index, every kind of horizon: the forecast stands at the right stamps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sktime.forecasting.base import ForecastingHorizon
+
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+N = 50
+
+
+def tiny(**changes):
+    settings = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 5, "random_state": 0}
+    settings |= {"distribution": "normal", "num_epochs": None}
+    return TaylorformerForecaster(**{**settings, **changes})
+
+
+def values(n=N):
+    return 10 + np.sin(np.arange(n) * 2 * np.pi / 12) + 0.3 * np.random.default_rng(0).normal(size=n)
+
+
+def fitted(index, name="y", **changes):
+    return tiny(**changes).fit(pd.Series(values(len(index)), index=index, name=name))
+
+
+def periods(freq):
+    return pd.period_range("2000-01-03", periods=N + 20, freq=freq, name="when")
+
+
+def dates(freq, start="2000-01-03", **kwargs):
+    return pd.date_range(start, periods=N + 20, freq=freq, name="when", **kwargs)
+
+
+# A calendar that goes on after the N observations.
+CALENDARS = {
+    **{f"period {freq}": periods(freq) for freq in ("M", "Q", "Q-NOV", "Y", "D", "h", "W", "15min", "2M")},
+    **{
+        f"date {freq}": dates(freq)
+        for freq in (
+            *("D", "2D", "B", "C", "W", "W-WED", "h", "6h", "15min", "s", "ms", "us"),
+            *("MS", "ME", "2MS", "QS", "QE", "QS-NOV", "YS", "YE", "BMS", "BME", "SMS"),
+        )
+    },
+    "Berlin D": dates("D", "2023-02-20", tz="Europe/Berlin"),
+    "Berlin h, spring": dates("h", "2023-03-24 06:00", tz="Europe/Berlin"),
+    "Berlin h, autumn": dates("h", "2023-10-27 06:00", tz="Europe/Berlin"),
+    "New York MS": dates("MS", tz="America/New_York"),
+    "New York B": dates("B", tz="America/New_York"),
+    "UTC 15min": dates("15min", tz="UTC"),
+    "integers": pd.RangeIndex(N + 20),
+    "integers from 5": pd.RangeIndex(5, N + 25, name="when"),
+    "negative integers": pd.RangeIndex(-100, N - 80),
+}
+REGULAR = pytest.mark.parametrize("calendar", CALENDARS.values(), ids=CALENDARS)
+
+
+@REGULAR
+def test_steps_ahead_and_back_are_steps_of_the_calendar(calendar):
+    forecast = fitted(calendar[:N]).predict(fh=[-7, 0, 1, 2, 13])
+    expected = calendar[[N - 8, N - 1, N, N + 1, N + 12]]
+    pd.testing.assert_index_equal(forecast.index, expected, exact="equiv")
+    assert type(forecast.index) is type(expected)
+    assert forecast.name == "y"
+    assert np.isfinite(forecast).all()
+
+
+@REGULAR
+def test_absolute_stamps_mean_the_same_as_steps(calendar):
+    forecaster, steps = fitted(calendar[:N]), [-7, 0, 1, 2, 13]
+    stamps = ForecastingHorizon(calendar[[N - 1 + k for k in steps]], is_relative=False)
+    pd.testing.assert_frame_equal(
+        forecaster.predict_quantiles(fh=stamps, alpha=[0.1, 0.9]),
+        forecaster.predict_quantiles(fh=steps, alpha=[0.1, 0.9]),
+        check_freq=False,
+        check_index_type="equiv",
+    )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CALENDARS if name.startswith(("date", "Berlin", "New York"))]
+)
+def test_a_calendar_is_recognised_without_being_told(name):
+    """``freq`` is lost when dates are read from a file."""
+    calendar = CALENDARS[name]
+    plain = pd.DatetimeIndex(calendar[:N], freq=None)
+    if name in ("date C", "date SMS"):
+        pytest.skip("pandas cannot infer it: the next stamps are typical distances away")
+    pd.testing.assert_series_equal(
+        fitted(plain).predict(fh=[-7, 1, 13]), fitted(calendar[:N]).predict(fh=[-7, 1, 13]), check_freq=False
+    )
+
+
+@pytest.mark.parametrize(("freq", "gone"), [("MS", [3, 17, 40]), ("ME", [1, 2, 3, 30])])
+def test_missing_months_leave_a_monthly_calendar(freq, gone):
+    calendar = dates(freq)
+    kept = pd.DatetimeIndex(calendar.delete(gone)[: N - len(gone)])
+    forecast = fitted(kept).predict(fh=[1, 2, 13])
+    pd.testing.assert_index_equal(forecast.index, calendar[[N, N + 1, N + 12]], exact="equiv")
+
+
+@pytest.mark.parametrize("freq", ["D", "h", "15min", "W"])
+def test_missing_rows_of_other_calendars_leave_the_typical_step(freq):
+    calendar = dates(freq)
+    kept = pd.DatetimeIndex(calendar.delete([3, 17, 40])[: N - 3])
+    forecast = fitted(kept).predict(fh=[-N + 4, 0, 1, 2, 13])
+    expected = kept[[0, -1]].append(calendar[[N, N + 1, N + 12]])
+    pd.testing.assert_index_equal(forecast.index, expected, exact="equiv")
+
+
+def test_missing_periods_leave_the_frequency():
+    calendar = periods("M")
+    forecast = fitted(calendar.delete([3, 17, 40])[: N - 3]).predict(fh=[1, 13])
+    pd.testing.assert_index_equal(forecast.index, calendar[[N, N + 12]])
+
+
+@pytest.mark.parametrize(
+    ("index", "ahead"),
+    [
+        (pd.Index(np.delete(np.arange(N + 3), [4, 17, 30])), [1, 2, 5]),
+        (pd.RangeIndex(0, 2 * N, 2), [2, 4, 10]),
+        (pd.RangeIndex(0, 2 * N, 2), [1, 3]),  # sktime counts units, not rows
+        (pd.Index(np.arange(N), dtype="int32"), [1, 2, 5]),
+        (pd.Index(np.arange(N), dtype="uint64"), [1, 2, 5]),
+    ],
+    ids=["gaps", "step 2", "between steps", "int32", "uint64"],
+)
+def test_steps_on_integers_are_added_to_the_last(index, ahead):
+    forecast = fitted(index).predict(fh=ahead)
+    np.testing.assert_array_equal(forecast.index, int(index[-1]) + np.array(ahead))
+    assert np.isfinite(forecast).all()
+
+
+# --- irregular dates --------------------------------------------------------------------------------------
+
+
+def irregular(tz=None):
+    seconds = np.random.default_rng(0).integers(3000, 200_000, N)
+    return pd.DatetimeIndex(pd.Timestamp("2020-01-01", tz=tz) + pd.to_timedelta(seconds.cumsum(), unit="s"))
+
+
+@pytest.mark.parametrize("tz", [None, "UTC", "Europe/Berlin"])
+def test_irregular_dates_take_steps_dates_and_time_spans(tz):
+    index = irregular(tz)
+    forecaster, last = fitted(index), index[-1]
+    step = pd.Series(index).diff().median()
+    steps = forecaster.predict(fh=[1, 2, 5])
+    assert list(steps.index) == [last + k * step for k in (1, 2, 5)]
+    stamps = last + pd.to_timedelta([5, 30, 300], unit="h")
+    absolute = forecaster.predict(fh=pd.DatetimeIndex(stamps))
+    assert list(absolute.index) == list(stamps)
+    spans = forecaster.predict(fh=pd.to_timedelta([5, 30, 300], unit="h"))
+    pd.testing.assert_series_equal(spans, absolute, check_freq=False)
+    assert np.isfinite(absolute).all()
+
+
+def test_steps_back_on_irregular_dates_are_observed_rows():
+    index = irregular()
+    forecast = fitted(index).predict(fh=[1 - N, -3, 0])
+    assert list(forecast.index) == [index[0], index[-4], index[-1]]
+    with pytest.raises(ValueError, match="goes back before the first of 50 observations"):
+        fitted(index).predict(fh=[-N])
+
+
+def test_stamps_between_observations_are_predicted_from_what_was_before():
+    index = irregular()
+    y = pd.Series(values(), index=index)
+    between = index[29] + (index[30] - index[29]) / 2
+    changed = y.copy()
+    changed.iloc[30:] += 5.0
+    one, other = (tiny(max_steps=0, seasonal_periods=None).fit(data) for data in (y, changed))
+    rescaled = [f.predict(fh=pd.DatetimeIndex([between])).iloc[0] for f in (one, other)]
+    assert np.isfinite(rescaled).all()
+    assert rescaled[0] == pytest.approx(
+        rescaled[1], abs=1e-3
+    )  # the scale of the whole series is all that leaks
+
+
+@pytest.mark.parametrize("fh", [["2000-02-22 01:00"], ["2000-02-22 01:00", "2000-02-22 06:00", "2000-03-01"]])
+def test_stamps_off_the_grid_are_predicted_where_they_are(fh):
+    fh = pd.DatetimeIndex(fh)
+    forecast = fitted(dates("D")[:N]).predict(fh=fh)
+    pd.testing.assert_index_equal(forecast.index, fh, check_names=False, exact="equiv")
+    assert np.isfinite(forecast).all()
+
+
+def test_stamps_off_the_grid_do_not_disturb_those_on_it():
+    """At least hardly: paths pass through the extra stamp too."""
+    forecaster = fitted(dates("D")[:N], num_samples=400)
+    on = pd.DatetimeIndex(dates("D")[[N + 2]])
+    both = on.append(pd.DatetimeIndex([on[0] + pd.Timedelta("30min")]))
+    alone, with_another = forecaster.predict(fh=on).iloc[0], forecaster.predict(fh=both).iloc[0]
+    assert alone == pytest.approx(with_another, rel=1e-6)
+
+
+def test_nanoseconds_are_told_apart():
+    index = pd.DatetimeIndex(
+        pd.Timestamp("2020-01-01").as_unit("ns") + pd.to_timedelta(np.arange(N), unit="ns")
+    )
+    forecast = fitted(index).predict(fh=[1, 2])
+    assert list(forecast.index - index[-1]) == [pd.Timedelta(1, unit="ns"), pd.Timedelta(2, unit="ns")]
+
+
+def test_milliseconds_are_steps_of_exactly_one():
+    forecaster = fitted(dates("ms")[:N])
+    np.testing.assert_array_equal(forecaster._axis.numbers(dates("ms")), np.arange(N + 20))
+
+
+# --- horizons ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fh",
+    [
+        [2, 1],
+        2,
+        np.array([1, 2]),
+        range(1, 3),
+        pd.Index([1, 2]),
+        pd.RangeIndex(1, 3),
+        ForecastingHorizon([1, 2]),
+        pd.period_range("2004-03", periods=2, freq="M"),
+        pd.period_range("2004-04", periods=1, freq="M"),
+    ],
+    ids=str,
+)
+def test_horizons_may_be_written_in_many_ways(fh):
+    """And come out sorted."""
+    forecaster = fitted(periods("M")[:N])
+    both = forecaster.predict(fh=[1, 2])
+    forecast = forecaster.predict(fh=fh)
+    np.testing.assert_allclose(forecast, both.loc[forecast.index], rtol=1e-5)
+    assert forecast.index[-1] == pd.Period("2004-04", "M")
+
+
+def test_the_horizon_may_come_with_fit():
+    y = pd.Series(values(), index=periods("M")[:N])
+    forecaster = tiny().fit(y, fh=[1, 2, 3])
+    pd.testing.assert_index_equal(forecaster.predict().index, periods("M")[N : N + 3])
+    assert len(forecaster.predict_interval()) == 3
+    assert len(forecaster.predict(fh=[40])) == 1
+
+
+def test_the_whole_past_can_be_predicted_and_nothing_before_it():
+    calendar = periods("M")
+    forecaster = fitted(calendar[:N])
+    pd.testing.assert_index_equal(forecaster.predict(fh=range(1 - N, 1)).index, calendar[:N])
+    with pytest.raises(ValueError, match="1999-12, before the first observation at 2000-01"):
+        forecaster.predict(fh=[-N, 1])
+    with pytest.raises(ValueError, match="1990-01, before the first observation"):
+        forecaster.predict(fh=pd.period_range("1990-01", periods=2, freq="M"))
+
+
+@pytest.mark.parametrize(
+    ("fh", "message"),
+    [
+        (pd.date_range("2010-01-01", periods=2, freq="MS"), "fh holds dates, but .* periods of frequency M"),
+        (
+            pd.period_range("2010-01-01", periods=2, freq="D"),
+            "fh holds periods of frequency D, but .* frequency M",
+        ),
+        (ForecastingHorizon([60, 61], is_relative=False), "fh holds integers, but .* periods of frequency M"),
+        ([0.5], "Invalid `fh`"),
+        (["a"], "Invalid `fh`"),
+    ],
+    ids=str,
+)
+def test_horizons_of_another_kind_are_refused(fh, message):
+    with pytest.raises(TypeError, match=message):
+        fitted(periods("M")[:N]).predict(fh=fh)
+
+
+def test_dates_with_and_without_a_time_zone_are_not_mixed():
+    with pytest.raises(TypeError, match="fh holds dates, but the index of y holds dates with a time zone"):
+        fitted(CALENDARS["Berlin D"][:N]).predict(fh=pd.date_range("2024-01-01", periods=2))
+
+
+def test_a_horizon_with_too_many_steps_is_refused_before_it_fills_the_memory():
+    with pytest.raises(ValueError, match=r"31536001 steps after the last observation .* at most 100000"):
+        fitted(dates("s")[:N]).predict(fh=pd.DatetimeIndex([dates("s")[N] + pd.Timedelta(days=365)]))
+
+
+@pytest.mark.parametrize("fh", [[], None, [1, 1]], ids=str)
+def test_horizons_without_content_are_refused(fh):
+    with pytest.raises(ValueError, match="fh"):
+        fitted(periods("M")[:N]).predict(fh=fh)
+
+
+def test_a_series_without_a_name_stays_without():
+    assert fitted(periods("M")[:N], name=None).predict(fh=[1]).name is None
+
+
+# --- what the network sees of the calendar ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("calendar", "cycles"),
+    [
+        (dates("h")[:60], ("day",)),
+        (pd.date_range("2020-01-01", periods=24 * 21, freq="h"), ("day", "week")),
+        (periods("M")[:N], ("year",)),
+        (dates("QS")[:N], ("year",)),
+        (dates("YS")[:N], ()),
+        (dates("D")[:N], ("week",)),
+        (pd.date_range("2020-01-01", periods=800, freq="D"), ("week", "year")),
+        (pd.RangeIndex(N), ()),
+    ],
+    ids=[
+        "hours of days",
+        "hours of weeks",
+        "months",
+        "quarters",
+        "years",
+        "days",
+        "days of years",
+        "integers",
+    ],
+)
+def test_cycles_are_those_that_the_index_resolves_and_repeats(calendar, cycles):
+    assert fitted(calendar, max_steps=0).time_features_ == cycles
+
+
+def test_time_features_need_a_calendar():
+    with pytest.raises(ValueError, match=r"time_features='day' needs dates or periods, but .* integers"):
+        fitted(pd.RangeIndex(N), time_features=("day",))
+
+
+def test_all_time_features_work_on_every_calendar():
+    for name in ("period M", "period h", "date B", "date ME", "Berlin h, spring"):
+        forecaster = fitted(CALENDARS[name][:N], time_features=("day", "week", "month", "year"))
+        assert np.isfinite(forecaster.predict(fh=[1, 2])).all()
