@@ -20,7 +20,7 @@ help: ## list these targets
 	@echo 'PYTHON=... chooses the interpreter that makes $(VENV); INSTALL_FLAGS= shows what pip does.'
 
 demo: $(STAMP) ## run the first example, a forecast with sktime
-	$(PY) examples/first_forecast_sktime.py
+	OMP_WAIT_POLICY=PASSIVE $(PY) examples/first_forecast_sktime.py
 
 test: $(STAMP) ## ruff, mypy and the whole test suite, stopping at the first that fails
 	$(PY) -m ruff check .
