@@ -228,7 +228,7 @@ def predict_requests(
             if requests[asked[0][0]].covariates is None
             else np.stack([requests[i].covariates[row : row + 1] for i, _, row, _ in asked]),
         )
-        blind = torch.as_tensor([stop == 0 for *_, stop in asked])
+        blind = torch.as_tensor([bool(stop == 0) for *_, stop in asked])
         samples = _marginal_where(blind, samples, sampler.generator)
         for number, (i, d, row, _) in enumerate(asked):
             pieces[i, d].append((np.array([row]), samples.map(lambda v: v[number])))  # noqa: B023
