@@ -8,6 +8,7 @@ from sktime.utils.estimator_checks import check_estimator, parametrize_with_chec
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 FORECASTERS = [TaylorformerForecaster]
+pytestmark = pytest.mark.filterwarnings("ignore:Sorting by default:DeprecationWarning")  # sktime on pandas 3
 
 
 @parametrize_with_checks(FORECASTERS, obj_varname="forecaster")

@@ -80,6 +80,7 @@ def test_all_predictive_methods_agree(fitted):
     intervals = fitted.predict_interval(fh=[-1, 1, 2], coverage=0.8)
     np.testing.assert_allclose(intervals, quantiles, rtol=1e-12)
     covariance = fitted.predict_var(fh=[-1, 1, 2], cov=True)
+    assert list(covariance.columns) == [("y", *row) for row in covariance.index]
     np.testing.assert_allclose(np.diag(covariance), distribution.var()["y"])
 
 
@@ -126,6 +127,13 @@ def test_instances_come_back_in_their_order():
     for keys in (["b", "a", "c"], ["c", "b"]):
         shuffled = pd.concat([y.loc[[key]] for key in keys])
         assert list(tiny().fit(shuffled).predict(fh=[1]).index.get_level_values(0)) == keys
+
+
+def test_seasons_are_looked_for_in_the_longest_instance():
+    t = np.arange(120)
+    long = pd.DataFrame({"y": np.sin(2 * np.pi * t / 7)}, pd.RangeIndex(120))
+    y = pd.concat({"young": long.iloc[:4], "old": long}, names=["shop", "time"])
+    assert tiny(max_steps=0).fit(y).seasonal_periods_ == (7.0,)
 
 
 def test_gaps_in_some_instances_and_columns():
