@@ -79,11 +79,14 @@ def test_residuals_are_data_minus_in_sample_predictions(fitted):
 def test_the_covariance_has_the_variances_on_its_diagonal_and_is_positive_semidefinite(fitted):
     covariance = fitted.predict_var(fh=MIXED, cov=True)
     variance = fitted.predict_var(fh=MIXED)
-    for column in ("sales", "visits"):
+    paths = fitted.predict_proba(fh=MIXED, marginal=False).paths
+    for number, column in enumerate(("sales", "visits")):
         block = covariance[column].to_numpy()
         np.testing.assert_allclose(np.diag(block), variance[column], rtol=1e-9)
         np.testing.assert_allclose(block, block.T, rtol=1e-9)
         assert np.linalg.eigvalsh(block).min() > -1e-9 * np.trace(block)
+        deviation = np.sqrt(np.diag(block))
+        np.testing.assert_allclose(block / np.outer(deviation, deviation), np.corrcoef(paths[:, :, number].T))
 
 
 def test_joint_paths_and_marginals_come_from_the_same_draw(fitted):

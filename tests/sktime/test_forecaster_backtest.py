@@ -164,6 +164,44 @@ def test_update_predict_sees_nothing_of_the_future(y, splitter, update_params):
     assert (one[last].dropna() - other[last].dropna()).abs().min() > 10
 
 
+def test_a_cutoff_that_is_moved_back_hides_what_was_known(y):
+    def moving(data):
+        forecaster = tiny(max_steps=0, seasonal_periods=None).fit(data, fh=[1, 2])
+        cv = ExpandingWindowSplitter(fh=[1, 2], initial_window=5, step_length=3)
+        return forecaster.update_predict(data.iloc[40:], cv=cv, update_params=False)
+
+    changed = y.copy()
+    changed.iloc[52:] += 100.0
+    one, other = moving(y), moving(changed)
+    known = one.columns <= y.index[51]
+    assert 0 < known.sum() < len(known)
+    pd.testing.assert_frame_equal(one.loc[:, known], other.loc[:, known])
+
+
+def test_the_end_of_every_series_is_kept_for_validation(monkeypatch):
+    seen = {}
+
+    def record(net, train, validation, **_):
+        seen.update(train=train, validation=validation)
+        return {}
+
+    monkeypatch.setattr("taylorformer_forecast.training.fit.fit", record)
+    rows = np.arange(60.0)
+    forecaster = tiny(validation_split=0.25, seasonal_periods=None).fit(pd.Series(rows))
+
+    def rows_of(batches):
+        window, scale = batches.maker.windows(batches.starts, batches.last)
+        values = scale.to_data(window.y)[window.observed].numpy()
+        return set(np.round(values * rows.std() + rows.mean()).astype(int))
+
+    assert rows_of(seen["train"]) == set(range(45))
+    assert max(rows_of(seen["validation"])) == 59
+    first_targets = seen["validation"].starts[:, 1]
+    assert first_targets.min() == 45
+    forecaster.update(pd.Series([60.0], index=[60]))
+    assert rows_of(seen["train"]) == set(range(45))  # no steps: not trained again
+
+
 def test_moving_the_cutoff_leaves_the_forecaster_where_it_was(y):
     forecaster = tiny(update_steps=1).fit(y.iloc[:40], fh=[1, 2])
     before = forecaster.predict()
