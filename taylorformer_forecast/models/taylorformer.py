@@ -45,7 +45,7 @@ class TaylorformerState:
     x_context, x_norm : Tensor of shape (B, H, T, D)
         That layer's weighted sum of context values, and its sum of weights on observed values.
     caches : list of PointCache
-        Keys and values of the XY layers.
+        Points that the XY layers attend.
     points : Tensor of shape (B, S, N, (1 + 3 * X) * D)
         Value and derivatives of every point of every path; those of targets are written as they are drawn.
     """
