@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from taylorformer_forecast.darts.models import TaylorformerModel as TaylorformerModel
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
     from taylorformer_forecast.sktime.forecasters import TaylorformerForecaster as TaylorformerForecaster
 
@@ -16,8 +17,9 @@ __version__ = "0.1.0"
 _LAZY = {
     "Taylorformer": "taylorformer_forecast.models.taylorformer",
     "TaylorformerForecaster": "taylorformer_forecast.sktime.forecasters",
+    "TaylorformerModel": "taylorformer_forecast.darts",
 }
-__all__ = ["Taylorformer", "TaylorformerForecaster", "__version__"]
+__all__ = ["Taylorformer", "TaylorformerForecaster", "TaylorformerModel", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily, Normal, StudentT
 
-__all__ = ["HEADS", "Components", "Head", "components", "draw"]
+__all__ = ["HEADS", "Components", "Conditional", "Head", "components", "draw"]
 
 SCALE_FLOOR = 1e-3  # the published likelihood adds it to every standard deviation
 
@@ -147,13 +147,25 @@ class Components:
     df: Tensor | None = None
 
 
+class Conditional(Distribution):
+    """Base of distributions that a host brings along: they say how they are drawn and described."""
+
+    def draw(self, generator: torch.Generator | None = None) -> Tensor:
+        """Draw once, with the batch shape."""
+        raise NotImplementedError
+
+    def components(self) -> Components:
+        """Locations and scales, which a change of units moves and stretches."""
+        raise NotImplementedError
+
+
 def components(distribution: Distribution) -> Components:
     """Take a head's distribution apart.
 
     Parameters
     ----------
     distribution : Distribution
-        Normal, StudentT or MixtureSameFamily of Normals.
+        Normal, StudentT, MixtureSameFamily of Normals or a :class:`Conditional`.
 
     Returns
     -------
@@ -165,6 +177,8 @@ def components(distribution: Distribution) -> Components:
     TypeError
         If the distribution is of another kind.
     """
+    if isinstance(distribution, Conditional):
+        return distribution.components()
     if isinstance(distribution, Normal):
         return Components(distribution.loc[..., None], distribution.scale[..., None])
     if isinstance(distribution, StudentT):
@@ -204,6 +218,8 @@ def draw(distribution: Distribution, generator: torch.Generator | None = None) -
     >>> draw(Normal(torch.zeros(2), torch.ones(2)), g).shape
     torch.Size([2])
     """
+    if isinstance(distribution, Conditional):
+        return distribution.draw(generator)
     parts = components(distribution)
     loc, scale, df = parts.loc, parts.scale, parts.df
 

@@ -137,6 +137,9 @@ def forecast_paths(
     max_targets: int | None = None,
     generator: torch.Generator | None = None,
     max_rows: int = 8192,
+    past_only: int = 0,
+    dtype: torch.dtype | None = None,
+    normalise: bool = True,
 ) -> PathSamples:
     """Scale windows, draw joint paths of the targets, and return to the units of the data.
 
@@ -152,7 +155,7 @@ def forecast_paths(
         Windows in the units of the data; the values of the targets are ignored.
     n_paths : int
         Paths S of each window.
-    time_unit, floor : float
+    time_unit, floor, dtype, normalise
         See :func:`~taylorformer_forecast.core.scaling.scale_window`.
     max_targets : int, optional
         Targets predicted from one context; all by default.
@@ -160,6 +163,8 @@ def forecast_paths(
         Source of randomness, on the window's device.
     max_rows : int, default=8192
         Upper bound on windows times paths in memory at once.
+    past_only : int, default=0
+        How many covariates, the last ones, are known of the past only: targets do not see them.
 
     Returns
     -------
@@ -183,7 +188,8 @@ def forecast_paths(
             observed[:, known] = True
             window = Window(window.t, y, observed, window.covariates, n_context=n_context)
             window = window.points(slice(chunk, None))
-        scaled, scale = scale_window(window.points(slice(0, n_context + chunk)), time_unit, floor)
+        near = window.points(slice(0, n_context + chunk)).hide_covariates(past_only)
+        scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
         samples = sample_paths(net, scaled, paths_each, generator, max_rows).to_data(scale)
         parts.append(samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:])))
     return join_samples(parts, 2)

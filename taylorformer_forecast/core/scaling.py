@@ -32,7 +32,13 @@ class Scale:
         return scaled * self.scale.view(shape) + self.loc.view(shape)
 
 
-def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) -> tuple[Window, Scale]:
+def scale_window(
+    window: Window,
+    time_unit: float,
+    floor: float | Tensor = 0.0,
+    dtype: torch.dtype | None = None,
+    normalise: bool = True,
+) -> tuple[Window, Scale]:
     """Put times and values of a window on the scale that networks expect.
 
     Times are measured from the last context point in units of ``time_unit`` (the span of a full context), so
@@ -42,13 +48,16 @@ def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) 
     Parameters
     ----------
     window : Window
-        Times and values in the units of the data. Give float64 where values are large: the result has the
-        default dtype.
+        Times and values in the units of the data. Give float64 where values are large.
     time_unit : float
         Length of the time that maps to 1.
     floor : float or Tensor of shape (B, 1, D), default=0.0
         Smallest standard deviation to divide by, for contexts that hardly move. Where the standard deviation
         and the floor are both zero, values are divided by 1.
+    dtype : torch.dtype, optional
+        Type of the scaled window, by default torch's default.
+    normalise : bool, default=True
+        Without, only times are scaled: for values that have a natural zero and unit, such as counts.
 
     Returns
     -------
@@ -67,7 +76,7 @@ def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) 
     >>> bool(torch.allclose(scale.to_data(scaled.y), w.y))
     True
     """
-    dtype, n_context = torch.get_default_dtype(), window.n_context
+    dtype, n_context = dtype or torch.get_default_dtype(), window.n_context
     if window.observed is None:  # unreachable: Window fills it in
         raise ValueError("the window does not say what was observed")
     y, weight = window.y[:, :n_context], window.observed[:, :n_context].to(window.y.dtype)
@@ -77,6 +86,8 @@ def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) 
     std = torch.where(std > 8 * torch.finfo(std.dtype).eps * loc.abs(), std, 0.0)  # rounding is not spread
     std = torch.maximum(std, torch.as_tensor(floor, dtype=std.dtype, device=std.device))
     std = torch.where(std > 0, std, torch.ones_like(std))
+    if not normalise:
+        loc, std = torch.zeros_like(loc), torch.ones_like(std)
     t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit
     scaled = replace(window, t=t.to(dtype), y=((window.y - loc) / std).to(dtype))
     if window.covariates is not None:

@@ -21,7 +21,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention import MultiHeadAttention
 from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import HEADS
+from taylorformer_forecast.core.heads import HEADS, Head
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.blocks import Block
@@ -82,7 +82,7 @@ class Taylorformer(nn.Module):
         Width of the positional encoding of each time coordinate.
     dropout : float, default=0.05
         Dropout in the feed-forward parts.
-    distribution : {"normal", "studentt", "mixture"}, default="normal"
+    distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
         Predictive distribution of a point given all earlier ones.
     scale : {"exp", "bounded"}, default="exp"
         How raw scales become positive.
@@ -134,7 +134,7 @@ class Taylorformer(nn.Module):
         n_layers: int = 3,
         dim_encoding: int = 32,
         dropout: float = 0.05,
-        distribution: str = "normal",
+        distribution: str | Head = "normal",
         scale: str = "exp",
         preset: str = "paper",
         taylor_order: int = 0,
@@ -148,7 +148,7 @@ class Taylorformer(nn.Module):
         super().__init__()
         if preset not in ("paper", "code"):
             raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
-        if distribution not in HEADS:
+        if isinstance(distribution, str) and distribution not in HEADS:
             raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
@@ -159,7 +159,7 @@ class Taylorformer(nn.Module):
             raise ValueError(f"taylor_order={taylor_order} with preset={preset!r}: 0, or 1 with 'paper'")
         head_dim = d_model // n_heads if head_dim is None else head_dim
         self.dim_y = dim_y
-        self.head = HEADS[distribution](scale=scale)
+        self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
         self.tokens = Tokens(
             LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip),
             TimeEncoding(dim_encoding, time_min, time_max),
