@@ -232,10 +232,11 @@ class Prob(Kernel):
         generator = torch.Generator().manual_seed(0) if self.generator is None else self.generator
         rows, n = q.shape[2], k.shape[2]
         drawn = torch.randint(n, (rows, self.count(n)), generator=generator, device=generator.device)
-        parts, size = list[Tensor](), 128  # the keys drawn for all queries at once would be large
+        parts, size = list[Tensor](), 32  # the keys drawn for all queries at once would fill no cache
         for start in range(0, rows, size):
             index = drawn[start : start + size].to(q.device)
-            score = torch.einsum("bhqe,bhque->bhqu", q[:, :, start : start + size], k[:, :, index])
+            keys = k.index_select(2, index.flatten()).unflatten(2, index.shape)
+            score = torch.einsum("bhqe,bhque->bhqu", q[:, :, start : start + size], keys)
             if mask is None:
                 parts.append(score.amax(-1) - score.sum(-1) / n)
                 continue
