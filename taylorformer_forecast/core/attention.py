@@ -25,7 +25,7 @@ def full(
     q: Float[Tensor, "B H Q E"],
     k: Float[Tensor, "B H N E"],
     v: Float[Tensor, "B H N V"],
-    mask: Bool[Tensor, "#B Q N"] | None = None,
+    mask: Bool[Tensor, "#B #Q N"] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "B H Q V"]:
     """Softmax attention over all keys that the mask allows.
@@ -34,7 +34,7 @@ def full(
     ----------
     q, k, v : Tensor
         Queries, keys and values; v may have another width than q and k.
-    mask : bool Tensor of shape (B or 1, Q, N), optional
+    mask : bool Tensor of shape (B or 1, Q or 1, N), optional
         True where a query may see a key. A query that may see nothing gets zeros.
     scale : float, optional
         Factor on the scores, ``1 / sqrt(E)`` by default.
@@ -136,7 +136,7 @@ class MultiHeadAttention(nn.Module):
         self,
         query: Float[Tensor, "B Q I"],
         key: Float[Tensor, "B N I"],
-        mask: Bool[Tensor, "#B Q N"] | None = None,
+        mask: Bool[Tensor, "#B #Q N"] | None = None,
     ) -> Float[Tensor, "B Q O"]:
         """Attend from ``query`` to ``key`` (which also gives the values)."""
         q, k, v = self.split(self.query(query)), self.split(self.key(key)), self.split(self.value(key))

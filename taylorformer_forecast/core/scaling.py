@@ -32,7 +32,9 @@ class Scale:
         return scaled * self.scale.view(shape) + self.loc.view(shape)
 
 
-def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) -> tuple[Window, Scale]:
+def scale_window(
+    window: Window, time_unit: float, floor: float | Tensor = 0.0, instance_norm: bool = True
+) -> tuple[Window, Scale]:
     """Put times and values of a window on the scale that networks expect.
 
     Times are measured from the last context point in units of ``time_unit`` (the span of a full context), so
@@ -49,6 +51,9 @@ def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) 
     floor : float or Tensor of shape (B, 1, D), default=0.0
         Smallest standard deviation to divide by, for contexts that hardly move. Where the standard deviation
         and the floor are both zero, values are divided by 1.
+    instance_norm : bool, default=True
+        Whether values are centred and divided at all. Without it only times are scaled, for networks that
+        work on series standardised as a whole.
 
     Returns
     -------
@@ -68,6 +73,12 @@ def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) 
     True
     """
     dtype, n_context = torch.get_default_dtype(), window.n_context
+    t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit
+    covariates = None if window.covariates is None else window.covariates.to(dtype)
+    if not instance_norm:
+        one = window.y.new_ones(window.y.shape[0], 1, window.y.shape[2])
+        scaled = replace(window, t=t.to(dtype), y=window.y.to(dtype), covariates=covariates)
+        return scaled, Scale(torch.zeros_like(one), one)
     if window.observed is None:  # unreachable: Window fills it in
         raise ValueError("the window does not say what was observed")
     y, weight = window.y[:, :n_context], window.observed[:, :n_context].to(window.y.dtype)
@@ -77,8 +88,5 @@ def scale_window(window: Window, time_unit: float, floor: float | Tensor = 0.0) 
     std = torch.where(std > 8 * torch.finfo(std.dtype).eps * loc.abs(), std, 0.0)  # rounding is not spread
     std = torch.maximum(std, torch.as_tensor(floor, dtype=std.dtype, device=std.device))
     std = torch.where(std > 0, std, torch.ones_like(std))
-    t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit
-    scaled = replace(window, t=t.to(dtype), y=((window.y - loc) / std).to(dtype))
-    if window.covariates is not None:
-        scaled = replace(scaled, covariates=window.covariates.to(dtype))
-    return scaled, Scale(loc, std)
+    y = ((window.y - loc) / std).to(dtype)
+    return replace(window, t=t.to(dtype), y=y, covariates=covariates), Scale(loc, std)

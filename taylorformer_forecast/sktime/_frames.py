@@ -13,6 +13,7 @@ __all__ = ["ExogenousScaler", "TimeAxis", "check_values", "content", "instances"
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
 
+SPARSEST = 10  # steps for each row of a series that is put on a regular grid
 FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step
 LARGEST = 1e150  # of a value: its square is still a float64
 FARTHEST_X = 1e6  # of an exogenous value, in standard deviations: farther ones would overflow in the network
@@ -158,14 +159,47 @@ class TimeAxis:
                 f"fh ends at {upto}, {n:.0f} steps after the last observation at {last}; "
                 f"at most {FARTHEST_STEP} can be forecast"
             )
+        stamps = self.between(last, upto, like)
+        return stamps[stamps > last]
+
+    def between(self, first: object, last: object, like: pd.Index) -> pd.Index:
+        """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
         if isinstance(like, pd.PeriodIndex):
-            return pd.period_range(last, upto, freq=like.freq)[1:]
+            return pd.period_range(first, last, freq=like.freq)
         if isinstance(like, pd.DatetimeIndex):
             freq = self.freq if self.freq is not None else pd.Timedelta(round(self.step), unit="ns")
-            stamps = pd.date_range(last, upto, freq=freq)
-            return stamps[stamps > last]
-        step = max(1, round(self.step))
-        return pd.Index(np.arange(int(last) + step, int(upto) + 1, step))
+            return pd.date_range(first, last, freq=freq)
+        return pd.Index(np.arange(int(first), int(last) + 1, max(1, round(self.step))))
+
+    def regular(self, frame: pd.DataFrame, key: tuple = ()) -> pd.DataFrame:
+        """Frame of one instance on the grid that starts at its first row, NaN where it lacks a row.
+
+        Raises a ValueError if rows lie beside the grid, or if most of the grid would be empty.
+        """
+        first, last = frame.index[0], frame.index[-1]
+        steps = np.diff(self.numbers(frame.index[[0, -1]]))[0]
+        crowded = steps < SPARSEST * len(frame)
+        grid = self.between(first, last, frame.index) if crowded else frame.index[:1]
+        if len(grid) == len(frame) and grid.equals(frame.index):
+            return frame
+        off = frame.index.difference(grid)
+        if len(off) or not crowded:
+            step = self.freq.freqstr if self.freq is not None else self._spoken_step(frame.index)
+            what = (
+                f"{off[0]} is not on the grid of step {step} that starts at {first}"
+                if crowded
+                else (f"{len(frame)} rows are spread over {steps:.0f} steps of {step}")
+            )
+            raise ValueError(
+                f"y{of_instance(key)} is not regular: {what}. This forecaster needs equal steps (rows may be "
+                f"missing): resample y, or use TaylorformerForecaster, which takes any times"
+            )
+        return frame.reindex(grid.rename(frame.index.name))
+
+    def _spoken_step(self, index: pd.Index) -> str:
+        """The typical step in the units of the index."""
+        is_clock = isinstance(index, pd.DatetimeIndex)
+        return str(pd.Timedelta(round(self.step), unit="ns") if is_clock else round(self.step))
 
     def horizon(self, fh: object, last: object, like: pd.Index) -> pd.Index:
         """Absolute stamps of a forecasting horizon, relative ones counted from ``last``.
