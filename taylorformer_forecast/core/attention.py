@@ -1,7 +1,8 @@
-"""Attention kernels and the multi-head layer built on them.
+"""The multi-head attention layer, with a choice of kernel.
 
-A kernel is a function ``kernel(q, k, v, mask, scale) -> out``; :data:`ATTENTION` names them, and every
-model takes the name as its ``attention`` argument. To add a kernel, write the function and add a line.
+:data:`ATTENTION` names the kernels of :mod:`~taylorformer_forecast.core.kernels` and
+:mod:`~taylorformer_forecast.core.local`. Every model takes a name, or a kernel itself, as its ``attention``
+argument: ``attention="local"`` or ``attention=Local(window=16)``.
 """
 
 from __future__ import annotations
@@ -9,66 +10,48 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.cache import PointCache
+from taylorformer_forecast.core.kernels import Full, Kernel, Prob
+from taylorformer_forecast.core.local import Local
 
-__all__ = ["ATTENTION", "MultiHeadAttention", "full"]
+__all__ = ["ATTENTION", "MultiHeadAttention", "find_kernel"]
 
-FUSED_WIDTH = 16  # width of heads at which PyTorch's fused kernel is fastest on CPUs
+ATTENTION: dict[str, Kernel] = {"full": Full(), "local": Local(), "prob": Prob()}
 
 
-def full(
-    q: Float[Tensor, "B H Q E"],
-    k: Float[Tensor, "B H N E"],
-    v: Float[Tensor, "B H N V"],
-    mask: Bool[Tensor, "#B #Q N"] | None = None,
-    scale: float | None = None,
-) -> Float[Tensor, "B H Q V"]:
-    """Softmax attention over all keys that the mask allows.
+def find_kernel(attention: str | Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return a kernel by its name in :data:`ATTENTION`; a kernel itself passes.
 
     Parameters
     ----------
-    q, k, v : Tensor
-        Queries, keys and values; v may have another width than q and k.
-    mask : bool Tensor of shape (B or 1, Q or 1, N), optional
-        True where a query may see a key. A query that may see nothing gets zeros.
-    scale : float, optional
-        Factor on the scores, ``1 / sqrt(E)`` by default.
+    attention : str or callable
+        Name or kernel.
 
     Returns
     -------
-    Tensor
-        Weighted values, (B, H, Q, V).
+    callable
+        The kernel.
+
+    Raises
+    ------
+    ValueError
+        If there is no kernel of that name.
 
     Examples
     --------
-    >>> import torch
-    >>> from taylorformer_forecast.core.attention import full
-    >>> q = torch.randn(2, 4, 7, 8)
-    >>> full(q, q, q).shape
-    torch.Size([2, 4, 7, 8])
+    >>> from taylorformer_forecast.core.attention import find_kernel
+    >>> find_kernel("local").reach(720)
+    28
     """
-    width = v.shape[-1]
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    # The fused kernel wants one width, and is slow below 16: zeros change no inner product.
-    padded = max(q.shape[-1], width, FUSED_WIDTH)
-    q, k, v = (F.pad(x, (0, padded - x.shape[-1])) for x in (q, k, v))
-    if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, scale=scale)[..., :width]
-    sees = mask.any(-1)
-    if bool(sees.all()):
-        return F.scaled_dot_product_attention(q, k, v, mask[:, None], scale=scale)[..., :width]
-    # An empty row would be a softmax over nothing: let it see everything, then discard what it saw.
-    out = F.scaled_dot_product_attention(q, k, v, (mask | ~sees[..., None])[:, None], scale=scale)
-    return (out * sees[:, None, :, None])[..., :width]
-
-
-Kernel = Callable[..., Tensor]
-ATTENTION: dict[str, Kernel] = {"full": full}
+    if callable(attention):
+        return attention
+    if attention not in ATTENTION:
+        raise ValueError(f"attention={attention!r} is neither a kernel nor one of {sorted(ATTENTION)}")
+    return ATTENTION[attention]
 
 
 class MultiHeadAttention(nn.Module):
@@ -82,8 +65,8 @@ class MultiHeadAttention(nn.Module):
         Number of heads H and width E of each.
     dim_value : int, optional
         Width of the values, ``dim_query`` by default.
-    attention : str, default="full"
-        Name in :data:`ATTENTION`.
+    attention : str or callable, default="full"
+        Name in :data:`ATTENTION`, or a kernel (:mod:`~taylorformer_forecast.core.kernels`).
     scale : float, optional
         Factor on the scores, ``1 / sqrt(head_dim)`` by default.
 
@@ -109,15 +92,13 @@ class MultiHeadAttention(nn.Module):
         n_heads: int,
         head_dim: int,
         dim_value: int | None = None,
-        attention: str = "full",
+        attention: str | Callable[..., Tensor] = "full",
         scale: float | None = None,
     ) -> None:
         super().__init__()
-        if attention not in ATTENTION:
-            raise ValueError(f"attention={attention!r} is not one of {sorted(ATTENTION)}")
         inner = n_heads * head_dim
         self.n_heads = n_heads
-        self.kernel = ATTENTION[attention]
+        self.kernel = find_kernel(attention)
         self.scale = head_dim**-0.5 if scale is None else scale
         self.query = nn.Linear(dim_query, inner)
         self.key = nn.Linear(dim_query, inner)
@@ -137,10 +118,29 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "B Q I"],
         key: Float[Tensor, "B N I"],
         mask: Bool[Tensor, "#B #Q N"] | None = None,
+        n_points: int | None = None,
     ) -> Float[Tensor, "B Q O"]:
-        """Attend from ``query`` to ``key`` (which also gives the values)."""
+        """Attend from ``query`` to ``key`` (which also gives the values).
+
+        Parameters
+        ----------
+        query, key : Tensor of shape (B, Q, I) and (B, N, I)
+            Points. Where there are fewer queries than keys, they are the last Q of the N positions.
+        mask : bool Tensor of shape (B or 1, Q or 1, N), optional
+            True where a query may see a key.
+        n_points : int, optional
+            Number of points from which a window of the kernel follows, where it is not that of the keys.
+
+        Returns
+        -------
+        Tensor
+            Output of the layer, (B, Q, O).
+        """
         q, k, v = self.split(self.query(query)), self.split(self.key(key)), self.split(self.value(key))
-        return self.merge(self.kernel(q, k, v, mask, self.scale))
+        kernel = self.kernel
+        if n_points is not None and isinstance(kernel, Kernel):
+            kernel = kernel.settled(n_points)
+        return self.merge(kernel(q, k, v, mask, self.scale))
 
     def average(
         self,
@@ -198,6 +198,8 @@ class MultiHeadAttention(nn.Module):
 
     def step(self, query: Float[Tensor, "B S I"], cache: PointCache, length: int) -> Float[Tensor, "B S O"]:
         """Attend from one new point of every path to the context and ``length`` earlier points.
+
+        As far as the cache reaches, this is softmax attention: the kernel must be ``stepwise``.
 
         The score of a point z is ``q . (W z + b)`` with the query q and the key projection (W, b). Since b
         adds the same to all scores, softmax sees ``(q W) . z``: one query is projected instead of all points.

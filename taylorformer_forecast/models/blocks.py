@@ -38,6 +38,6 @@ class Block(nn.Module):
         x = self.norm_attention(attended + self.residual(query))
         return self.norm_feedforward(x + self.feedforward(x))
 
-    def forward(self, query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, query: Tensor, key: Tensor, mask: Tensor, n_points: int | None = None) -> Tensor:
         """Attend from ``query`` to ``key``, then finish."""
-        return self.finish(self.attention(query, key, mask), query)
+        return self.finish(self.attention(query, key, mask, n_points), query)

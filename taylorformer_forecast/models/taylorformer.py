@@ -8,7 +8,7 @@ those of the targets hidden from their own queries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -18,10 +18,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.attention import MultiHeadAttention
+from taylorformer_forecast.core.attention import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import HEADS
+from taylorformer_forecast.core.kernels import Kernel
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.blocks import Block
@@ -102,8 +103,11 @@ class Taylorformer(nn.Module):
     time_min, time_max : float
         Range of times of the positional encoding
         (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
-    attention : str, default="full"
-        Attention kernel, a name in :data:`~taylorformer_forecast.core.attention.ATTENTION`.
+    attention : str or Kernel, default="full"
+        Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
+        time (:class:`~taylorformer_forecast.core.kernels.Kernel`). Local attention restricts every point to
+        those before it, by position, within a window that follows from the number of points, context and
+        targets together. The stream over times always sees all that its mask allows.
 
     Raises
     ------
@@ -143,7 +147,7 @@ class Taylorformer(nn.Module):
         derivative_clip: float = 200.0,
         time_min: float = 0.1,
         time_max: float = 1.0,
-        attention: str = "full",
+        attention: str | Callable[..., Tensor] = "full",
     ) -> None:
         super().__init__()
         if preset not in ("paper", "code"):
@@ -157,6 +161,13 @@ class Taylorformer(nn.Module):
         published = preset == "code"
         if taylor_order not in (0, 1) or (taylor_order == 1 and published):
             raise ValueError(f"taylor_order={taylor_order} with preset={preset!r}: 0, or 1 with 'paper'")
+        kernel = find_kernel(attention)
+        if not (isinstance(kernel, Kernel) and kernel.stepwise):
+            raise ValueError(
+                f"attention={attention!r} does not answer one query at a time, so that the likelihood of a "
+                "point given earlier ones would not be exact: take 'full' or 'local'"
+            )
+        self.kernel = kernel
         head_dim = d_model // n_heads if head_dim is None else head_dim
         self.dim_y = dim_y
         self.head = HEADS[distribution](scale=scale)
@@ -173,7 +184,7 @@ class Taylorformer(nn.Module):
         )
         attention_scale = (n_heads * head_dim if published else head_dim) ** -0.5
 
-        def block(dim_in: int, dim_value: int | None = None) -> Block:
+        def block(dim_in: int, dim_value: int | None = None, attention: str | Kernel = "full") -> Block:
             layer = MultiHeadAttention(
                 dim_in, d_model, n_heads, head_dim, dim_value, attention, scale=attention_scale
             )
@@ -181,7 +192,9 @@ class Taylorformer(nn.Module):
 
         self.x_blocks = nn.ModuleList(block(d_model if i else self.tokens.dim_x) for i in range(n_layers - 1))
         self.x_last = block(d_model, dim_value=dim_y)
-        self.xy_blocks = nn.ModuleList(block(d_model if i else self.tokens.dim_xy) for i in range(n_layers))
+        self.xy_blocks = nn.ModuleList(
+            block(d_model if i else self.tokens.dim_xy, attention=kernel) for i in range(n_layers)
+        )
         self.join = nn.Linear(2 * d_model, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
         for module in self.modules():
@@ -313,11 +326,13 @@ class Taylorformer(nn.Module):
         token = self.tokens.key_token(hidden, self.tokens.seen(f.near, f.slopes), f.observed, f.x)[:, context]
         visible = window.visible[:, context]
         attended = None if bool(visible.all()) else visible
+        n_points = window.y.shape[1]
+        reach = self.kernel.reach(n_points)
         caches: list[PointCache] = []
         for block in self.xy_blocks:
-            caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets))
+            caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets, reach))
             if len(caches) < len(self.xy_blocks):
-                token = block(token, token, mask[:, context, context])
+                token = block(token, token, mask[:, context, context], n_points)
         points = torch.cat([window.y, f.derivatives.flatten(2)], -1)
         return TaylorformerState(
             f.found.select(targets),

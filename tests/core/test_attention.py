@@ -7,10 +7,14 @@ import math
 import pytest
 import torch
 
-from taylorformer_forecast.core.attention import ATTENTION, MultiHeadAttention, full
+from taylorformer_forecast.core.attention import ATTENTION, MultiHeadAttention
 from taylorformer_forecast.core.cache import PointCache
+from taylorformer_forecast.core.kernels import Full, Kernel
+from taylorformer_forecast.core.local import Local
 
 pytestmark = pytest.mark.usefixtures("float64")
+
+full = Full()
 
 
 def randn(*shape, seed=0, grad=False):
@@ -81,9 +85,38 @@ def test_a_query_that_sees_nothing_gets_zeros_and_gives_no_gradient(empty):
 
 
 def test_an_unknown_kernel_is_refused_with_the_names_that_exist():
-    with pytest.raises(ValueError, match=r"attention='fast' is not one of.*full"):
+    with pytest.raises(ValueError, match=r"attention='fast' is neither a kernel nor one of.*full.*local"):
         MultiHeadAttention(4, 4, n_heads=1, head_dim=4, attention="fast")
-    assert ATTENTION["full"] is full
+
+
+def test_every_kernel_of_the_registry_serves_a_layer_and_so_does_a_function():
+    x, mask = randn(2, 9, 4), torch.ones(2, 1, 9, dtype=torch.bool)
+
+    def first_value(q, k, v, mask=None, scale=None):
+        return v[:, :, :1].expand(-1, -1, q.shape[2], -1)
+
+    for attention in (*ATTENTION, *ATTENTION.values(), first_value):
+        attend = MultiHeadAttention(4, 6, n_heads=2, head_dim=3, attention=attention)
+        assert attend(x, x, mask).shape == (2, 9, 6)
+        torch.testing.assert_close(attend(x, x, mask), attend(x, x))
+    assert attend(x, x).unique(dim=1).shape[1] == 1  # the function is what the layer calls
+    with pytest.raises(NotImplementedError):
+        Kernel()(x, x, x)
+
+
+def test_padding_hides_keys_from_all_queries():
+    q, k, v = randn(2, 3, 5, 4), randn(2, 3, 6, 4, seed=1), randn(2, 3, 6, 4, seed=2)
+    padding = torch.tensor([[True] * 4 + [False] * 2, [True] * 6])[:, None]
+    assert torch.equal(full(q, k, v, padding), full(q, k, v, padding.expand(2, 5, 6)))
+
+
+def test_a_layer_over_some_of_the_points_can_be_told_how_many_there_are():
+    attend = MultiHeadAttention(6, 5, n_heads=3, head_dim=4, attention="local")
+    settled = MultiHeadAttention(6, 5, n_heads=3, head_dim=4, attention=Local(window=20))
+    settled.load_state_dict(attend.state_dict())
+    x = randn(2, 40, 6)  # 16 of 40 points, 20 of 100
+    assert torch.equal(attend(x, x, n_points=100), settled(x, x))
+    assert not torch.allclose(attend(x, x), settled(x, x))
 
 
 def layer(dim_value=None, scale=None):
@@ -163,10 +196,10 @@ MASKS = {
 }
 
 
-def points_and_cache(mask, length):
+def points_and_cache(mask, length, reach=None):
     """Make a context, six paths of seven points, and a cache that holds the first ``length`` of each."""
     context, paths = randn(2, 5, 6), randn(2, 6, 7, 6, seed=1)
-    cache = PointCache.allocate(context, mask, n_paths=6, n_targets=7)
+    cache = PointCache.allocate(context, mask, n_paths=6, n_targets=7, reach=reach)
     for step in range(length):
         cache.write(step, paths[:, :, step])
     return context, paths, cache
@@ -175,13 +208,16 @@ def points_and_cache(mask, length):
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("length", [0, 1, 4, 7])
 @pytest.mark.parametrize("scale", [None, 0.1])
-def test_a_cached_step_attends_the_context_and_the_paths_own_points(mask, length, scale):
+@pytest.mark.parametrize("reach", [None, 1, 2, 4, 12, 20])
+def test_a_cached_step_attends_the_context_and_the_paths_own_points_within_reach(mask, length, scale, reach):
     attend = layer(scale=scale)
-    context, paths, cache = points_and_cache(mask, length)
+    context, paths, cache = points_and_cache(mask, length, reach)
     query = randn(2, 6, 6, seed=5)
     out = attend.step(query, cache, length)
     seen = torch.ones(2, 5, dtype=torch.bool) if mask is None else mask
     sees = torch.cat([seen, torch.ones(2, length, dtype=torch.bool)], 1)[:, None]
+    if reach is not None:  # the query stands at the next position
+        sees[..., : max(0, 5 + length + 1 - reach)] = False
     for s in range(6):
         points = torch.cat([context, paths[:, s, :length]], 1)
         expected = attend(query[:, s, None], points, sees)

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import components
+from taylorformer_forecast.core.local import Local
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.taylorformer import Taylorformer
@@ -38,11 +39,26 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "paper-2d": {"dim_t": 2},
     "paper-2d-columns": {"dim_t": 2, "dim_y": 2, "taylor_order": 1, "n_derivative_neighbours": 3},
+    "local": {"attention": "local"},
+    "local-window": {"attention": Local(window=4)},
+    "local-window-all-options": {
+        "attention": Local(window=3),
+        "dim_y": 2,
+        "dim_covariates": 2,
+        "taylor_order": 1,
+        "n_derivative_neighbours": 2,
+        "distribution": "mixture",
+        "n_layers": 2,
+        "head_dim": 3,
+    },
     "code": {"preset": "code"},
     "code-two-slopes": {"preset": "code", "n_derivative_neighbours": 2, "neighbour_derivative": True},
     "code-columns": {"preset": "code", "dim_y": 2, "dim_covariates": 1, "scale": "bounded"},
     "code-2d": {"preset": "code", "dim_t": 2},
+    "code-local-window": {"preset": "code", "attention": Local(window=4)},
 }
+PAPER = [name for name, options in CASES.items() if "preset" not in options]
+FULL = [name for name, options in CASES.items() if "attention" not in options]
 
 
 @dataclass(frozen=True)
@@ -113,9 +129,21 @@ def case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> C
     return build_case(request.param)
 
 
-@pytest.fixture(params=[name for name in CASES if name.startswith("paper")])
+@pytest.fixture(params=PAPER)
 def paper_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every option of ``preset="paper"`` in turn."""
+    return build_case(request.param)
+
+
+@pytest.fixture(params=FULL)
+def full_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
+    """Every option with full attention in turn: positions do not matter, as they do in a local window."""
+    return build_case(request.param)
+
+
+@pytest.fixture(params=[name for name in PAPER if name in FULL])
+def full_paper_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
+    """Every option of ``preset="paper"`` with full attention in turn."""
     return build_case(request.param)
 
 

@@ -49,20 +49,20 @@ def test_times_and_covariates_of_unobserved_points_do_not_matter(case, numbers):
 
 
 @pytest.mark.parametrize("times", ["irregular", "regular"])
-def test_unobserved_points_may_as_well_be_deleted(case, times, numbers):
-    w, net = without(case.window(times=times), [1, 4, 5, 8, 10]), case.net()
+def test_unobserved_points_may_as_well_be_deleted(full_case, times, numbers):
+    w, net = without(full_case.window(times=times), [1, 4, 5, 8, 10]), full_case.net()
     kept = [i for i in range(12) if w.visible[0, i]]
     shorter = take(w, kept, n_context=4)
     remaining = [i - w.n_context for i in kept if i >= w.n_context]
     close(numbers(net(w))[:, remaining], numbers(net(shorter)))
 
 
-def test_training_does_not_see_unobserved_points_either(case):
-    w = without(case.window(), [1, 4, 5, 8, 10])
+def test_training_does_not_see_unobserved_points_either(full_case):
+    w = without(full_case.window(), [1, 4, 5, 8, 10])
     shorter = take(w, [i for i in range(12) if w.visible[0, i]], n_context=4)
     losses, nets = [], []
     for window in (w, shorter):
-        net = case.net(dropout=0.0).train()
+        net = full_case.net(dropout=0.0).train()
         losses.append(negative_log_likelihood(net(window), window))
         losses[-1].backward()
         nets.append(net)
@@ -74,8 +74,8 @@ def test_training_does_not_see_unobserved_points_either(case):
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_contexts_of_different_lengths_can_be_padded_to_one(case, side, numbers):
-    w, net = case.window(), case.net()
+def test_contexts_of_different_lengths_can_be_padded_to_one(full_case, side, numbers):
+    w, net = full_case.window(), full_case.net()
     g = torch.Generator().manual_seed(4)
     gone = torch.zeros(3, 12, dtype=torch.bool)
     for b in range(3):  # one point less in each window, at its beginning or at the end of its context
@@ -108,9 +108,9 @@ def shuffled_context(w, seed=0):
 
 
 @pytest.mark.parametrize("times", ["irregular", "regular"])
-def test_the_order_of_the_context_does_not_matter(paper_case, missing, times, numbers):
+def test_the_order_of_the_context_does_not_matter(full_paper_case, missing, times, numbers):
     # Every window has gaps of its own, and on the regular grid most neighbours tie.
-    w, net = paper_case.window(times=times, missing=missing, n_context=9), paper_case.net()
+    w, net = full_paper_case.window(times=times, missing=missing, n_context=9), full_paper_case.net()
     close(numbers(net(shuffled_context(w))), numbers(net(w)))
 
 
