@@ -71,7 +71,7 @@ class LAMTransformer(nn.Module):
     preset : {"modern", "faithful"}, default="modern"
         "modern": linear embedding, pre-norm encoder with GELU, a map over time shared by all features.
         "faithful": the paper's encoder and decoder, post-norm with LeakyReLU.
-    attention : str or callable, default="full"
+    attention : str or callable, default="local"
         Name in :data:`~taylorformer_forecast.core.attention.ATTENTION`, or a kernel with that signature.
     linear_path : bool, default=True
         Modern: whether a linear map from the values of the context is added to the locations.
@@ -124,7 +124,7 @@ class LAMTransformer(nn.Module):
         distribution: str = "studentt",
         scale: str = "exp",
         preset: str = "modern",
-        attention: Attention = "full",
+        attention: Attention = "local",
         linear_path: bool = True,
         cross: str = "standard",
         double_residual: bool = False,

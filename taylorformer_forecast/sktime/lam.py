@@ -62,7 +62,7 @@ class LAMForecaster(BaseTorchForecaster):
         Distribution of a step. "quantile" is a piecewise linear quantile function trained by the pinball
         loss. "mse" and "mae" are point forecasts trained by squared and absolute errors: they have no
         intervals.
-    attention : str or callable, default="full"
+    attention : str or callable, default="local"
         Attention kernel, a name in :data:`taylorformer_forecast.core.attention.ATTENTION` or a function with
         that signature.
     preset : {"modern", "faithful"}, default="modern"
@@ -134,7 +134,7 @@ class LAMForecaster(BaseTorchForecaster):
         time_features="auto",
         seasonal_periods="auto",
         distribution="studentt",
-        attention="full",
+        attention="local",
         preset="modern",
         instance_norm=None,
         update_steps=0,
