@@ -24,7 +24,7 @@ class LAMForecaster(BaseTorchForecaster):
     Parameters
     ----------
     context_length : int, optional
-        Steps that a forecast is conditioned on. By default three seasons or two horizons, between 32 and 720,
+        Steps that a forecast is conditioned on. By default three seasons or two horizons, between 32 and 336,
         at most half of the series.
     horizon : int, optional
         Steps that the network predicts at once. By default those to the end of ``fh`` if it is known at
@@ -112,7 +112,7 @@ class LAMForecaster(BaseTorchForecaster):
     (24, 2)
     """
 
-    _longest_context = 720
+    _longest_context = 336
     _longest_horizon = 720
     _regular = True
 
@@ -205,7 +205,13 @@ class LAMForecaster(BaseTorchForecaster):
         """
         small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 3, "random_state": 0}
         return [
-            {**small, "context_length": 3, "horizon": 2, "distribution": "quantile"},
-            {**small, "validation_split": 0.25, "update_steps": 1, "num_epochs": 1, "n_layers": 1},
-            {**small, "preset": "faithful", "distribution": "mse", "time_features": None},
+            {
+                **small,
+                "horizon": 2,
+                "distribution": "quantile",
+                "validation_split": 0.25,
+                "update_steps": 1,
+                "num_epochs": 1,
+            },
+            {**small, "context_length": 3, "preset": "faithful", "distribution": "mse"},
         ]
