@@ -6,20 +6,34 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from taylorformer_forecast.darts.models import LAMModel as LAMModel
     from taylorformer_forecast.darts.models import TaylorformerModel as TaylorformerModel
+    from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
-    from taylorformer_forecast.sktime.forecasters import TaylorformerForecaster as TaylorformerForecaster
+    from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
+    from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
 
 __version__ = "0.1.0"
 
 # Public name -> module that defines it. Resolved on first access (PEP 562), so that importing the
 # package loads neither torch nor pandas nor a host library.
 _LAZY = {
+    "LAMForecaster": "taylorformer_forecast.sktime.lam",
+    "LAMModel": "taylorformer_forecast.darts",
+    "LAMTransformer": "taylorformer_forecast.models.lam",
     "Taylorformer": "taylorformer_forecast.models.taylorformer",
-    "TaylorformerForecaster": "taylorformer_forecast.sktime.forecasters",
+    "TaylorformerForecaster": "taylorformer_forecast.sktime.taylorformer",
     "TaylorformerModel": "taylorformer_forecast.darts",
 }
-__all__ = ["Taylorformer", "TaylorformerForecaster", "TaylorformerModel", "__version__"]
+__all__ = [
+    "LAMForecaster",
+    "LAMModel",
+    "LAMTransformer",
+    "Taylorformer",
+    "TaylorformerForecaster",
+    "TaylorformerModel",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -17,9 +18,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily, Normal, StudentT
 
-__all__ = ["HEADS", "Components", "Conditional", "Head", "components", "draw"]
+from taylorformer_forecast.core.distributions import Point, QuantileFunction
+
+__all__ = ["HEADS", "POINT_HEADS", "Components", "Conditional", "Head", "components", "draw", "standard"]
 
 SCALE_FLOOR = 1e-3  # the published likelihood adds it to every standard deviation
+LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # odd, symmetric
 
 
 def exp_scale(raw: Tensor) -> Tensor:
@@ -120,31 +124,99 @@ class MixtureHead:
         return MixtureSameFamily(Categorical(logits=logits, validate_args=False), parts, validate_args=False)
 
 
+@dataclass(frozen=True)
+class QuantileHead:
+    """Quantiles at the levels ``LEVELS``, trained by their pinball loss.
+
+    They cannot cross: from the median outwards, each adds a positive increment. With raw numbers of zero
+    they are those of the standard Gaussian.
+
+    Parameters
+    ----------
+    scale : str, default="exp"
+        Not used: there is no scale. Accepted so that all heads are made alike.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.heads import QuantileHead
+    >>> QuantileHead()(torch.zeros(1, 1, 13), torch.zeros(1, 1)).icdf(torch.tensor(0.1)).round(decimals=2)
+    tensor([[-1.2800]])
+    """
+
+    scale: str = "exp"
+    n_params: int = len(LEVELS)
+
+    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+        """Piecewise linear quantile function with median ``anchor + raw[..., 0]``."""
+        levels = torch.tensor(LEVELS, dtype=raw.dtype, device=raw.device)
+        middle = len(LEVELS) // 2
+        steps = torch.special.ndtri(levels[middle:]).diff()
+        start = (steps - SCALE_FLOOR).expm1().log()  # softplus of it is the Gaussian's own step
+        up = (F.softplus(raw[..., 1 : middle + 1] + start) + SCALE_FLOOR).cumsum(-1)
+        down = (F.softplus(raw[..., middle + 1 :] + start) + SCALE_FLOOR).cumsum(-1)
+        from_median = torch.cat([-down.flip(-1), torch.zeros_like(up[..., :1]), up], -1)
+        return QuantileFunction((anchor + raw[..., 0])[..., None] + from_median, levels)
+
+
+@dataclass(frozen=True)
+class PointHead:
+    """A single value, trained by the squared (``power=2``) or absolute (``power=1``) error.
+
+    Parameters
+    ----------
+    scale : str, default="exp"
+        Not used: there is no scale. Accepted so that all heads are made alike.
+    power : {1, 2}, default=2
+        Power of the error.
+    """
+
+    scale: str = "exp"
+    power: int = 2
+    n_params: int = 1
+
+    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+        """Point at ``anchor + raw[..., 0]``."""
+        return Point(anchor + raw[..., 0], self.power)
+
+
 HEADS: dict[str, Callable[..., Head]] = {
     "normal": NormalHead,
     "studentt": StudentTHead,
     "mixture": MixtureHead,
+    "quantile": QuantileHead,
+    "mse": partial(PointHead, power=2),
+    "mae": partial(PointHead, power=1),
 }
+POINT_HEADS = ("mse", "mae")  # those without a distribution: no intervals, no density
 
 
 @dataclass(frozen=True)
 class Components:
-    """A distribution as a mixture of K location-scale components.
+    """A distribution as a mixture of K location-scale components of one family.
 
     Parameters
     ----------
     loc, scale : Tensor of shape (..., D, K)
-        Locations and scales.
+        Locations and scales. A scale of zero is a single point.
     weights : Tensor of shape (..., D, K), optional
         Mixture weights; None where K is 1.
     df : Tensor of shape (..., D, K), optional
-        Degrees of freedom of Student-t components; None for Gaussians.
+        Degrees of freedom of Student-t components.
+    family : {"normal", "uniform"}, default="normal"
+        Family of components without ``df``. Uniform ones lie between ``loc - scale`` and ``loc + scale``.
     """
 
     loc: Tensor
     scale: Tensor
     weights: Tensor | None = None
     df: Tensor | None = None
+    family: str = "normal"
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> Components:
+        """Apply a function to every tensor."""
+        weights, df = (None if p is None else function(p) for p in (self.weights, self.df))
+        return Components(function(self.loc), function(self.scale), weights, df, self.family)
 
 
 class Conditional(Distribution):
@@ -165,7 +237,7 @@ def components(distribution: Distribution) -> Components:
     Parameters
     ----------
     distribution : Distribution
-        Normal, StudentT, MixtureSameFamily of Normals or a :class:`Conditional`.
+        Normal, StudentT, MixtureSameFamily of Normals, QuantileFunction, Point or a :class:`Conditional`.
 
     Returns
     -------
@@ -189,18 +261,47 @@ def components(distribution: Distribution) -> Components:
         parts = distribution.component_distribution
         if isinstance(parts, Normal):
             return Components(parts.loc, parts.scale, weights=distribution.mixture_distribution.probs)
+    if isinstance(distribution, QuantileFunction):
+        edges = distribution.edges
+        low, high = edges[..., :-1], edges[..., 1:]
+        weights = distribution.probabilities.expand_as(low)
+        return Components((low + high) / 2, (high - low) / 2, weights, family="uniform")
+    if isinstance(distribution, Point):
+        return Components(distribution.loc[..., None], distribution.variance[..., None])
     raise TypeError(f"no components are known for {type(distribution).__name__}")
 
 
-def draw(distribution: Distribution, generator: torch.Generator | None = None) -> Tensor:
+def standard(like: Components) -> Components:
+    """Components of a standard Gaussian (or what is closest to it) in the family of others.
+
+    Parameters
+    ----------
+    like : Components
+        Gives shapes, family and weights.
+
+    Returns
+    -------
+    Components
+        With mean 0 and standard deviation about 1.
+    """
+    if like.family == "uniform":
+        head = QuantileHead()
+        zeros = like.loc.new_zeros(1, head.n_params)
+        parts = components(head(zeros, zeros[:, 0]))
+        return replace(like, loc=parts.loc.expand_as(like.loc), scale=parts.scale.expand_as(like.scale))
+    df = None if like.df is None else torch.full_like(like.df, 1e3)
+    return replace(like, loc=torch.zeros_like(like.loc), scale=torch.ones_like(like.scale), df=df)
+
+
+def draw(distribution: Distribution | Components, generator: torch.Generator | None = None) -> Tensor:
     """Draw once from a head's distribution with a private random generator.
 
     ``torch.distributions`` samples from the global generator only; forecasters must leave that alone.
 
     Parameters
     ----------
-    distribution : Distribution
-        As for :func:`components`.
+    distribution : Distribution or Components
+        As for :func:`components`, or what that returned.
     generator : torch.Generator, optional
         Source of randomness; the global one by default.
 
@@ -220,7 +321,7 @@ def draw(distribution: Distribution, generator: torch.Generator | None = None) -
     """
     if isinstance(distribution, Conditional):
         return distribution.draw(generator)
-    parts = components(distribution)
+    parts = distribution if isinstance(distribution, Components) else components(distribution)
     loc, scale, df = parts.loc, parts.scale, parts.df
 
     def uniform(shape: torch.Size) -> Tensor:
@@ -231,7 +332,9 @@ def draw(distribution: Distribution, generator: torch.Generator | None = None) -
         chosen = (uniform(loc.shape[:-1])[..., None] > cumulative[..., :-1]).sum(-1, keepdim=True)
         loc, scale = loc.gather(-1, chosen), scale.gather(-1, chosen)
     loc, scale = loc[..., 0], scale[..., 0]
-    if df is None:
+    if parts.family == "uniform":
+        noise = 2 * uniform(loc.shape) - 1
+    elif df is None:
         noise = torch.randn(loc.shape, generator=generator, device=loc.device, dtype=loc.dtype)
     else:  # Bailey's polar method (1994): exact for any degrees of freedom, from two uniforms
         df = df[..., 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,7 +16,9 @@ from taylorformer_forecast.core.window import Window
 if TYPE_CHECKING:
     from taylorformer_forecast.models.base import ForecastNet
 
-__all__ = ["PathSamples", "forecast_paths", "sample_paths"]
+__all__ = ["POINTS_AT_ONCE", "PathSamples", "draw_paths", "forecast_paths", "sample_paths"]
+
+POINTS_AT_ONCE = 2**17  # windows times points that a one-shot network processes at once
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class PathSamples:
     paths : Tensor of shape (B, S, T, D)
         Drawn values.
     conditionals : Components
-        Components with arrays of shape (B, S, T, D, K).
+        Components with arrays of shape (B, S, T, D, K), or (B, 1, T, D, K) where all paths share them.
     """
 
     paths: Tensor
@@ -39,31 +41,38 @@ class PathSamples:
 
     def map(self, function: Callable[[Tensor], Tensor]) -> PathSamples:
         """Apply a function to every tensor."""
-        c = self.conditionals
-        parts = (None if p is None else function(p) for p in (c.loc, c.scale, c.weights, c.df))
-        return PathSamples(function(self.paths), Components(*parts))  # type: ignore[arg-type]
+        return PathSamples(function(self.paths), self.conditionals.map(function))
 
     def to_data(self, scale: Scale) -> PathSamples:
         """Return from scaled values to the units of the data, in float64."""
         c = self.conditionals
         loc = scale.loc.double()[:, :, None]  # (B, 1, 1, D)
         factor = scale.scale.double()[:, :, None]
-        moved = Components(
-            c.loc * factor[..., None] + loc[..., None], c.scale * factor[..., None], c.weights, c.df
-        )
+        moved = replace(c, loc=c.loc * factor[..., None] + loc[..., None], scale=c.scale * factor[..., None])
         return PathSamples(self.paths * factor + loc, moved)
 
 
 def join_samples(parts: list[PathSamples], dim: int) -> PathSamples:
-    """Join samples along one axis."""
+    """Join samples along one axis; conditionals that all paths share are repeated only beside others."""
 
     def join(tensors: list[Tensor | None]) -> Tensor | None:
         present = [tensor for tensor in tensors if tensor is not None]
-        return torch.cat(present, dim) if present else None
+        if not present:
+            return None
+        shape = [max(sizes) for sizes in zip(*(tensor.shape for tensor in present), strict=True)]
+        shape[dim] = -1
+        return torch.cat([tensor.expand(shape) for tensor in present], dim)
 
     c = [part.conditionals for part in parts]
-    joined = (join([getattr(x, name) for x in c]) for name in ("loc", "scale", "weights", "df"))
-    return PathSamples(torch.cat([p.paths for p in parts], dim), Components(*joined))  # type: ignore[arg-type]
+    joined = {name: join([getattr(x, name) for x in c]) for name in ("loc", "scale", "weights", "df")}
+    return PathSamples(torch.cat([p.paths for p in parts], dim), replace(c[0], **joined))  # type: ignore[arg-type]
+
+
+def draw_paths(shared: Components, n_paths: int, generator: torch.Generator | None = None) -> PathSamples:
+    """Draw paths from conditionals (B, 1, T, D, K) that all paths share: their steps are independent."""
+    rows, _, *rest = shared.loc.shape
+    every = shared.map(lambda value: value.expand(rows, n_paths, *rest))
+    return PathSamples(draw(every, generator), shared)
 
 
 @torch.no_grad()
@@ -78,6 +87,9 @@ def sample_paths(
 
     Nothing computed for a point changes later, so each step costs one query against cached keys and values;
     the context is encoded once and shared by all paths.
+
+    Networks that predict all targets at once (``one_shot``) give every path the same distributions: steps of
+    a path are then drawn independently of each other, and the conditionals are stored once.
 
     Parameters
     ----------
@@ -108,14 +120,18 @@ def sample_paths(
     >>> sample_paths(net, w, n_paths=5).paths.shape
     torch.Size([1, 5, 4, 1])
     """
-    n_windows = window.y.shape[0]
-    per_call = max(1, max_rows // n_paths)
+    n_windows, one_shot = window.y.shape[0], getattr(net, "one_shot", False)
+    # A network that predicts all targets at once sees windows, not paths, but all of their points.
+    per_call = max(1, POINTS_AT_ONCE // window.y.shape[1] if one_shot else max_rows // n_paths)
     if n_windows > per_call:
         pieces = [
             sample_paths(net, window.rows(slice(start, start + per_call)), n_paths, generator, max_rows)
             for start in range(0, n_windows, per_call)
         ]
         return join_samples(pieces, 0)
+    if one_shot:
+        shared = components(net(window)).map(lambda value: value.unsqueeze(1))
+        return draw_paths(shared, n_paths, generator)
     steps = []
     with torch.inference_mode():  # a tenth faster than no_grad where steps are small
         state = net.encode(window, n_paths)
@@ -137,9 +153,9 @@ def forecast_paths(
     max_targets: int | None = None,
     generator: torch.Generator | None = None,
     max_rows: int = 8192,
+    instance_norm: bool = True,
     past_only: int = 0,
     dtype: torch.dtype | None = None,
-    normalise: bool = True,
 ) -> PathSamples:
     """Scale windows, draw joint paths of the targets, and return to the units of the data.
 
@@ -155,7 +171,7 @@ def forecast_paths(
         Windows in the units of the data; the values of the targets are ignored.
     n_paths : int
         Paths S of each window.
-    time_unit, floor, dtype, normalise
+    time_unit, floor, instance_norm, dtype
         See :func:`~taylorformer_forecast.core.scaling.scale_window`.
     max_targets : int, optional
         Targets predicted from one context; all by default.
@@ -189,7 +205,9 @@ def forecast_paths(
             window = Window(window.t, y, observed, window.covariates, n_context=n_context)
             window = window.points(slice(chunk, None))
         near = window.points(slice(0, n_context + chunk)).hide_covariates(past_only)
-        scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
+        scaled, scale = scale_window(near, time_unit, floor, instance_norm, dtype)
         samples = sample_paths(net, scaled, paths_each, generator, max_rows).to_data(scale)
-        parts.append(samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:])))
+        if start:
+            samples = samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]))
+        parts.append(samples)
     return join_samples(parts, 2)

@@ -21,10 +21,11 @@ from taylorformer_forecast.core.sampling import PathSamples, forecast_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts.likelihoods import LikelihoodConditional, LikelihoodHead
+from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.training.module import make_optimizer
 
-__all__ = ["ForecastModule", "TaylorformerModule"]
+__all__ = ["ForecastModule", "LAMModule", "TaylorformerModule"]
 
 PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
@@ -73,7 +74,7 @@ class ForecastModule(PLForecastingModule):
         self.own_optimizer, self.lr = own_optimizer, lr
         self.register_buffer("floor", torch.tensor(list(floor), dtype=torch.float64), persistent=False)
         self.head = LikelihoodHead(self.likelihood)
-        self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
+        self.instance_norm = bool(self.use_reversible_instance_norm) and self.head.has_location
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
         self.net = self.build_network(n_covariates, network)
         _use_monte_carlo_dropout(self.net)
@@ -147,8 +148,8 @@ class ForecastModule(PLForecastingModule):
             window.hide_covariates(self.n_past_columns),
             self.time_unit,
             self.floors(len(window.y)),
+            self.instance_norm,
             self.dtype,
-            self.normalise,
         )
 
     def raw(self, parts: Components, scale: Scale) -> Tensor:
@@ -173,6 +174,8 @@ class ForecastModule(PLForecastingModule):
 
     def follow(self, window: Window) -> Components:
         """Conditional distributions along the path of their own centres, (B, T, D, K)."""
+        if getattr(self.net, "one_shot", False):
+            return components(self.net(window))
         state, steps = self.net.encode(window, 1), []
         for step in range(window.n_targets):
             conditional = self.net.query(state, step)
@@ -208,9 +211,11 @@ class ForecastModule(PLForecastingModule):
             max_targets=min(roll_size, n),
             past_only=self.n_past_columns,
             dtype=self.dtype,
-            normalise=self.normalise,
+            instance_norm=self.instance_norm,
         )
-        return samples.map(lambda v: v.reshape(-1, n_paths, *v.shape[2:]))
+        if self.pred_mc_dropout:
+            samples = samples.map(lambda v: v.unflatten(0, (-1, n_paths)).flatten(1, 2))
+        return samples
 
     def predict_step(
         self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None
@@ -274,7 +279,21 @@ class TaylorformerModule(ForecastModule):
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column."""
-        return Taylorformer(dim_covariates=dim_covariates, distribution=self.head, **network)  # type: ignore[arg-type]
+        return Taylorformer(dim_covariates=dim_covariates, distribution=self.head, **network)
+
+
+class LAMModule(ForecastModule):
+    """The LAM transformer for darts."""
+
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+        """Return the network for windows of one column."""
+        return LAMTransformer(
+            self.input_chunk_length,
+            self.output_chunk_length or 1,
+            dim_covariates=dim_covariates,
+            distribution=self.head,
+            **network,
+        )
 
 
 def _use_monte_carlo_dropout(module: nn.Module) -> None:

@@ -1,24 +1,26 @@
-"""The protocol that every network follows, and the one loss."""
+"""The protocol that every network follows, and the losses."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["ForecastNet", "negative_log_likelihood"]
+__all__ = ["ForecastNet", "negative_log_likelihood", "training_loss"]
 
 
 class ForecastNet(Protocol):
     """A network that forecasts the targets of a window.
 
     Autoregressive networks see earlier targets: ``forward`` is teacher-forced, and sampling goes through
-    ``encode`` once, then ``query`` and ``observe`` for each target in turn. For networks that predict all
-    targets at once ``observe`` changes nothing.
+    ``encode`` once, then ``query`` and ``observe`` for each target in turn. Networks that predict all targets
+    at once have an attribute ``one_shot = True``; their ``observe`` changes nothing, and sampling may call
+    them once instead.
     """
 
     def __call__(self, window: Window) -> Distribution:
@@ -38,8 +40,42 @@ class ForecastNet(Protocol):
         ...
 
 
+def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, ""]:
+    """Mean score of the observed targets: the loss that every model is trained with.
+
+    The score is the distribution's own where it has one (pinball loss of quantiles, squared or absolute
+    error of points), else the negative log-density.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        What the network returned for the window, batch shape (B, T, D).
+    window : Window
+        The window.
+
+    Returns
+    -------
+    Tensor
+        A scalar, per observed value. Targets that were not observed do not count.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.distributions import Point
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.models.base import training_loss
+    >>> w = Window(torch.arange(3.0)[None], torch.zeros(1, 3, 1), n_context=1)
+    >>> training_loss(Point(torch.full((1, 2, 1), 3.0), power=2), w).item()
+    9.0
+    """
+    score = getattr(distribution, "score", None)
+    if score is None:
+        return negative_log_likelihood(distribution, window)
+    return _mean_over_observed(score(window.targets[0]), window)
+
+
 def negative_log_likelihood(distribution: Distribution, window: Window) -> Float[Tensor, ""]:
-    """Mean negative log-density of the observed targets: the training loss of every model.
+    """Mean negative log-density of the observed targets.
 
     Parameters
     ----------
@@ -63,6 +99,10 @@ def negative_log_likelihood(distribution: Distribution, window: Window) -> Float
     >>> round(negative_log_likelihood(Normal(torch.zeros(1, 2, 1), 1.0), w).item(), 4)
     0.9189
     """
-    y, observed = window.targets
-    weight = observed.to(y.dtype)
-    return -(distribution.log_prob(y) * weight).sum() / weight.sum().clamp_min(1.0)
+    return _mean_over_observed(-distribution.log_prob(window.targets[0]), window)
+
+
+def _mean_over_observed(score: Float[Tensor, "B T D"], window: Window) -> Float[Tensor, ""]:
+    """Mean over the observed targets; zero if there are none."""
+    observed = window.targets[1]
+    return torch.where(observed, score, 0.0).sum() / observed.sum().clamp_min(1)

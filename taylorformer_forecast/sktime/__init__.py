@@ -2,6 +2,7 @@
 
 from taylorformer_forecast.sktime.distributions import PathMixture as PathMixture
 from taylorformer_forecast.sktime.distributions import SamplePaths as SamplePaths
-from taylorformer_forecast.sktime.forecasters import TaylorformerForecaster as TaylorformerForecaster
+from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
+from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
 
-__all__ = ["PathMixture", "SamplePaths", "TaylorformerForecaster"]
+__all__ = ["LAMForecaster", "PathMixture", "SamplePaths", "TaylorformerForecaster"]

@@ -27,14 +27,18 @@ from taylorformer_forecast.sktime._frames import (
     of_instance,
     to_float,
 )
-from taylorformer_forecast.sktime._predictive import ColumnSeries, Predictive, Request, predict_requests
+from taylorformer_forecast.sktime._predictive import (
+    FLOOR,
+    ColumnSeries,
+    Predictive,
+    Request,
+    predict_requests,
+)
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
 LONGEST_PERIOD = 168  # longer seasons are left to the phases: a context that spans them costs too much
-LONGEST_CONTEXT = 192
-LONGEST_HORIZON = 96  # targets of a training window
 
 
 class BaseTorchForecaster(BaseForecaster):
@@ -65,10 +69,28 @@ class BaseTorchForecaster(BaseForecaster):
     # The context is kept as _cur_y and _cur_X; a second copy by the base class would double the memory.
     _config = {"remember_data": False}
 
+    # What a forecaster may say of itself: bounds of the lengths that are chosen from the series, and whether
+    # its network needs points on a regular grid.
+    _longest_context = 192
+    _longest_horizon = 96  # targets of a training window
+    _regular = False
+
     def __init__(self):
         super().__init__()
         self._y = None
         self._X = None
+        if self._is_point:
+            self.set_tags(**{"capability:pred_int": False, "capability:pred_int:insample": False})
+
+    @property
+    def _is_point(self):
+        """Whether the distribution is a single value."""
+        return self.distribution in ("mse", "mae")
+
+    @property
+    def _instance_norm(self):
+        """Whether every window is scaled by its context."""
+        return True
 
     def _build_network(self, dim_covariates):
         """Return an untrained network for one column and this many covariates."""
@@ -146,11 +168,12 @@ class BaseTorchForecaster(BaseForecaster):
         longest = max(int(part.notna().sum().max()) for _, part in instances(y))
         season = round(max((c for c in self._seasonal.lengths if c <= LONGEST_PERIOD), default=1))
         ahead = self._steps_ahead(next(instances(y))[1].index, fh)
-        horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), LONGEST_HORIZON)
-        self.horizon_ = max(1, min(horizon, longest // 4))
-        context = min(max(3 * season, 2 * self.horizon_, 32), LONGEST_CONTEXT)
+        horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
+        horizon = max(1, min(horizon, longest // 4))
+        context = min(max(3 * season, 2 * horizon, 32), self._longest_context)
         self.context_length_ = self.context_length or max(2, min(context, longest // 2))
-        self.horizon_ = min(self.horizon_, longest - min(self.context_length_, longest // 2))
+        horizon = min(horizon, longest - min(self.context_length_, longest // 2))
+        self.horizon_ = getattr(self, "horizon", None) or horizon
 
     def _steps_ahead(self, index, fh):
         """Steps from the end of y to the end of fh, if fh is known and lies ahead."""
@@ -166,9 +189,10 @@ class BaseTorchForecaster(BaseForecaster):
         from taylorformer_forecast.training.windows import Batches, WindowMaker
 
         series = self._series()
-        maker = WindowMaker(series, self.context_length_, self.horizon_, float(self.context_length_), 0.02)
+        context = self.context_length_
+        maker = WindowMaker(series, context, self.horizon_, float(context), FLOOR, self._instance_norm)
         split = float(self.validation_split or 0.0) if update_steps is None else 0.0
-        fewest = max(1, min(max(3, self.context_length_ // 2), max(len(s.t) for s in series) - 1))
+        fewest = max(1, min(max(3, context // 2), max(len(s.t) for s in series) - 1))
         train = maker.starts(fewest, keep=1.0 - split)
         if len(train) == 0:
             raise ValueError(f"validation_split={split} leaves nothing to train on")
@@ -209,9 +233,14 @@ class BaseTorchForecaster(BaseForecaster):
         """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back."""
         exogenous = {} if self._cur_X is None else dict(instances(self._cur_X))
         for key, y in instances(self._cur_y):
-            y = y[y.index <= self.cutoff[0]]
+            y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
             check_observed(key, y)
-            yield key, y, exogenous.get(key)
+            if self._regular:
+                grid = self._axis.regular(y.index, f"y{of_instance(key)}")
+                y = y.reindex(grid.rename(y.index.name))
+                if X is not None:  # nothing is known of X either where a row is missing
+                    X = X.reindex(X.index.union(y.index))
+            yield key, y, X
 
     def _covariates(self, index, X, key=()):
         """Phases of calendar cycles and seasons, and scaled exogenous columns, at time stamps."""
@@ -231,7 +260,7 @@ class BaseTorchForecaster(BaseForecaster):
     def _columns(self, key, y, X):
         """Columns of one instance, standardised, without what was not observed."""
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
-        return [ColumnSeries.of(t, values[:, d], covariates) for d in range(values.shape[1])]
+        return [ColumnSeries.of(t, values[:, d], covariates, self._regular) for d in range(values.shape[1])]
 
     def _series(self):
         """All columns of all instances."""
@@ -261,9 +290,10 @@ class BaseTorchForecaster(BaseForecaster):
             self.network_,
             self.context_length_,
             self.horizon_,
-            int(self.num_samples),
+            1 if self._is_point else int(self.num_samples),  # all paths of points are equal
             self._seed,
             self.device,
+            self._instance_norm,
         )
         index = self._index(keys, stamps)
         finite = np.isfinite(result.paths).all(axis=(0, 2))
@@ -297,6 +327,12 @@ class BaseTorchForecaster(BaseForecaster):
             path = axis.future(last, future[-1], y.index).union(future)
             path_t = axis.numbers(path)
             position = path.get_indexer(future)
+        if self._regular:
+            off = asked.difference(axis.between(y.index[0], max(last, asked[-1]), y.index))
+            if len(off):
+                raise ValueError(
+                    f"fh asks for {off[0]}, which is not a step of the regular grid of y{of_instance(key)}"
+                )
         return Request(
             self._columns(key, y, X),
             axis.numbers(asked),
@@ -321,11 +357,43 @@ class BaseTorchForecaster(BaseForecaster):
         index, p = self._predictive(fh, X)
         columns = self._cur_y.columns
         return PathMixture(
-            p.loc, p.scale, p.weights, p.df, index=index, columns=columns, random_state=self._seed
+            p.loc, p.scale, p.weights, p.df, p.family, self._seed, index=index, columns=columns
         )
 
     def _predict(self, fh, X):
+        if self._is_point:
+            index, p = self._predictive(fh, X)
+            return pd.DataFrame(p.loc[..., 0], index=index, columns=self._cur_y.columns)
         return self._distribution(fh, X).mean()
+
+    # A forecaster of points says why it has nothing more, where sktime would ask to open an issue.
+
+    def _need_distribution(self, what):
+        if self._is_point:
+            raise NotImplementedError(
+                f"distribution={self.distribution!r} gives point forecasts only, no {what}; "
+                f"choose another distribution, such as 'studentt' or 'quantile'"
+            )
+
+    def predict_interval(self, fh=None, X=None, coverage=0.90):
+        """Prediction intervals; see :meth:`sktime.forecasting.base.BaseForecaster.predict_interval`."""
+        self._need_distribution("prediction intervals")
+        return super().predict_interval(fh=fh, X=X, coverage=coverage)
+
+    def predict_quantiles(self, fh=None, X=None, alpha=None):
+        """Quantiles; see :meth:`sktime.forecasting.base.BaseForecaster.predict_quantiles`."""
+        self._need_distribution("quantile predictions")
+        return super().predict_quantiles(fh=fh, X=X, alpha=alpha)
+
+    def predict_var(self, fh=None, X=None, cov=False):
+        """Variances; see :meth:`sktime.forecasting.base.BaseForecaster.predict_var`."""
+        self._need_distribution("variance predictions")
+        return super().predict_var(fh=fh, X=X, cov=cov)
+
+    def predict_proba(self, fh=None, X=None, marginal=True):
+        """Distributions; see :meth:`sktime.forecasting.base.BaseForecaster.predict_proba`."""
+        self._need_distribution("fully probabilistic predictions")
+        return super().predict_proba(fh=fh, X=X, marginal=marginal)
 
     def _predict_proba(self, fh, X, marginal=True):
         from taylorformer_forecast.sktime.distributions import SamplePaths

@@ -35,10 +35,12 @@ RULES = [
         lambda value: value is None or _whole(value, 0),
     ),
     (
-        ("context_length",),
+        ("context_length", "horizon"),
         "None or a whole number, at least 1",
         lambda value: value is None or _whole(value, 1),
     ),
+    (("instance_norm",), "None, True or False", lambda value: value is None or isinstance(value, bool)),
+    (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
     (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < value < float("inf")),
     (("dropout",), "a number, at least 0 and below 1", _fraction),
     (

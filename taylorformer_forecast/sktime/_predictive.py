@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from taylorformer_forecast.core.heads import components, draw
-from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, join_samples
+from taylorformer_forecast.core.heads import components, draw, standard
+from taylorformer_forecast.core.sampling import (
+    POINTS_AT_ONCE,
+    PathSamples,
+    draw_paths,
+    forecast_paths,
+    join_samples,
+)
 from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.training.fit import resolve_device
-from taylorformer_forecast.training.windows import Series, stack_contexts
+from taylorformer_forecast.training.windows import Series, least_scale, stack_contexts
 
 __all__ = ["ColumnSeries", "Predictive", "Request", "predict_requests"]
 
 FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
-MIN_POINTS = 3  # with fewer observed points a context is scaled by its whole series
 ROWS_AT_ONCE = 8192  # windows times paths
 
 
 @dataclass(frozen=True)
 class ColumnSeries:
-    """The observed points of one column of one instance, standardised.
+    """One column of one instance, standardised.
 
     Parameters
     ----------
     series : Series
-        Times in steps, values with mean 0 and standard deviation 1, covariates. No missing values.
+        Times in steps, values with mean 0 and standard deviation 1, covariates. Either the observed points
+        only, or all points of a regular grid, NaN where nothing was observed.
     center, spread : float
         ``y = center + spread * value``.
     """
@@ -39,14 +45,18 @@ class ColumnSeries:
     spread: float
 
     @classmethod
-    def of(cls, t: np.ndarray, y: np.ndarray, covariates: np.ndarray | None) -> ColumnSeries:
-        """Drop what was not observed, and standardise the rest."""
+    def of(
+        cls, t: np.ndarray, y: np.ndarray, covariates: np.ndarray | None, keep_missing: bool = False
+    ) -> ColumnSeries:
+        """Drop what was not observed unless it is to be kept, and standardise the rest."""
         known = ~np.isnan(y)
-        t, y = t[known], y[known]
-        center, spread = float(y.mean()), float(y.std())
-        if y.min() == y.max() or spread == 0:  # constant: any unit will do, in proportion to the level
+        if not keep_missing:
+            t, y = t[known], y[known]
+            covariates, known = None if covariates is None else covariates[known], known[known]
+        seen = y[known]
+        center, spread = float(seen.mean()), float(seen.std())
+        if seen.min() == seen.max() or spread == 0:  # constant: any unit will do, in proportion to the level
             spread = 0.01 * abs(center) or 1.0
-        covariates = None if covariates is None else covariates[known]
         return cls(Series(t, ((y - center) / spread)[:, None], covariates), center, spread)
 
     def before(self, stop: int, length: int) -> Series:
@@ -95,7 +105,9 @@ class Predictive:
     loc, scale : ndarray of shape (R, D, K)
         Components of the marginal mixtures.
     weights, df : ndarray of shape (R, D, K), optional
-        Their weights (equal if None) and degrees of freedom (Gaussian if None).
+        Their weights (equal if None), and degrees of freedom of Student-t components.
+    family : str
+        Family of components without ``df``.
     """
 
     paths: np.ndarray
@@ -103,24 +115,24 @@ class Predictive:
     scale: np.ndarray
     weights: np.ndarray | None
     df: np.ndarray | None
+    family: str
 
 
 class _Sampler:
     """A network with all that sampling needs, for the time of one call."""
 
-    def __init__(self, net, n_context, max_targets, n_paths, seed, device) -> None:
+    def __init__(self, net, n_context, max_targets, n_paths, seed, device, instance_norm) -> None:
         self.device = resolve_device(device)
         # A forecaster's network stays where it is: predictions in other threads may be using it.
         self.net = net if self.device == "cpu" else copy.deepcopy(net).to(self.device)
         self.n_context, self.max_targets, self.n_paths = n_context, max_targets, n_paths
         self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.instance_norm = instance_norm
 
     def window(self, contexts, t, covariates):
         """Windows on the device, and the least scale of each."""
         window = stack_contexts(contexts, self.n_context, t, covariates)
-        few = np.array([len(c.t) < MIN_POINTS for c in contexts])
-        floor = torch.as_tensor(np.where(few, 1.0, FLOOR))[:, None, None]
-        return window.to(self.device), floor.to(self.device)
+        return window.to(self.device), least_scale(window, FLOOR).to(self.device)
 
     def future(self, contexts, t, covariates) -> PathSamples:
         """Joint paths through times after the contexts."""
@@ -134,22 +146,22 @@ class _Sampler:
             self.max_targets,
             self.generator,
             ROWS_AT_ONCE,
+            self.instance_norm,
         )
         return samples.map(lambda value: value.cpu())
 
     @torch.no_grad()
     def past(self, contexts, t, covariates) -> PathSamples:
         """Independent draws one step ahead of each context, shaped as paths of one target."""
-        parts = []
-        for start in range(0, len(contexts), ROWS_AT_ONCE // 8):
-            part = slice(start, start + ROWS_AT_ONCE // 8)
+        parts, at_once = [], max(1, min(ROWS_AT_ONCE // 8, POINTS_AT_ONCE // self.n_context))
+        for start in range(0, len(contexts), at_once):
+            part = slice(start, start + at_once)
             window, floor = self.window(
                 contexts[part], t[part], None if covariates is None else covariates[part]
             )
-            scaled, scale = scale_window(window, float(self.n_context), floor)
-            conditional = self.net(scaled).expand((self.n_paths, len(window.y), 1, 1))
-            samples = PathSamples(draw(conditional, self.generator), components(conditional))
-            samples = samples.map(lambda value: value.transpose(0, 1)).to_data(scale)
+            scaled, scale = scale_window(window, float(self.n_context), floor, self.instance_norm)
+            shared = components(self.net(scaled)).map(lambda value: value.unsqueeze(1))
+            samples = draw_paths(shared, self.n_paths, self.generator).to_data(scale)
             parts.append(samples.map(lambda value: value.cpu()))
         return join_samples(parts, 0)
 
@@ -162,6 +174,7 @@ def predict_requests(
     n_paths: int,
     seed: int,
     device: str,
+    instance_norm: bool = True,
 ) -> Predictive:
     """Predict all that is asked, in one draw.
 
@@ -182,13 +195,15 @@ def predict_requests(
         Seed of the draw.
     device : str
         Where to compute.
+    instance_norm : bool, default=True
+        Whether every window is scaled by its context, as in training.
 
     Returns
     -------
     Predictive
         Rows of all requests, one after another.
     """
-    sampler = _Sampler(net, n_context, max_targets, n_paths, seed, device)
+    sampler = _Sampler(net, n_context, max_targets, n_paths, seed, device, instance_norm)
     pieces: dict[tuple[int, int], list[tuple[np.ndarray, PathSamples]]] = defaultdict(list)
 
     # Paths into the future: windows with equally many targets go together.
@@ -228,29 +243,36 @@ def predict_requests(
             if requests[asked[0][0]].covariates is None
             else np.stack([requests[i].covariates[row : row + 1] for i, _, row, _ in asked]),
         )
-        blind = torch.as_tensor([bool(stop == 0) for *_, stop in asked])
-        samples = _marginal_where(blind, samples, sampler.generator)
+        first = {
+            (i, d): int(np.argmin(np.isnan(column.series.y[:, 0])))
+            for i, request in enumerate(requests)
+            for d, column in enumerate(request.columns)
+        }
+        blind = torch.as_tensor([bool(stop <= first[i, d]) for i, d, _, stop in asked])
+        samples = _marginal_where(blind, samples, seed + 1)
         for number, (i, d, row, _) in enumerate(asked):
             pieces[i, d].append((np.array([row]), samples.map(lambda v: v[number])))  # noqa: B023
     return _assemble(requests, pieces)
 
 
-def _marginal_where(blind, samples: PathSamples, generator) -> PathSamples:
+def _marginal_where(blind, samples: PathSamples, seed: int) -> PathSamples:
     """Standard normal (in standardised units) where there is nothing to condition on."""
     if not blind.any():
         return samples
     rows = blind[:, None, None, None]
     c = samples.conditionals
-    noise = torch.randn(samples.paths.shape, generator=generator, device=generator.device).cpu().double()
-    loc = torch.where(rows[..., None], 0.0, c.loc)
-    scale = torch.where(rows[..., None], 1.0, c.scale)
-    df = None if c.df is None else torch.where(rows[..., None], 1e3, c.df)
-    return PathSamples(torch.where(rows, noise, samples.paths), type(c)(loc, scale, c.weights, df))
+    blank = standard(c)
+    noise = draw(blank.map(lambda v: v.expand(*samples.paths.shape, -1)), torch.Generator().manual_seed(seed))
+    names = [name for name in ("loc", "scale", "weights", "df") if getattr(c, name) is not None]
+    mixed = {name: torch.where(rows[..., None], getattr(blank, name), getattr(c, name)) for name in names}
+    return PathSamples(torch.where(rows, noise, samples.paths), replace(c, **mixed))
 
 
 def _assemble(requests: list[Request], pieces) -> Predictive:
     """Put rows and columns in order, back in the units of the data."""
     blocks = defaultdict(list)
+    # Conditionals that all paths of one row share are repeated beside rows where each path has its own.
+    n_shared = max(len(part.conditionals.loc) for parts in pieces.values() for _, part in parts)
     for i, request in enumerate(requests):
         columns = defaultdict(list)
         for d, column in enumerate(request.columns):
@@ -258,12 +280,13 @@ def _assemble(requests: list[Request], pieces) -> Predictive:
             samples = join_samples([part for _, part in pieces[i, d]], 1)
             order = torch.as_tensor(np.argsort(rows))
             samples = samples.map(lambda v: v[:, order, 0])  # (S, n, ...)  # noqa: B023
-            c = samples.conditionals
+            c = samples.conditionals.map(lambda v: v.expand(n_shared, *v.shape[1:]))
             columns["paths"].append(column.center + column.spread * samples.paths)
             columns["loc"].append(_merge(column.center + column.spread * c.loc))
             columns["scale"].append(_merge(column.spread * c.scale))
             columns["weights"].append(None if c.weights is None else _merge(c.weights / len(c.weights)))
             columns["df"].append(None if c.df is None else _merge(c.df))
+        family = c.family
         for name, values in columns.items():
             stacked = (
                 None if values[0] is None else np.stack([v.numpy() for v in values], 1 + (name == "paths"))
@@ -273,7 +296,7 @@ def _assemble(requests: list[Request], pieces) -> Predictive:
         name: None if values[0] is None else np.concatenate(values, int(name == "paths"))
         for name, values in blocks.items()
     }
-    return Predictive(**joined)
+    return Predictive(**joined, family=family)
 
 
 def _merge(values):

@@ -15,11 +15,12 @@ from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
 __all__ = ["PathMixture", "SamplePaths"]
 
+_FAMILIES = {"normal": mixtures.NORMAL, "uniform": mixtures.UNIFORM}
 _BLOCK = 2**17  # numbers per temporary array: bounds the memory and stays in the processor's cache
 
 
 class PathMixture(ArrayDistribution):
-    """Mixture of Normal or Student-t components in every cell.
+    """Mixture of Normal, Student-t or uniform components in every cell.
 
     Use it for the per-step predictive distributions of a forecaster averaged over its sample paths: each
     path contributes the component(s) it predicts for the step. It holds the marginals only: ``sample``
@@ -30,12 +31,15 @@ class PathMixture(ArrayDistribution):
     mu : array of shape (H, C, K)
         Locations of the K components. Shape (K,) makes a scalar distribution.
     sigma : array that broadcasts to the shape of mu
-        Scales, positive. For Normal components the standard deviations.
+        Scales, positive. For Normal components the standard deviations, for uniform ones half the widths.
     weights : array that broadcasts to the shape of mu, optional
         Weights, not negative; normalised in every cell. None: equal weights, at no cost.
     df : float or array that broadcasts to the shape of mu, optional
         Degrees of freedom of Student-t components: mean and energy need df > 1, a finite variance
-        df > 2. None: Normal components.
+        df > 2. None: components of the ``family``.
+    family : {"normal", "uniform"}, default="normal"
+        Family of components without ``df``. Uniform ones lie between ``mu - sigma`` and ``mu + sigma``; side
+        by side they make a piecewise linear quantile function.
     random_state : int, optional
         Seed of ``sample``: equal calls then return equal draws. None: fresh draws at every call.
         numpy's global generator is never touched.
@@ -51,7 +55,7 @@ class PathMixture(ArrayDistribution):
     -----
     Exact are all methods but ``pdfnorm`` (Monte Carlo), quantiles (solved to a relative error below
     1e-10) and the self-energy of Student-t mixtures (quadrature, relative error below 1e-4). The
-    self-energy of Normal mixtures is a sum over K (K - 1) / 2 pairs per cell.
+    self-energy of other mixtures is a sum over K (K - 1) / 2 pairs per cell.
 
     Examples
     --------
@@ -71,11 +75,14 @@ class PathMixture(ArrayDistribution):
         "distr:measuretype": "continuous",
     }
 
-    def __init__(self, mu, sigma, weights=None, df=None, random_state=None, index=None, columns=None):
+    def __init__(
+        self, mu, sigma, weights=None, df=None, family="normal", random_state=None, index=None, columns=None
+    ):
         self.mu = mu
         self.sigma = sigma
         self.weights = weights
         self.df = df
+        self.family = family
         self.random_state = random_state
         super().__init__(index=index, columns=columns)
         if df is not None:
@@ -86,6 +93,8 @@ class PathMixture(ArrayDistribution):
         shape = np.shape(self.mu)
         if len(shape) not in (1, 3) or 0 in shape:
             raise ValueError(f"mu must have shape (rows, columns, components) or (components,), got {shape}")
+        if self.family not in _FAMILIES or (self.df is not None and self.family != "normal"):
+            raise ValueError(f"family={self.family!r} is not 'normal', or 'uniform' without df")
         for name in ("sigma", "weights", "df"):
             value = getattr(self, name)
             if value is None and name != "sigma":
@@ -105,7 +114,11 @@ class PathMixture(ArrayDistribution):
         shape = np.shape(self.mu)
         params = {name: getattr(self, name) for name in ("mu", "sigma", "weights", "df")}
         params = {k: v if v is None else np.broadcast_to(v, shape)[key] for k, v in params.items()}
-        return params | {"random_state": self.random_state}
+        return params | {"family": self.family, "random_state": self.random_state}
+
+    @property
+    def _kind(self):
+        return _FAMILIES[self.family] if self.df is None else mixtures.STUDENT
 
     def _arrays(self):
         """Mu, sigma, weights, df as float arrays (H, C, K), or None; views where possible."""
@@ -114,7 +127,7 @@ class PathMixture(ArrayDistribution):
         return [None if v is None else np.broadcast_to(np.asarray(v, dtype=float), shape) for v in values]
 
     def _by_rows(self, func, *args, cost=1):
-        """Apply func(mu, sigma, weights, df, *args) to blocks of rows."""
+        """Apply func(family, mu, sigma, weights, df, *args) to blocks of rows."""
         arrays = self._arrays()
         h, c, k = arrays[0].shape
         args = [np.reshape(a, (h, c)) for a in args]
@@ -123,11 +136,11 @@ class PathMixture(ArrayDistribution):
         for block in (slice(i, i + size) for i in range(0, h, size)):
             m, s, w, df = (None if a is None else a[block] for a in arrays)
             w = None if w is None else w / w.sum(-1, keepdims=True)
-            out.append(func(m, s, w, df, *(a[block] for a in args)))
+            out.append(func(self._kind, m, s, w, df, *(a[block] for a in args)))
         return np.concatenate(out).reshape(self.shape)
 
     def _mean(self):
-        return self._by_rows(lambda m, s, w, df: mixtures.average(m, w))
+        return self._by_rows(lambda family, m, s, w, df: mixtures.average(m, w))
 
     def _var(self):
         return self._by_rows(mixtures.variance)
@@ -166,12 +179,17 @@ class PathMixture(ArrayDistribution):
             upper = np.cumsum(w, -1) / w.sum(-1, keepdims=True) + cell[:, None]
             chosen = np.searchsorted(upper.ravel(), rng.random((n, len(m))) + cell, side="right") - k * cell
             chosen = np.clip(chosen, 0, k - 1)
-        noise = rng.standard_normal(chosen.shape) if df is None else rng.standard_t(df[cell, chosen])
+        if df is not None:
+            noise = rng.standard_t(df[cell, chosen])
+        elif self.family == "uniform":
+            noise = rng.uniform(-1, 1, chosen.shape)
+        else:
+            noise = rng.standard_normal(chosen.shape)
         return (m[cell, chosen] + s[cell, chosen] * noise).reshape(n, *self.shape)
 
     @classmethod
     def get_test_params(cls, parameter_set="default"):
-        """Parameters of test instances: Normal, weighted Student-t, panel, scalar."""
+        """Parameters of test instances: Normal, weighted Student-t, panel, uniform, scalar."""
         rng = np.random.default_rng(0)
         mu, sigma = rng.normal(size=(4, 2, 3)), rng.uniform(0.5, 2, size=(4, 2, 3))
         panel = pd.MultiIndex.from_product([["a", "b"], [0, 1]], names=["instance", "time"])
@@ -179,6 +197,7 @@ class PathMixture(ArrayDistribution):
             {"mu": mu, "sigma": sigma},
             {"mu": mu, "sigma": sigma, "weights": sigma, "df": 2 + sigma, "columns": ["y", "z"]},
             {"mu": mu, "sigma": 1.0, "weights": [0.5, 0.3, 0.2], "random_state": 1, "index": panel},
+            {"mu": mu, "sigma": sigma, "family": "uniform"},
             {"mu": mu[0, 0], "sigma": sigma[0, 0]},
         ]
 

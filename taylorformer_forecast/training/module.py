@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.base import negative_log_likelihood
+from taylorformer_forecast.models.base import training_loss
 
 __all__ = ["BestWeights", "TrainingModule", "make_optimizer"]
 
@@ -56,7 +56,7 @@ def make_optimizer(
 
 
 class TrainingModule(pl.LightningModule):
-    """Train a network by maximum likelihood.
+    """Train a network by the score of its distribution, for most heads the likelihood.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ class TrainingModule(pl.LightningModule):
         self.warmup, self.weight_decay = warmup, weight_decay
 
     def training_step(self, batch: Window, batch_idx: int) -> Tensor:
-        """Mean negative log-likelihood of the observed targets."""
-        loss = negative_log_likelihood(self.net(batch), batch)
+        """Mean score of the observed targets."""
+        loss = training_loss(self.net(batch), batch)
         self.log("train_loss", loss, prog_bar=True, batch_size=batch.y.shape[0])
         return loss
 
     def validation_step(self, batch: Window, batch_idx: int) -> None:
         """Log the same on the windows kept for validation."""
-        loss = negative_log_likelihood(self.net(batch), batch)
+        loss = training_loss(self.net(batch), batch)
         self.log("val_loss", loss, prog_bar=True, batch_size=batch.y.shape[0], sync_dist=True)
 
     def transfer_batch_to_device(self, batch: Window, device: torch.device, dataloader_idx: int) -> Window:

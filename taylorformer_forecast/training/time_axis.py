@@ -16,6 +16,7 @@ __all__ = ["SeasonalFeatures", "TimeAxis", "content"]
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
 
 N_HARMONICS = 2  # of every cycle
+SPARSEST = 10  # steps for each row of a series that is put on a regular grid
 FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step
 
 
@@ -114,14 +115,45 @@ class TimeAxis:
                 f"fh ends at {upto}, {n:.0f} steps after the last observation at {last}; "
                 f"at most {FARTHEST_STEP} can be forecast"
             )
+        stamps = self.between(last, upto, like)
+        return stamps[stamps > last]
+
+    def between(self, first: object, last: object, like: pd.Index) -> pd.Index:
+        """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
         if isinstance(like, pd.PeriodIndex):
-            return pd.period_range(last, upto, freq=like.freq)[1:]
+            return pd.period_range(first, last, freq=like.freq)
         if isinstance(like, pd.DatetimeIndex):
             freq = self.freq if self.freq is not None else pd.Timedelta(round(self.step), unit="ns")
-            stamps = pd.date_range(last, upto, freq=freq)
-            return stamps[stamps > last]
-        step = max(1, round(self.step))
-        return pd.Index(np.arange(int(last) + step, int(upto) + 1, step))
+            return pd.date_range(first, last, freq=freq)
+        return pd.Index(np.arange(int(first), int(last) + 1, max(1, round(self.step))))
+
+    def regular(self, index: pd.Index, name: str = "y") -> pd.Index:
+        """Return the grid that starts at the first stamp and holds them all.
+
+        Raises a ValueError if stamps lie beside the grid, or if most of the grid would be empty.
+        """
+        first, last = index[0], index[-1]
+        steps = np.diff(self.numbers(index[[0, -1]]))[0]
+        crowded = steps < SPARSEST * len(index)
+        grid = self.between(first, last, index) if crowded else index[:1]
+        off = index.difference(grid)
+        if len(off) or not crowded:
+            step = self.freq.freqstr if self.freq is not None else self._spoken_step(index)
+            what = (
+                f"{off[0]} is not on the grid of step {step} that starts at {first}"
+                if crowded
+                else f"{len(index)} rows are spread over {steps:.0f} steps of {step}"
+            )
+            raise ValueError(
+                f"{name} is not regular: {what}. This forecaster needs equal steps (rows may be "
+                f"missing): resample y, or use TaylorformerForecaster, which takes any times"
+            )
+        return grid
+
+    def _spoken_step(self, index: pd.Index) -> str:
+        """The typical step in the units of the index."""
+        is_clock = isinstance(index, pd.DatetimeIndex)
+        return str(pd.Timedelta(round(self.step), unit="ns") if is_clock else round(self.step))
 
     def horizon(self, fh: object, last: object, like: pd.Index) -> pd.Index:
         """Absolute stamps of a forecasting horizon, relative ones counted from ``last``.

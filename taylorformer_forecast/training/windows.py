@@ -13,7 +13,30 @@ from torch import Tensor
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window, shuffle_targets
 
-__all__ = ["Batches", "Series", "WindowMaker", "stack_contexts"]
+__all__ = ["Batches", "Series", "WindowMaker", "least_scale", "stack_contexts"]
+
+MIN_POINTS = 3  # with fewer observed points a context is scaled by its whole series
+
+
+def least_scale(window: Window, floor: float) -> Tensor:
+    """Smallest scale of each window and column, for series that are standardised as a whole.
+
+    Parameters
+    ----------
+    window : Window
+        Windows in the units of standardised series.
+    floor : float
+        Smallest standard deviation of a context.
+
+    Returns
+    -------
+    Tensor
+        Shape (B, 1, D): the floor, or 1, the deviation of the series, where fewer than three points of the
+        context were observed and say nothing about its spread.
+    """
+    assert window.observed is not None
+    few = window.observed[:, : window.n_context].sum(1, keepdim=True) < MIN_POINTS
+    return torch.where(few, max(1.0, floor), floor).to(window.y.dtype)
 
 
 @dataclass(frozen=True)
@@ -50,7 +73,10 @@ class WindowMaker:
     time_unit : float
         Time that the networks see as 1, see :func:`~taylorformer_forecast.core.scaling.scale_window`.
     floor : float, default=0.0
-        Smallest standard deviation of a context to divide by.
+        Smallest standard deviation of a context to divide by; contexts with fewer than three observed points
+        are divided by 1 (:func:`least_scale`).
+    instance_norm : bool, default=True
+        Whether values of every window are scaled by its context at all.
 
     Examples
     --------
@@ -65,10 +91,16 @@ class WindowMaker:
     """
 
     def __init__(
-        self, series: Sequence[Series], n_context: int, n_targets: int, time_unit: float, floor: float = 0.0
+        self,
+        series: Sequence[Series],
+        n_context: int,
+        n_targets: int,
+        time_unit: float,
+        floor: float = 0.0,
+        instance_norm: bool = True,
     ) -> None:
         self.n_context, self.n_targets = n_context, n_targets
-        self.time_unit, self.floor = time_unit, floor
+        self.time_unit, self.floor, self.instance_norm = time_unit, floor, instance_norm
         lengths = np.array([len(s.t) for s in series])
         self.end = torch.as_tensor(np.cumsum(lengths))
         self.begin = self.end - torch.as_tensor(lengths)
@@ -119,7 +151,7 @@ class WindowMaker:
             None if self.covariates is None else self.covariates[index],
             n_context=self.n_context,
         )
-        return scale_window(window, self.time_unit, self.floor)
+        return scale_window(window, self.time_unit, least_scale(window, self.floor), self.instance_norm)
 
 
 def stack_contexts(

@@ -3,20 +3,21 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
 
 LEVELS = np.arange(1, 10) / 10
 
 
+@pytest.mark.parametrize("forecaster", [LAMForecaster, TaylorformerForecaster])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_default_forecasts_of_airline_passengers_beat_exponential_smoothing(seed):
+def test_default_forecasts_of_airline_passengers_beat_exponential_smoothing(forecaster, seed):
     """Train once on four fifths, forecast a year from four later origins: weighted quantile loss."""
     from sktime.datasets import load_airline
 
     y = load_airline()
     cut, fh = int(0.8 * len(y)), list(range(1, 13))
     origins = np.linspace(cut, len(y) - 12, 4).astype(int)
-    forecaster = TaylorformerForecaster(num_samples=200, random_state=seed).fit(y.iloc[:cut], fh=fh)
+    forecaster = forecaster(num_samples=200, random_state=seed).fit(y.iloc[:cut], fh=fh)
     loss, size, seen = 0.0, 0.0, cut
     for origin in origins:
         if origin > seen:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sktime.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
 
-FORECASTERS = [TaylorformerForecaster]
+FORECASTERS = [TaylorformerForecaster, LAMForecaster]
 pytestmark = pytest.mark.filterwarnings("ignore:Sorting by default:DeprecationWarning")  # sktime on pandas 3
 
 

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from torch.distributions import Categorical, Laplace, MixtureSameFamily, Normal, StudentT
+from torch.distributions import Categorical, Laplace, MixtureSameFamily, Normal, StudentT, Uniform
 
-from taylorformer_forecast.core.heads import HEADS, components, draw
+from taylorformer_forecast.core.distributions import QuantileFunction
+from taylorformer_forecast.core.heads import HEADS, LEVELS, POINT_HEADS, components, draw, standard
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 NAMES = sorted(HEADS)
+SMOOTH = ["mixture", "normal", "studentt"]  # a density everywhere, scales
+WITH_DENSITY = [*SMOOTH, "quantile"]
 
 
 def randn(*shape, seed=0):
@@ -36,7 +39,7 @@ def scipy_density(name, raw, anchor, y, df):
     return np.log((weights * parts).sum(-1))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SMOOTH)
 def test_densities_equal_their_closed_form(name):
     head = HEADS[name]()
     raw, anchor, y = randn(5, 2, head.n_params), randn(5, 2, seed=1), 3 * randn(5, 2, seed=2)
@@ -48,12 +51,16 @@ def test_densities_equal_their_closed_form(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_anchor_moves_a_distribution_without_changing_it(name):
     head, raw, y = HEADS[name](), randn(5, 2, HEADS[name]().n_params), randn(5, 2, seed=2)
-    moved = head(raw, torch.full((5, 2), 7.0))
-    torch.testing.assert_close(moved.log_prob(y + 7), head(raw, torch.zeros(5, 2)).log_prob(y))
-    torch.testing.assert_close(moved.mean, head(raw, torch.zeros(5, 2)).mean + 7)
+    still, moved = (head(raw, torch.full((5, 2), anchor)) for anchor in (0.0, 7.0))
+    torch.testing.assert_close(moved.mean, still.mean + 7)
+    torch.testing.assert_close(moved.variance, still.variance)
+    if name in WITH_DENSITY:
+        torch.testing.assert_close(moved.log_prob(y + 7), still.log_prob(y))
+    if name not in SMOOTH:
+        torch.testing.assert_close(moved.score(y + 7), still.score(y))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize(("scale", "floor"), [("exp", 0.001), ("bounded", 0.011)])
 def test_scales_grow_with_the_raw_number_and_never_fall_below_their_floor(name, scale, floor):
     head = HEADS[name](scale=scale)
@@ -78,6 +85,9 @@ def test_degrees_of_freedom_range_from_barely_a_variance_to_nearly_gaussian():
 
 def rebuild(parts):
     """Make a distribution from components again."""
+    if parts.family == "uniform":
+        edges = Uniform(parts.loc - parts.scale, parts.loc + parts.scale, validate_args=False)
+        return MixtureSameFamily(Categorical(parts.weights), edges, validate_args=False)
     if parts.df is not None:
         return StudentT(parts.df[..., 0], parts.loc[..., 0], parts.scale[..., 0])
     if parts.weights is not None:
@@ -85,11 +95,12 @@ def rebuild(parts):
     return Normal(parts.loc[..., 0], parts.scale[..., 0])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_DENSITY)
 def test_components_hold_all_of_a_distribution(name):
-    distribution, y = predict(name), randn(5, 2, seed=3)
+    distribution = predict(name)
+    y = distribution.mean + 0.3 * randn(5, 2, seed=3)
     parts = components(distribution)
-    k = 3 if name == "mixture" else 1
+    k = {"mixture": 3, "quantile": 14}.get(name, 1)
     assert parts.loc.shape == parts.scale.shape == (5, 2, k)
     torch.testing.assert_close(rebuild(parts).log_prob(y), distribution.log_prob(y))
 
@@ -102,7 +113,7 @@ def test_components_of_an_unknown_distribution_are_refused(stranger):
         components(distribution)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_DENSITY)
 def test_draws_repeat_with_their_generator_and_leave_the_global_one_alone(name):
     distribution, before = predict(name), torch.get_rng_state()
     draws = [draw(distribution, torch.Generator().manual_seed(seed)) for seed in (5, 5, 6)]
@@ -121,7 +132,7 @@ def test_draws_without_a_generator_follow_the_global_seed(name):
         assert torch.equal(draw(predict(name)), first)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_DENSITY)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_draws_have_the_distribution_that_they_are_drawn_from(name, dtype):
     head = HEADS[name]()
@@ -130,6 +141,7 @@ def test_draws_have_the_distribution_that_they_are_drawn_from(name, dtype):
         "normal": [0.5, 0.7],
         "studentt": [0.5, 0.7, -9.0],
         "mixture": [-4.0, 0.0, 3.0, 0.2, -1.0, -0.5, 0.3, -1.0, 0.8],
+        "quantile": [0.5, *np.linspace(-2, 3, 12)],
     }[name]
     raw = torch.tensor(raw, dtype=dtype).expand(20_000, 1, head.n_params)
     sample = draw(head(raw, torch.full((20_000, 1), 2.0, dtype=dtype)), torch.Generator().manual_seed(0))
@@ -142,12 +154,13 @@ def test_draws_have_the_distribution_that_they_are_drawn_from(name, dtype):
     def cdf(y):
         z = (np.asarray(y)[:, None] - loc) / scale
         base = scipy.stats.norm.cdf(z) if parts.df is None else scipy.stats.t.cdf(z, parts.df[0, 0].numpy())
+        base = base if parts.family == "normal" else np.clip((z + 1) / 2, 0, 1)
         return (weights * base).sum(-1)
 
     assert scipy.stats.kstest(sample[:, 0].double().numpy(), cdf).pvalue > 0.01
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_DENSITY)
 def test_entries_of_a_draw_are_independent(name):
     head = HEADS[name]()
     raw = torch.zeros(20_000, 2, head.n_params)
@@ -156,3 +169,81 @@ def test_entries_of_a_draw_are_independent(name):
     assert rank.pvalue > 0.01
     order = scipy.stats.spearmanr(sample[1:, 0].numpy(), sample[:-1, 0].numpy())
     assert order.pvalue > 0.01
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_standard_member_of_every_family_has_mean_zero_and_deviation_one(name):
+    blank = standard(components(predict(name)))
+    sample = draw(blank.map(lambda v: v[:1, :1].expand(40_000, 1, -1)), torch.Generator().manual_seed(0))
+    assert sample.mean().item() == pytest.approx(0.0, abs=0.02)
+    assert sample.std().item() == pytest.approx(1.0, abs=0.03)
+
+
+# --- quantiles ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 30.0, 1e4])
+def test_quantiles_never_cross(size):
+    head = HEADS["quantile"]()
+    d = head(size * randn(50, 2, head.n_params), randn(50, 2, seed=1))
+    assert (d.values.diff(dim=-1) > 0).all()
+    assert (d.edges.diff(dim=-1) > 0).all()
+
+
+def test_quantiles_start_as_those_of_the_standard_gaussian():
+    d = HEADS["quantile"]()(torch.zeros(1, 1, 13), torch.zeros(1, 1))
+    np.testing.assert_allclose(d.values[0, 0].numpy(), scipy.stats.norm.ppf(LEVELS), atol=0.01)
+    assert d.variance.item() == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_quantile_function_inverts_the_cdf_whose_slope_is_the_density():
+    d = predict("quantile")
+    for p in (0.003, 0.01, 0.07, 0.5, 0.93, 0.999):
+        y = d.icdf(torch.tensor(p))
+        torch.testing.assert_close(d.cdf(y), torch.full((5, 2), p))
+        slope = (d.cdf(y + 1e-7) - d.cdf(y)) / 1e-7
+        torch.testing.assert_close(d.log_prob(y + 5e-8).exp(), slope, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(d.icdf(torch.tensor(LEVELS)[:, None, None]), d.values.movedim(-1, 0))
+    assert (d.log_prob(d.edges[..., -1] + 1) == -torch.inf).all()
+
+
+def test_moments_of_quantiles_are_those_of_their_draws():
+    d = predict("quantile").expand((100_000, 5, 2))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        sample = d.sample()
+    torch.testing.assert_close(sample.mean(0), d.mean[0], rtol=0, atol=0.05)
+    torch.testing.assert_close(sample.var(0), d.variance[0], rtol=0.03, atol=0.0)
+
+
+def test_the_score_of_quantiles_is_their_mean_pinball_loss_and_close_to_the_crps():
+    d = QuantileFunction(torch.tensor([[-1.0, 0.5, 4.0]]), torch.tensor([0.1, 0.5, 0.9]))
+    expected = 2 * ((1 - 0.1) * 1.5 + (1 - 0.5) * 3.0 + (1 - 0.9) * 6.5) / 3
+    assert d.score(torch.tensor([-2.5])).item() == pytest.approx(expected)
+
+    levels = (torch.arange(999.0) + 1) / 1000
+    fine = QuantileFunction(torch.special.ndtri(levels)[None], levels)
+    y = 0.7
+    crps = y * (2 * scipy.stats.norm.cdf(y) - 1) + 2 * scipy.stats.norm.pdf(y) - np.pi**-0.5
+    assert fine.score(torch.tensor([y])).item() == pytest.approx(crps, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["quantile", *POINT_HEADS])
+def test_scores_have_finite_gradients_wherever_the_value_lies(name):
+    head = HEADS[name]()
+    for y in (-1e6, 0.0, 1e6):
+        raw = torch.zeros(1, 1, head.n_params, requires_grad=True)
+        head(raw, torch.zeros(1, 1)).score(torch.full((1, 1), y)).sum().backward()
+        assert torch.isfinite(raw.grad).all()
+
+
+# --- points -------------------------------------------------------------------------------------------------
+
+
+def test_point_heads_are_scored_by_squared_and_absolute_errors_and_draw_their_value():
+    y = torch.tensor([[5.0]])
+    for name, expected in (("mse", 9.0), ("mae", 3.0)):
+        d = HEADS[name]()(torch.tensor([[[2.0]]]), torch.zeros(1, 1))
+        assert d.score(y).item() == expected
+        assert draw(d).item() == d.sample().item() == d.mean.item() == 2.0
+        assert d.expand((4, 1, 1)).mean.shape == (4, 1, 1)

@@ -15,6 +15,7 @@ from taylorformer_forecast.core.heads import components
 from taylorformer_forecast.core.local import Local
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 # A name for every combination of options whose mathematics differs.
@@ -57,6 +58,22 @@ CASES: dict[str, dict[str, Any]] = {
     "code-2d": {"preset": "code", "dim_t": 2},
     "code-local-window": {"preset": "code", "attention": Local(window=4)},
 }
+# The same for networks that predict all targets at once.
+LAM_CASES: dict[str, dict[str, Any]] = {
+    "lam-modern": {"attention": Local(window=3)},
+    "lam-modern-full": {"attention": "full", "linear_path": False, "distribution": "mixture"},
+    "lam-modern-columns": {"dim_y": 2, "dim_covariates": 3, "distribution": "quantile"},
+    "lam-faithful": {"preset": "faithful", "dim_y": 3, "distribution": "mse"},
+    "lam-faithful-paper": {
+        "preset": "faithful",
+        "attention": Local(window=3),
+        "cross": "paper",
+        "dim_covariates": 2,
+        "double_residual": True,
+        "scale_input": False,
+    },
+    "lam-faithful-alone": {"preset": "faithful", "distribution": "mae"},
+}
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
 FULL = [name for name, options in CASES.items() if "attention" not in options]
 
@@ -73,7 +90,7 @@ class Case:
     def several_columns(self) -> bool:
         return self.options.get("dim_y", 1) > 1
 
-    def net(self, seed: int = 0, **options: Any) -> Taylorformer:
+    def net(self, seed: int = 0, **options: Any) -> Any:
         """Build a tiny network in evaluation mode; no parameter or statistic is left at a neutral value."""
         defaults = {
             "d_model": 8,
@@ -83,6 +100,16 @@ class Case:
             "dim_encoding": 4,
             "dropout": 0.1,
         }
+        if self.name in LAM_CASES:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                # Built for one target more than the windows have.
+                sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
+                lam = LAMTransformer(**{**sizes, **self.options, **options})
+                with torch.no_grad():
+                    for parameter in lam.parameters():
+                        parameter.add_(0.2 * torch.randn_like(parameter))
+            return lam.eval()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             net = Taylorformer(**{**defaults, **self.options, **options})
@@ -120,12 +147,24 @@ def build_case(monkeypatch: pytest.MonkeyPatch, make_window: Callable[..., Windo
     """Return the builder of a case from its name."""
     # The published code's jitter is drawn anew on every call: here it is a function of the neighbour.
     monkeypatch.setattr(LocalTaylor, "jitter", lambda _, near: 0.01 * torch.sin(1e3 * near))
-    return lambda name: Case(name, CASES[name], make_window)
+    return lambda name: Case(name, {**CASES, **LAM_CASES}[name], make_window)
 
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every preset and option in turn."""
+    return build_case(request.param)
+
+
+@pytest.fixture(params=[*CASES, *LAM_CASES])
+def any_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
+    """Every network, preset and option in turn."""
+    return build_case(request.param)
+
+
+@pytest.fixture(params=LAM_CASES)
+def lam_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
+    """Every preset and option of the LAM transformer in turn."""
     return build_case(request.param)
 
 

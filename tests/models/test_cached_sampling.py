@@ -62,11 +62,11 @@ def check_each_step(w, net, numbers, tolerance):
     ("times", "missing"),
     [("irregular", "entries"), ("unordered", "rows"), ("regular", "entries"), ("regular", "none")],
 )
-def test_each_cached_step_equals_the_teacher_forced_row(case, times, missing, dtype, tolerance, numbers):
+def test_each_cached_step_equals_the_teacher_forced_row(any_case, times, missing, dtype, tolerance, numbers):
     torch.set_default_dtype(dtype)
     # What targets lack does not matter: on a path each of them has a value.
-    w = case.window(times=times, missing=missing, missing_targets=missing)
-    check_each_step(w, case.net(), numbers, tolerance)
+    w = any_case.window(times=times, missing=missing, missing_targets=missing)
+    check_each_step(w, any_case.net(), numbers, tolerance)
 
 
 @pytest.mark.parametrize("lacks", ["all", "a column", "all but one point"])
@@ -81,8 +81,8 @@ def test_cached_steps_equal_the_teacher_forced_rows_when_the_context_lacks_almos
     check_each_step(replace(w, observed=observed), case.net(), numbers, 1e-12)
 
 
-def test_asking_twice_gives_the_same_and_disturbs_nothing(case, numbers):
-    w, net = case.window(missing="entries"), case.net()
+def test_asking_twice_gives_the_same_and_disturbs_nothing(any_case, numbers):
+    w, net = any_case.window(missing="entries"), any_case.net()
     y = values_of_paths(w)
 
     def rows(times_asked):

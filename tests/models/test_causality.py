@@ -25,15 +25,15 @@ def gradients(net, w, numbers):
 
 
 @pytest.mark.parametrize("missing", ["none", "entries", "a column", "the context"])
-def test_gradients_in_a_targets_own_and_later_values_are_exactly_zero(case, missing, numbers):
+def test_gradients_in_a_targets_own_and_later_values_are_exactly_zero(any_case, missing, numbers):
     if missing in ("none", "entries"):
-        w = case.window(missing=missing, missing_targets=missing)
+        w = any_case.window(missing=missing, missing_targets=missing)
     else:  # the first target has no neighbour that it could be predicted from
-        w = case.window()
+        w = any_case.window()
         observed = w.observed.clone()
         observed[:, : w.n_context, : 1 if missing == "a column" else None] = False
         w = replace(w, observed=observed)
-    gradient = gradients(case.net(), w, numbers)
+    gradient = gradients(any_case.net(), w, numbers)
     for i in range(w.n_targets):
         assert (gradient[i, :, w.n_context + i :] == 0).all()
 
@@ -64,8 +64,8 @@ def with_other_values_from(w, first, factor=1e3):
 
 
 @pytest.mark.parametrize("first", [0, 2, 4])
-def test_other_later_values_leave_distributions_as_they_were(case, first, numbers):
-    w, net = case.window(), case.net()
+def test_other_later_values_leave_distributions_as_they_were(any_case, first, numbers):
+    w, net = any_case.window(), any_case.net()
     before = numbers(net(w))[:, : first + 1]
     assert torch.equal(numbers(net(with_other_values_from(w, first)))[:, : first + 1], before)
 

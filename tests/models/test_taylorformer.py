@@ -26,7 +26,7 @@ def generator(seed=0):
         ({"preset": "published"}, "preset='published' is neither 'paper' nor 'code'"),
         (
             {"distribution": "gamma"},
-            r"distribution='gamma' is not one of \['mixture', 'normal', 'studentt'\]",
+            r"distribution='gamma' is not one of \['mae', 'mixture', 'mse', ",
         ),
         ({"n_layers": 1}, "n_layers=1"),
         ({"d_model": 10, "n_heads": 4}, "d_model=10 is not a multiple of n_heads=4; give head_dim"),

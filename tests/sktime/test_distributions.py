@@ -31,10 +31,12 @@ def components(kind, shape=(H, C, K), spread=3.0, seed=0):
         params["weights"] = rng.dirichlet(np.ones(shape[-1]), shape[:-1])
     if "t" in kind.split():
         params["df"] = rng.uniform(2.5, 20, shape)
+    if "uniform" in kind:
+        params["family"] = "uniform"
     return params
 
 
-KINDS = ["normal", "weighted normal", "t", "weighted t"]
+KINDS = ["normal", "weighted normal", "t", "weighted t", "uniform", "weighted uniform"]
 
 
 @pytest.fixture
@@ -104,6 +106,8 @@ def test_no_method_warns_or_changes_the_object_or_the_global_generator(name):
         (lambda: PathMixture(np.zeros((3, 2, 4)), np.ones((3, 2, 5))), "sigma of shape .* does not fit mu"),
         (lambda: PathMixture(np.zeros((3, 2, 4)), 0.0), "sigma must be positive"),
         (lambda: PathMixture(np.zeros((3, 2, 4)), 1.0, df=-1.0), "df must be positive"),
+        (lambda: PathMixture(np.zeros((3, 2, 4)), 1.0, family="t"), "family='t' is not"),
+        (lambda: PathMixture(np.zeros((3, 2, 4)), 1.0, df=3.0, family="uniform"), "without df"),
         (lambda: PathMixture(np.zeros((3, 2, 2)), 1.0, weights=[1.0, -1.0]), "weights must not be negative"),
         (lambda: PathMixture(np.zeros((3, 2, 2)), 1.0, weights=[0.0, 0.0]), "nor all zero"),
         (
@@ -158,6 +162,8 @@ def test_student_variance_is_infinite_up_to_two_degrees_of_freedom():
 def test_mixture_density_and_cdf_are_weighted_sums_of_components(kind):
     p = components(kind)
     base = stats.t(p["df"], p["mu"], p["sigma"]) if "df" in p else stats.norm(p["mu"], p["sigma"])
+    if "uniform" in kind:
+        base = stats.uniform(p["mu"] - p["sigma"], 2 * p["sigma"])
     w, d, x = p.get("weights", np.full((H, C, K), 1 / K)), PathMixture(**p), np.full((H, C), 0.7)
     np.testing.assert_allclose(d.pdf(x), (w * base.pdf(0.7)).sum(-1), rtol=1e-11)
     np.testing.assert_allclose(d.cdf(x), (w * base.cdf(0.7)).sum(-1), rtol=1e-11)
@@ -197,7 +203,9 @@ def test_smaller_parameters_broadcast_to_the_locations():
 @pytest.mark.parametrize("kind", KINDS)
 def test_mixture_quantiles_rise_and_invert_the_cdf(kind, spread):
     d = PathMixture(**components(kind, (20, C, 30), spread))
-    alphas = np.r_[1e-12, 1e-6, np.linspace(0.001, 0.999, 41)]
+    alphas = np.linspace(0.001, 0.999, 41)
+    if "uniform" not in kind:  # it has an end instead of a tail
+        alphas = np.r_[1e-12, 1e-6, alphas]
     q = d.quantile_array(alphas)
     assert (np.diff(q, axis=0) >= 0).all()
     np.testing.assert_allclose([d.cdf(x) for x in q], alphas[:, None, None] + 0 * q, rtol=1e-8)
@@ -233,11 +241,27 @@ def test_quantile_ppf_and_quantile_array_agree_exactly(name):
         )
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [kind for kind in KINDS if "uniform" not in kind])
 def test_quantiles_at_zero_and_one_are_infinite_and_outside_missing(name):
     d = make(name)
     np.testing.assert_array_equal(d.quantile_array([0, 1])[:, 0, 0], [-np.inf, np.inf])
     assert d.ppf(1.5).isna().all(axis=None)
+
+
+def test_uniform_mixtures_end_where_their_outermost_component_with_weight_ends():
+    d = PathMixture([0.0, 10.0, 99.0], [1.0, 2.0, 3.0], [0.5, 0.5, 0.0], family="uniform")
+    np.testing.assert_allclose(d.quantile_array([0, 0.25, 0.75, 1]), [-1.0, 0.0, 10.0, 12.0], atol=1e-9)
+    assert d.ppf(0.5) == pytest.approx(4.5, abs=3.5)  # anywhere in the gap
+    assert (d.pdf(0.0), d.pdf(5.0)) == (pytest.approx(0.25), 0.0)
+    assert d.log_pdf(5.0) == -np.inf
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5, 1.4, 1.6, 2.4, 2.6, 9.0])
+def test_self_energy_of_uniform_pairs_equals_their_integral(gap):
+    d = PathMixture([0.0, gap], [2.0, 0.5], family="uniform")
+    x = np.linspace(-2, gap + 2, 400_001)
+    f = (np.clip((x + 2) / 4, 0, 1) + np.clip(x - gap + 0.5, 0, 1)) / 2
+    assert d.energy() == pytest.approx(2 * (f * (1 - f)).sum() * (x[1] - x[0]), rel=1e-4)
 
 
 # --- energy -----------------------------------------------------------------------------------------------
@@ -262,7 +286,7 @@ def test_self_energy_equals_the_integral_of_the_cdf(kind, spread):
     centre = d.mean().to_numpy()
     f = np.stack([d.cdf(centre + np.sinh(v)) for v in u])[..., 0]
     integral = 2 * (f * (1 - f) * np.cosh(u)[:, None]).sum(0) * (u[1] - u[0])
-    np.testing.assert_allclose(d.energy()["energy"], integral, rtol=1e-4 if "t" in kind.split() else 1e-8)
+    np.testing.assert_allclose(d.energy()["energy"], integral, rtol=1e-8 if "normal" in kind else 1e-4)
 
 
 def test_self_energy_of_two_distant_modes_is_half_their_distance():
@@ -460,7 +484,8 @@ def test_sktime_metrics_score_one_and_two_columns(name, index):
 
     log_loss = LogLoss(multioutput="raw_values")(y, d).to_numpy().ravel()
     np.testing.assert_allclose(log_loss, -d.log_pdf(y).mean(), rtol=1e-12)
-    assert np.isfinite(log_loss).all() == (name != "paths")
+    if "uniform" not in name:
+        assert np.isfinite(log_loss).all() == (name != "paths")
 
     for alpha in ALPHAS:
         pinball = PinballLoss(multioutput="raw_values", score_average=False)(y, d.quantile(ALPHAS))
@@ -469,7 +494,7 @@ def test_sktime_metrics_score_one_and_two_columns(name, index):
         np.testing.assert_allclose([pinball["y", alpha], pinball["z", alpha]], by_hand, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["weighted normal", "weighted t", "paths"])
+@pytest.mark.parametrize("name", ["weighted normal", "weighted t", "weighted uniform", "paths"])
 def test_crps_equals_the_integrated_squared_error_of_the_cdf(name):
     d = make(name).iloc[[2], [1]]
     y, cell = d.mean() + 1, d.iat[0, 0]

@@ -12,18 +12,26 @@ import pytest
 from joblib.externals.loky import ProcessPoolExecutor
 from sktime.base import load
 
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
 
-DISTRIBUTIONS = ["normal", "studentt", "mixture"]
+# Forecasters and distributions whose paths or marginals are made in different ways.
+KINDS = {
+    "normal": {"distribution": "normal"},
+    "studentt": {"distribution": "studentt"},
+    "mixture": {"distribution": "mixture"},
+    "lam": {"forecaster": LAMForecaster, "distribution": "studentt"},
+    "lam-quantile": {"forecaster": LAMForecaster, "distribution": "quantile"},
+    "lam-faithful": {"forecaster": LAMForecaster, "distribution": "mixture", "preset": "faithful"},
+}
 AHEAD = range(1, 31)  # longer than a training window: paths are rolled
 MIXED = [-7, -1, 0, 1, 2, 14]
 ALPHAS = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
 
 
-def tiny(**changes):
+def tiny(forecaster=TaylorformerForecaster, **changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 12, "random_state": 0}
     settings |= {"distribution": "normal", "num_epochs": None}
-    return TaylorformerForecaster(**{**settings, **changes})
+    return forecaster(**{**settings, **changes})
 
 
 def monthly(n=60, columns=None, seed=0):
@@ -35,9 +43,9 @@ def monthly(n=60, columns=None, seed=0):
     return frame if columns else frame["sales"]
 
 
-@pytest.fixture(scope="module", params=DISTRIBUTIONS)
+@pytest.fixture(scope="module", params=KINDS)
 def fitted(request):
-    settings = {"distribution": request.param, "max_steps": 3}
+    settings = {**KINDS[request.param], "max_steps": 3}
     if request.param == "studentt":
         settings |= {"taylor_order": 1, "n_derivative_neighbours": 2}
     return tiny(**settings).fit(monthly(columns=["sales", "visits"]))
@@ -215,14 +223,14 @@ def test_what_is_done_to_the_data_later_leaves_the_forecaster_alone():
 # --- units of the data ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("factor", "offset"), [(1e9, 0.0), (1e-9, 0.0), (3.0, -7.0), (1.0, 1e8), (1e140, 0.0), (1e-140, 0.0)]
 )
-def test_forecasts_follow_the_units_of_the_data(distribution, factor, offset):
+def test_forecasts_follow_the_units_of_the_data(kind, factor, offset):
     y = monthly()
-    expected = tiny(distribution=distribution).fit(y).predict_quantiles(fh=[-2, 1, 15], alpha=[0.1, 0.9])
-    moved = tiny(distribution=distribution).fit(factor * y + offset)
+    expected = tiny(**KINDS[kind]).fit(y).predict_quantiles(fh=[-2, 1, 15], alpha=[0.1, 0.9])
+    moved = tiny(**KINDS[kind]).fit(factor * y + offset)
     found = (moved.predict_quantiles(fh=[-2, 1, 15], alpha=[0.1, 0.9]) - offset) / factor
     np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), rtol=1e-4)
 
@@ -253,9 +261,9 @@ def test_number_types_are_taken_as_they_are(dtype):
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 7, 13])
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_very_short_series_are_forecast(n, distribution):
-    forecaster = tiny(distribution=distribution).fit(monthly(n))
+@pytest.mark.parametrize("kind", KINDS)
+def test_very_short_series_are_forecast(n, kind):
+    forecaster = tiny(**KINDS[kind]).fit(monthly(n))
     assert np.isfinite(forecaster.predict(fh=[1 - n, 0, 1, 5])).all()
 
 
@@ -295,10 +303,10 @@ GAPS = ["start", "end", "middle", "every other", "all but three"]
 
 
 @pytest.mark.parametrize("where", GAPS)
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_gaps_anywhere_are_allowed_and_steps_are_counted_from_the_last_row(where, distribution):
+@pytest.mark.parametrize("kind", KINDS)
+def test_gaps_anywhere_are_allowed_and_steps_are_counted_from_the_last_row(where, kind):
     y = with_gaps(monthly(), where)
-    forecaster = tiny(distribution=distribution).fit(y)
+    forecaster = tiny(**KINDS[kind]).fit(y)
     forecast = forecaster.predict_quantiles(fh=[-59, -20, 0, 1, 15], alpha=[0.1, 0.9])
     assert np.isfinite(forecast.to_numpy()).all()
     assert forecast.index[0] == y.index[0]

@@ -34,7 +34,10 @@ def y():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"distribution": "gauss"}, "distribution='gauss' is not one of ['mixture', 'normal', 'studentt']"),
+        (
+            {"distribution": "gauss"},
+            "distribution='gauss' is not one of ['mae', 'mixture', 'mse', 'normal', 'quantile', 'studentt']",
+        ),
         ({"n_layers": 1}, "n_layers=1, but each stream needs at least 2"),
         ({"d_model": 5, "n_heads": 2}, "d_model=5 is not a multiple of n_heads=2"),
         ({"taylor_order": 2}, "taylor_order=2"),

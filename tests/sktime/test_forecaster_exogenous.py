@@ -6,16 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
 
 N, AHEAD = 48, 12
 CALENDAR = pd.period_range("2000-01", periods=N + AHEAD, freq="M")
 
 
-def tiny(**changes):
+def tiny(forecaster=TaylorformerForecaster, **changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 8, "random_state": 0}
     settings |= {"distribution": "normal", "num_epochs": None}
-    return TaylorformerForecaster(**{**settings, **changes})
+    return forecaster(**{**settings, **changes})
+
+
+FORECASTERS = [TaylorformerForecaster, LAMForecaster]
 
 
 @pytest.fixture
@@ -29,19 +32,20 @@ def X():
     return pd.DataFrame(values, CALENDAR, ["price", "promotion"])
 
 
-@pytest.fixture
-def fitted(y, X):
-    return tiny().fit(y, X=X.iloc[:N])
+@pytest.fixture(params=FORECASTERS)
+def fitted(y, X, request):
+    return tiny(request.param).fit(y, X=X.iloc[:N])
 
 
-def test_a_forecast_follows_the_exogenous_columns():
+@pytest.mark.parametrize("forecaster", FORECASTERS)
+def test_a_forecast_follows_the_exogenous_columns(forecaster):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"noise": rng.normal(size=180), "effect": rng.normal(size=180)})
     y = pd.Series(50 + 10 * X["effect"] + rng.normal(size=180), name="y")
     known, fh = slice(None, 150), range(1, 31)
     settings = {"d_model": 8, "n_heads": 2, "max_steps": 150, "num_samples": 20, "lr": 1e-2, "dropout": 0.0}
-    with_X = tiny(**settings).fit(y[known], X=X[known]).predict(fh=fh, X=X.iloc[150:])
-    without = tiny(**settings).fit(y[known]).predict(fh=fh)
+    with_X = tiny(forecaster, **settings).fit(y[known], X=X[known]).predict(fh=fh, X=X.iloc[150:])
+    without = tiny(forecaster, **settings).fit(y[known]).predict(fh=fh)
 
     def error(forecast):
         return np.sqrt(((y.iloc[150:] - forecast) ** 2).mean())
@@ -115,7 +119,7 @@ def test_values_far_from_those_of_the_fit_give_a_finite_forecast(fitted, X, fact
 
 def test_units_of_the_columns_do_not_matter(y, X, fitted):
     scaled = 1e5 * X - 1e7
-    moved = tiny().fit(y, X=scaled.iloc[:N]).predict(fh=[1, 5], X=scaled.iloc[N:])
+    moved = fitted.clone().fit(y, X=scaled.iloc[:N]).predict(fh=[1, 5], X=scaled.iloc[N:])
     np.testing.assert_allclose(moved, fitted.predict(fh=[1, 5], X=X.iloc[N:]), rtol=1e-4)
 
 

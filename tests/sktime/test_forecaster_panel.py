@@ -12,13 +12,16 @@ from sktime.split import ExpandingWindowSplitter
 from sktime.transformations.hierarchical.aggregate import Aggregator
 from sktime.transformations.hierarchical.reconcile import Reconciler
 
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
 
 
-def tiny(**changes):
+def tiny(forecaster=TaylorformerForecaster, **changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 8, "random_state": 0}
     settings |= {"distribution": "normal", "num_epochs": None}
-    return TaylorformerForecaster(**{**settings, **changes})
+    return forecaster(**{**settings, **changes})
+
+
+FORECASTERS = [TaylorformerForecaster, LAMForecaster]
 
 
 def stamps(kind, start, n):
@@ -45,9 +48,9 @@ def y():
     return panel()
 
 
-@pytest.fixture(scope="module")
-def fitted(y):
-    return tiny().fit(y)
+@pytest.fixture(scope="module", params=FORECASTERS)
+def fitted(y, request):
+    return tiny(request.param).fit(y)
 
 
 @pytest.mark.parametrize("kind", ["periods", "dates", "integers"])

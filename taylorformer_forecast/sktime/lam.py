@@ -1,35 +1,42 @@
-"""The sktime forecasters."""
+"""The LAM transformer for sktime."""
 
 from __future__ import annotations
 
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 
-__all__ = ["TaylorformerForecaster"]
+__all__ = ["LAMForecaster"]
 
 
-class TaylorformerForecaster(BaseTorchForecaster):
-    """Probabilistic forecasts by the Taylorformer, an autoregressive transformer over any set of times.
+class LAMForecaster(BaseTorchForecaster):
+    """Probabilistic forecasts of all steps at once by the LAM transformer, for long horizons.
 
-    The network is trained on windows of the series (or of all series of a panel) and draws joint sample
-    paths of the future, each point conditional on the path so far. All predictive methods come from one draw
-    of paths, seeded at ``fit``, and agree with each other exactly. Missing values are never imputed.
+    The network sees a context on a regular grid by local attention, whose time and memory grow as n log n,
+    and predicts a distribution for each of ``horizon`` steps. Horizons of thousands of steps cost one call.
 
-    Every column of a multivariate series is forecast from its own past, by one network that serves all
-    columns and instances.
+    The steps of a sample path are drawn independently of each other within ``horizon``: marginal
+    distributions are exact, but sums and differences over steps are not those of a joint model. Beyond
+    ``horizon`` every path goes on from a context that ends with its own last points.
+
+    Times must be regular. Missing rows and missing values are fine: they are never imputed, and the network
+    knows that nothing was observed. Every column of a multivariate series is forecast from its own past, by
+    one network that serves all columns and instances; past times are predicted one step ahead.
 
     Parameters
     ----------
     context_length : int, optional
-        Observations that a forecast is conditioned on. By default three seasons, between 32 and 192, at most
-        half of the series.
+        Steps that a forecast is conditioned on. By default three seasons or two horizons, between 32 and 336,
+        at most half of the series.
+    horizon : int, optional
+        Steps that the network predicts at once. By default those to the end of ``fh`` if it is known at
+        ``fit``, else a season; at most 720 and a quarter of the series.
     num_samples : int, default=100
         Sample paths of a prediction.
-    d_model : int, default=32
-        Width of the network.
+    d_model : int, default=64
+        Width of the network; of ``preset="modern"`` only, as are the heads.
     n_heads : int, default=4
         Attention heads.
     n_layers : int, default=2
-        Layers of each of the two streams.
+        Encoder layers, and decoder layers of ``preset="faithful"``.
     dropout : float, default=0.1
         Dropout in training.
     num_epochs : int or None, default=40
@@ -51,12 +58,20 @@ class TaylorformerForecaster(BaseTorchForecaster):
         takes those that the index resolves and that the series covers at least twice.
     seasonal_periods : "auto", None, int or tuple of int, default="auto"
         Further seasons, in steps. "auto" looks for them in the autocorrelation.
-    distribution : {"normal", "studentt", "mixture"}, default="studentt"
-        Distribution of a point given the path so far. Forecasts further ahead are mixtures of it.
-    taylor_order : {0, 1}, default=0
-        Terms of the local Taylor expansion around which a point is predicted.
-    n_derivative_neighbours : int, default=1
-        Neighbours over which derivatives are averaged, for noisy series.
+    distribution : {"normal", "studentt", "mixture", "quantile", "mse", "mae"}, default="studentt"
+        Distribution of a step. "quantile" is a piecewise linear quantile function trained by the pinball
+        loss. "mse" and "mae" are point forecasts trained by squared and absolute errors: they have no
+        intervals.
+    attention : str or callable, default="local"
+        Attention kernel, a name in :data:`taylorformer_forecast.core.attention.ATTENTION` or a function with
+        that signature.
+    preset : {"modern", "faithful"}, default="modern"
+        "faithful" is the architecture of the paper, trained there with ``distribution="mse"``; see
+        :class:`~taylorformer_forecast.models.lam.LAMTransformer`.
+    instance_norm : bool, optional
+        Whether every window is centred and scaled by its context, which follows series whose level moves.
+        Without it a series is standardised as a whole, as in the paper. By default True unless the preset is
+        "faithful".
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
     device : str, default="auto"
@@ -71,11 +86,10 @@ class TaylorformerForecaster(BaseTorchForecaster):
 
     Attributes
     ----------
-    network_ : Taylorformer
+    network_ : LAMTransformer
         The trained network, on the CPU.
     context_length_, horizon_ : int
-        Points of a context, and targets of a training window. Longer horizons are rolled: every path goes on
-        from a context that ends with its own last points.
+        Points of a context, and steps predicted at once.
     time_features_, seasonal_periods_ : tuple
         Cycles and seasons in use.
     training_ : dict
@@ -83,27 +97,31 @@ class TaylorformerForecaster(BaseTorchForecaster):
 
     References
     ----------
-    .. [1] Nivron, Parthipan, Wischik: "Taylorformer: Probabilistic Modelling for Random Processes including
-       Time Series", https://arxiv.org/abs/2305.19141
+    .. [1] Aguilera-Martos, Herrera-Poyatos, Luengo, Herrera: "Local Attention Mechanism: Boosting the
+       Transformer Architecture for Long-Sequence Time Series Forecasting", https://arxiv.org/abs/2410.03805
 
     Examples
     --------
     >>> from sktime.datasets import load_airline
-    >>> from taylorformer_forecast.sktime import TaylorformerForecaster
+    >>> from taylorformer_forecast.sktime import LAMForecaster
     >>> y = load_airline()
-    >>> forecaster = TaylorformerForecaster(max_steps=5, random_state=0).fit(y)
-    >>> forecaster.predict_interval(fh=range(1, 13), coverage=0.9).shape
-    (12, 2)
-    >>> paths = forecaster.predict_proba(fh=range(1, 13), marginal=False)
-    >>> paths.sample(50).shape
-    (600, 1)
+    >>> forecaster = LAMForecaster(max_steps=5, random_state=0).fit(y, fh=range(1, 25))
+    >>> forecaster.horizon_
+    24
+    >>> forecaster.predict_quantiles(fh=range(1, 25), alpha=[0.1, 0.9]).shape
+    (24, 2)
     """
+
+    _longest_context = 336
+    _longest_horizon = 720
+    _regular = True
 
     def __init__(
         self,
         context_length=None,
+        horizon=None,
         num_samples=100,
-        d_model=32,
+        d_model=64,
         n_heads=4,
         n_layers=2,
         dropout=0.1,
@@ -116,8 +134,9 @@ class TaylorformerForecaster(BaseTorchForecaster):
         time_features="auto",
         seasonal_periods="auto",
         distribution="studentt",
-        taylor_order=0,
-        n_derivative_neighbours=1,
+        attention="local",
+        preset="modern",
+        instance_norm=None,
         update_steps=0,
         device="auto",
         random_state=None,
@@ -125,6 +144,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         trainer_kwargs=None,
     ):
         self.context_length = context_length
+        self.horizon = horizon
         self.num_samples = num_samples
         self.d_model = d_model
         self.n_heads = n_heads
@@ -139,8 +159,9 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.time_features = time_features
         self.seasonal_periods = seasonal_periods
         self.distribution = distribution
-        self.taylor_order = taylor_order
-        self.n_derivative_neighbours = n_derivative_neighbours
+        self.attention = attention
+        self.preset = preset
+        self.instance_norm = instance_norm
         self.update_steps = update_steps
         self.device = device
         self.random_state = random_state
@@ -148,20 +169,24 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.trainer_kwargs = trainer_kwargs
         super().__init__()
 
-    def _build_network(self, dim_covariates):
-        from taylorformer_forecast.models.taylorformer import Taylorformer
+    @property
+    def _instance_norm(self):
+        return self.preset != "faithful" if self.instance_norm is None else self.instance_norm
 
-        return Taylorformer(
+    def _build_network(self, dim_covariates):
+        from taylorformer_forecast.models.lam import LAMTransformer
+
+        return LAMTransformer(
+            self.context_length_,
+            self.horizon_,
             dim_covariates=dim_covariates,
             d_model=self.d_model,
             n_heads=self.n_heads,
             n_layers=self.n_layers,
             dropout=self.dropout,
             distribution=self.distribution,
-            taylor_order=self.taylor_order,
-            n_derivative_neighbours=self.n_derivative_neighbours,
-            # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
-            derivative_clip=20.0 * self.context_length_,
+            preset=self.preset,
+            attention=self.attention,
         )
 
     @classmethod
@@ -180,14 +205,13 @@ class TaylorformerForecaster(BaseTorchForecaster):
         """
         small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 3, "random_state": 0}
         return [
-            {**small, "context_length": 3, "distribution": "normal"},
             {
                 **small,
-                "taylor_order": 1,
-                "n_derivative_neighbours": 2,
+                "horizon": 2,
+                "distribution": "quantile",
                 "validation_split": 0.25,
                 "update_steps": 1,
                 "num_epochs": 1,
             },
-            {**small, "distribution": "mixture", "time_features": None, "seasonal_periods": 4},
+            {**small, "context_length": 3, "preset": "faithful", "distribution": "mse"},
         ]

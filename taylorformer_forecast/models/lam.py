@@ -1,0 +1,198 @@
+"""LAM transformer: all steps of a horizon at once, from a context on a regular grid, by local attention.
+
+Source: "Local Attention Mechanism: Boosting the Transformer Architecture for Long-Sequence Time Series
+Forecasting" (Aguilera-Martos, Herrera-Poyatos, Luengo, Herrera). With attention to the last ``4 ceil(ln n)``
+points only, time and memory of a layer grow as n log n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.distributions import Distribution
+
+from taylorformer_forecast.core.heads import HEADS, Head
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
+
+__all__ = ["LAMState", "LAMTransformer"]
+
+
+@dataclass(frozen=True)
+class LAMState:
+    """What sampling keeps: the raw numbers and anchors of all targets, which no drawn value changes.
+
+    Parameters
+    ----------
+    raw : Tensor of shape (B, T, D, P)
+        Raw numbers of the head.
+    anchor : Tensor of shape (B, T, D)
+        What locations are measured from.
+    n_paths : int
+        Paths S.
+    """
+
+    raw: Float[Tensor, "B T D P"]
+    anchor: Float[Tensor, "B T D"]
+    n_paths: int
+
+
+class LAMTransformer(nn.Module):
+    """Direct multi-horizon transformer with local attention.
+
+    Points must lie on a regular grid, as many as ``context_length`` before the targets: shorter contexts are
+    padded with points that were not observed (:mod:`~taylorformer_forecast.training.windows` does it). Times
+    themselves are not looked at. Values that were not observed are never attended and count as zero, the mean
+    of a scaled window; the network knows them by a flag.
+
+    The targets are predicted at once and independently of each other: given the context, every step has a
+    distribution of its own.
+
+    Parameters
+    ----------
+    context_length, horizon : int
+        Points of the context, and most targets of a window.
+    dim_y, dim_covariates : int
+        Columns D of y and covariates C. Covariates of targets reach their predictions.
+    d_model, n_heads : int
+        Width and attention heads of ``preset="modern"``. The faithful network is as wide as it has variables
+        (columns and covariates), with a head for each.
+    n_layers : int, default=2
+        Encoder layers; the faithful network has as many decoder layers.
+    dropout : float, default=0.1
+        Dropout.
+    distribution : str or Head, default="studentt"
+        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself. The paper's own is "mse".
+    scale : {"exp", "bounded"}, default="exp"
+        How raw scales become positive.
+    preset : {"modern", "faithful"}, default="modern"
+        "modern": linear embedding, pre-norm encoder with GELU, a map over time shared by all features.
+        "faithful": the paper's encoder and decoder, post-norm with LeakyReLU.
+    attention : str or callable, default="local"
+        Name in :data:`~taylorformer_forecast.core.attention.ATTENTION`, or a kernel with that signature.
+    linear_path : bool, default=True
+        Modern: whether a linear map from the values of the context is added to the locations.
+    cross : {"standard", "paper"}, default="standard"
+        Faithful: whether decoders take queries from the decoder and keys and values from the encoder, or, as
+        in the paper's text, queries and keys from the encoder and values from the decoder.
+    double_residual : bool, default=False
+        Faithful: whether the input of a feed-forward part is added twice, as in the published experiments.
+    scale_input : bool, default=True
+        Faithful: whether inputs are multiplied by the square root of their number.
+
+    Attributes
+    ----------
+    one_shot : bool
+        True: sampling needs one call for all targets.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or widths do not fit.
+
+    Notes
+    -----
+    ``preset="faithful"`` follows the definition of local attention in the paper and the encoding over time.
+    With a single variable it has no layer normalisation, which would leave nothing of it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.models.lam import LAMTransformer
+    >>> net = LAMTransformer(context_length=24, horizon=12, d_model=16)
+    >>> w = Window(torch.arange(36.0).expand(2, 36), torch.randn(2, 36, 1), n_context=24)
+    >>> net(w).mean.shape
+    torch.Size([2, 12, 1])
+    """
+
+    one_shot = True
+
+    def __init__(
+        self,
+        context_length: int,
+        horizon: int,
+        dim_y: int = 1,
+        dim_covariates: int = 0,
+        d_model: int = 64,
+        n_heads: int = 4,
+        n_layers: int = 2,
+        dropout: float = 0.1,
+        distribution: str | Head = "studentt",
+        scale: str = "exp",
+        preset: str = "modern",
+        attention: Attention = "local",
+        linear_path: bool = True,
+        cross: str = "standard",
+        double_residual: bool = False,
+        scale_input: bool = True,
+    ) -> None:
+        super().__init__()
+        if preset not in ("modern", "faithful"):
+            raise ValueError(f"preset={preset!r} is neither 'modern' nor 'faithful'")
+        if isinstance(distribution, str) and distribution not in HEADS:
+            raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
+        if preset == "modern" and (d_model % n_heads or d_model % 2):
+            raise ValueError(f"d_model={d_model} must be even and a multiple of n_heads={n_heads}")
+        self.context_length, self.horizon, self.dim_y = context_length, horizon, dim_y
+        self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
+        sizes = (context_length, horizon, dim_y, dim_covariates, self.head.n_params)
+        self.trunk: nn.Module
+        if preset == "modern":
+            self.trunk = ModernTrunk(*sizes, d_model, n_heads, n_layers, dropout, attention, linear_path)
+        else:
+            self.trunk = FaithfulTrunk(
+                *sizes, n_layers, dropout, attention, cross, double_residual, scale_input
+            )
+
+    def raw(self, window: Window) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"]]:
+        """Raw numbers of the head and anchors of all targets."""
+        if window.n_context != self.context_length or window.n_targets > self.horizon:
+            raise ValueError(
+                f"the window has {window.n_context} context points and {window.n_targets} targets, but the "
+                f"network was built for {self.context_length} and at most {self.horizon}"
+            )
+        assert window.observed is not None
+        context = slice(0, window.n_context)
+        visible = window.visible[:, context]
+        mask = None if bool(visible.all()) else visible[:, None]
+        y, observed = window.y[:, context], window.observed[:, context]
+        raw, anchor = self.trunk(y, observed, mask, window.covariates, window.n_targets)
+        return rearrange(raw, "b t (p d) -> b t d p", d=self.dim_y), anchor
+
+    def forward(self, window: Window) -> Distribution:
+        """Distribution of every target given the context.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows with ``context_length`` points of context and up to ``horizon`` targets, whose
+            values are ignored.
+
+        Returns
+        -------
+        Distribution
+            Batch shape (B, T, D).
+
+        Raises
+        ------
+        ValueError
+            If the window does not have these sizes.
+        """
+        return self.head(*self.raw(window))
+
+    def encode(self, window: Window, n_paths: int) -> LAMState:
+        """Predict all targets; see :meth:`forward`."""
+        return LAMState(*self.raw(window), n_paths)
+
+    def query(self, state: LAMState, step: int) -> Distribution:
+        """Distribution of target number ``step``, the same on every path, batch shape (B, S, D)."""
+        raw, anchor = state.raw[:, step, None], state.anchor[:, step, None]
+        return self.head(raw.expand(-1, state.n_paths, -1, -1), anchor.expand(-1, state.n_paths, -1))
+
+    def observe(self, state: LAMState, step: int, y: Float[Tensor, "B S D"]) -> LAMState:
+        """Nothing: no prediction depends on the value of a target."""
+        return state
