@@ -168,7 +168,7 @@ class MultiHeadAttention(nn.Module):
         key: Float[Tensor, "B N I"],
         mask: Bool[Tensor, "#B Q N"],
     ) -> Float[Tensor, "B H Q N"]:
-        """Softmax weights themselves, for layers whose weights are known before the values."""
+        """Weights of full attention, for layers whose weights are known before the values."""
         q, k = self.split(self.query(query)), self.split(self.key(key))
         scores = (q @ k.transpose(-1, -2)) * self.scale
         return scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1).nan_to_num(0.0)

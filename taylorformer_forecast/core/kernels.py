@@ -215,7 +215,7 @@ class Prob(Kernel):
             every = mask[:, None].expand(q.shape[0], q.shape[1], rows, -1)
             visible = every.gather(2, chosen.expand(-1, -1, -1, k.shape[2]))
         out = softmax_attention(q.gather(2, chosen.expand(-1, -1, -1, q.shape[3])), k, v, visible, scale)
-        return lazy.expand(-1, -1, rows, -1).scatter(2, chosen.expand_as(out), out)
+        return lazy.expand(-1, -1, rows, -1).scatter(2, chosen.expand_as(out), out.to(lazy.dtype))
 
     def count(self, n: int) -> int:
         """Queries that attend, or keys drawn, of ``n``."""
@@ -232,19 +232,17 @@ class Prob(Kernel):
         generator = torch.Generator().manual_seed(0) if self.generator is None else self.generator
         rows, n = q.shape[2], k.shape[2]
         drawn = torch.randint(n, (rows, self.count(n)), generator=generator, device=generator.device)
-        parts, size = list[Tensor](), 128  # the keys drawn for all queries at once would be large
+        parts, size = list[Tensor](), 32  # the keys drawn for all queries at once would fill no cache
+        counts = None if mask is None else mask.sum(-1).clamp_min(1)  # (B, Q or 1)
         for start in range(0, rows, size):
             index = drawn[start : start + size].to(q.device)
-            score = torch.einsum("bhqe,bhque->bhqu", q[:, :, start : start + size], k[:, :, index])
-            if mask is None:
+            keys = k.index_select(2, index.flatten()).unflatten(2, index.shape)
+            score = torch.einsum("bhqe,bhque->bhqu", q[:, :, start : start + size], keys)
+            if mask is None or counts is None:
                 parts.append(score.amax(-1) - score.sum(-1) / n)
                 continue
-            row = (
-                torch.arange(start, start + len(index), device=q.device)
-                if mask.shape[1] > 1
-                else index.new_zeros(1)
-            )
-            seen, count = mask[:, row[:, None], index][:, None], mask[:, row].sum(-1)[:, None]
-            largest = score.masked_fill(~seen, -math.inf).amax(-1)
-            parts.append(largest - score.masked_fill(~seen, 0.0).sum(-1) / count.clamp_min(1))
+            row = torch.arange(start, start + len(index), device=q.device) % mask.shape[1]  # of padding, 0
+            hidden, count = ~mask[:, row[:, None], index][:, None], counts[:, None, row]
+            largest = score.masked_fill(hidden, -math.inf).amax(-1)
+            parts.append(largest - score.masked_fill(hidden, 0.0).sum(-1) / count)
         return torch.cat(parts, -1)

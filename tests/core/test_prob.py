@@ -120,3 +120,9 @@ def test_a_layer_takes_it_by_name():
     assert len(means) <= 2 * (
         2 * 5 * math.ceil(math.log(100)) + 1
     )  # of each window: chosen by a head, or mean
+
+
+def test_it_runs_in_mixed_precision():
+    q, k, v = (x.float() for x in heads())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.isfinite(Prob()(q, k, v, masks()["dense"])).all()
