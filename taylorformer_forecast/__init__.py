@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from taylorformer_forecast.darts.models import TaylorformerModel as TaylorformerModel
     from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
     from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
@@ -20,8 +21,16 @@ _LAZY = {
     "LAMTransformer": "taylorformer_forecast.models.lam",
     "Taylorformer": "taylorformer_forecast.models.taylorformer",
     "TaylorformerForecaster": "taylorformer_forecast.sktime.taylorformer",
+    "TaylorformerModel": "taylorformer_forecast.darts",
 }
-__all__ = ["LAMForecaster", "LAMTransformer", "Taylorformer", "TaylorformerForecaster", "__version__"]
+__all__ = [
+    "LAMForecaster",
+    "LAMTransformer",
+    "Taylorformer",
+    "TaylorformerForecaster",
+    "TaylorformerModel",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

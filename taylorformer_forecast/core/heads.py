@@ -20,7 +20,7 @@ from torch.distributions import Categorical, Distribution, MixtureSameFamily, No
 
 from taylorformer_forecast.core.distributions import Point, QuantileFunction
 
-__all__ = ["HEADS", "POINT_HEADS", "Components", "Head", "components", "draw", "standard"]
+__all__ = ["HEADS", "POINT_HEADS", "Components", "Conditional", "Head", "components", "draw", "standard"]
 
 SCALE_FLOOR = 1e-3  # the published likelihood adds it to every standard deviation
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # odd, symmetric
@@ -219,13 +219,25 @@ class Components:
         return Components(function(self.loc), function(self.scale), weights, df, self.family)
 
 
+class Conditional(Distribution):
+    """Base of distributions that a host brings along: they say how they are drawn and described."""
+
+    def draw(self, generator: torch.Generator | None = None) -> Tensor:
+        """Draw once, with the batch shape."""
+        raise NotImplementedError
+
+    def components(self) -> Components:
+        """Locations and scales, which a change of units moves and stretches."""
+        raise NotImplementedError
+
+
 def components(distribution: Distribution) -> Components:
     """Take a head's distribution apart.
 
     Parameters
     ----------
     distribution : Distribution
-        Normal, StudentT, MixtureSameFamily of Normals, QuantileFunction or Point.
+        Normal, StudentT, MixtureSameFamily of Normals, QuantileFunction, Point or a :class:`Conditional`.
 
     Returns
     -------
@@ -237,6 +249,8 @@ def components(distribution: Distribution) -> Components:
     TypeError
         If the distribution is of another kind.
     """
+    if isinstance(distribution, Conditional):
+        return distribution.components()
     if isinstance(distribution, Normal):
         return Components(distribution.loc[..., None], distribution.scale[..., None])
     if isinstance(distribution, StudentT):
@@ -305,6 +319,8 @@ def draw(distribution: Distribution | Components, generator: torch.Generator | N
     >>> draw(Normal(torch.zeros(2), torch.ones(2)), g).shape
     torch.Size([2])
     """
+    if isinstance(distribution, Conditional):
+        return distribution.draw(generator)
     parts = distribution if isinstance(distribution, Components) else components(distribution)
     loc, scale, df = parts.loc, parts.scale, parts.df
 

@@ -13,7 +13,7 @@ Shape legend, used in every module::
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -132,6 +132,14 @@ class Window:
         parts = (self.t, self.y, self.observed, self.covariates)
         cut = (None if p is None else p[:, index] for p in parts)
         return Window(*cut, n_context=self.n_context)  # type: ignore[arg-type]
+
+    def hide_covariates(self, n_columns: int) -> Window:
+        """Zero the last ``n_columns`` covariates at the targets: those that are known of the past only."""
+        if n_columns == 0 or self.covariates is None:
+            return self
+        covariates = self.covariates.clone()
+        covariates[:, self.n_context :, -n_columns:] = 0.0
+        return replace(self, covariates=covariates)
 
     def rows(self, index: slice | Tensor) -> Window:
         """Some of the windows of the batch."""

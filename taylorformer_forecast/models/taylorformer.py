@@ -21,7 +21,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import HEADS
+from taylorformer_forecast.core.heads import HEADS, Head
 from taylorformer_forecast.core.kernels import Kernel
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window
@@ -83,7 +83,7 @@ class Taylorformer(nn.Module):
         Width of the positional encoding of each time coordinate.
     dropout : float, default=0.05
         Dropout in the feed-forward parts.
-    distribution : {"normal", "studentt", "mixture"}, default="normal"
+    distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
         Predictive distribution of a point given all earlier ones.
     scale : {"exp", "bounded"}, default="exp"
         How raw scales become positive.
@@ -103,6 +103,10 @@ class Taylorformer(nn.Module):
     time_min, time_max : float
         Range of times of the positional encoding
         (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
+    linear_path : bool, default=False
+        Whether the anchor is a signed linear combination of the neighbour's value and of every head's
+        average of the values (the last X layer's attention), with coefficients that depend on times alone.
+        Linear in y, it reverts to means and repeats seasons however far a path has gone.
     attention : str or Kernel, default="full"
         Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
         time (:class:`~taylorformer_forecast.core.kernels.Kernel`). Local attention restricts every point to
@@ -138,7 +142,7 @@ class Taylorformer(nn.Module):
         n_layers: int = 3,
         dim_encoding: int = 32,
         dropout: float = 0.05,
-        distribution: str = "normal",
+        distribution: str | Head = "normal",
         scale: str = "exp",
         preset: str = "paper",
         taylor_order: int = 0,
@@ -147,12 +151,13 @@ class Taylorformer(nn.Module):
         derivative_clip: float = 200.0,
         time_min: float = 0.1,
         time_max: float = 1.0,
+        linear_path: bool = False,
         attention: str | Callable[..., Tensor] = "full",
     ) -> None:
         super().__init__()
         if preset not in ("paper", "code"):
             raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
-        if distribution not in HEADS:
+        if isinstance(distribution, str) and distribution not in HEADS:
             raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
@@ -170,7 +175,7 @@ class Taylorformer(nn.Module):
         self.kernel = kernel
         head_dim = d_model // n_heads if head_dim is None else head_dim
         self.dim_y = dim_y
-        self.head = HEADS[distribution](scale=scale)
+        self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
         self.tokens = Tokens(
             LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip),
             TimeEncoding(dim_encoding, time_min, time_max),
@@ -197,10 +202,13 @@ class Taylorformer(nn.Module):
         )
         self.join = nn.Linear(2 * d_model, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
+        self.to_coefficients = nn.Linear(d_model, 1 + n_heads) if linear_path else None
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)
+        if self.to_coefficients is not None:  # the neighbour's value alone, at the start
+            nn.init.zeros_(self.to_coefficients.weight)
 
     @classmethod
     def from_reference(
@@ -277,13 +285,25 @@ class Taylorformer(nn.Module):
         for block in self.xy_blocks[:-1]:
             query = key = block(query, key, mask)
         xy_out = self.xy_blocks[-1](query[:, targets], key, mask[:, targets])
-        return self.predictive(x_out, xy_out, self.tokens.anchor(f.near, f.slopes, f.found)[:, targets])
+        anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
+        return self.predictive(x_out, xy_out, self.linear(anchor, average, x[:, targets]))
 
     def x_stream(self, xf: Float[Tensor, "B N F"], mask: Bool[Tensor, "#B N N"]) -> Float[Tensor, "B N O"]:
         """All X layers but the last: a function of times alone."""
         for block in self.x_blocks:
             xf = block(xf, xf, mask)
         return xf
+
+    def linear(
+        self, anchor: Float[Tensor, "B M D"], average: Float[Tensor, "B H M D"], x: Float[Tensor, "B M2 O"]
+    ) -> Float[Tensor, "B M D"]:
+        """Combine the anchor and the heads' averages with coefficients that depend on times alone."""
+        if self.to_coefficients is None:
+            return anchor
+        own, heads = self.to_coefficients(x).split([1, average.shape[1]], -1)
+        return anchor * (1.0 + own) + torch.einsum(
+            "bhmd,bmh->bmd", average, heads.expand(-1, anchor.shape[1], -1)
+        )
 
     def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor) -> Distribution:
         """Join the streams and turn them into a distribution around the anchor."""
@@ -379,7 +399,8 @@ class Taylorformer(nn.Module):
             if i:  # from the second layer on, keys and values do not contain the point's own y
                 cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
-        return self.predictive(x, h, self.tokens.anchor(near, slopes, found))
+        anchor = self.tokens.anchor(near, slopes, found)
+        return self.predictive(x, h, self.linear(anchor, average, state.x_hidden[:, step, None]))
 
     def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
         """Take note of the value of target number ``step`` on every path.

@@ -22,7 +22,6 @@ from taylorformer_forecast.sktime._checks import (
 )
 from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
-    TimeAxis,
     check_values,
     instances,
     of_instance,
@@ -35,11 +34,11 @@ from taylorformer_forecast.sktime._predictive import (
     Request,
     predict_requests,
 )
+from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
 LONGEST_PERIOD = 168  # longer seasons are left to the phases: a context that spans them costs too much
-N_HARMONICS = 2
 
 
 class BaseTorchForecaster(BaseForecaster):
@@ -132,7 +131,7 @@ class BaseTorchForecaster(BaseForecaster):
         fit_seed, self._seed = (int(seed) for seed in rng.randint(0, 2**31 - 1, size=2))
         # Copies, so that what the user does to the data later leaves the forecaster alone.
         self._cur_y, self._cur_X = y.copy(), None if X is None else X.copy()
-        self._axis = TimeAxis.of(y, getattr(self.cutoff, "freq", None))
+        self._axis = TimeAxis.of([part.index for _, part in instances(y)], getattr(self.cutoff, "freq", None))
         if X is not None:
             check_same_kind(X, self._cur_y, "X")
         self._scaler = None if X is None else ExogenousScaler.of(X)
@@ -160,27 +159,15 @@ class BaseTorchForecaster(BaseForecaster):
 
     def _choose(self, y, fh):
         """Choose what the user left open, from the series."""
-        from taylorformer_forecast.training.seasonality import detect_periods
-
-        axis, first = self._axis, next(instances(y))[1]
-        named = self.time_features
-        self.time_features_ = (
-            axis.usual_cycles() if isinstance(named, str) and named == "auto" else tuple(named or ())
+        sample = max((part for _, part in instances(y)), key=len)
+        self._seasonal = SeasonalFeatures.choose(
+            self._axis, sample.index, to_float(sample)[:, 0], self.time_features, self.seasonal_periods
         )
-        cycles = [axis.cycle_steps(name) for name in self.time_features_]
-        periods = self.seasonal_periods
-        if isinstance(periods, str) and periods == "auto":
-            found = detect_periods(axis.on_grid(max((part for _, part in instances(y)), key=len)))
-            # A calendar cycle says it better than a count of steps.
-            periods = [p for p in found if all(min(p % c, -p % c) > 0.1 * c for c in cycles)]
-        elif periods is None:
-            periods = []
-        self.seasonal_periods_ = tuple(np.atleast_1d(periods).astype(float).tolist())
+        self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 
         longest = max(int(part.notna().sum().max()) for _, part in instances(y))
-        seasons = [c for c in (*cycles, *self.seasonal_periods_) if c <= LONGEST_PERIOD]
-        season = round(max(seasons, default=1))
-        ahead = self._steps_ahead(first.index, fh)
+        season = round(max((c for c in self._seasonal.lengths if c <= LONGEST_PERIOD), default=1))
+        ahead = self._steps_ahead(next(instances(y))[1].index, fh)
         horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
         horizon = max(1, min(horizon, longest // 4))
         context = min(max(3 * season, 2 * horizon, 32), self._longest_context)
@@ -249,25 +236,14 @@ class BaseTorchForecaster(BaseForecaster):
             y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
             check_observed(key, y)
             if self._regular:
-                y = self._axis.regular(y, key)
+                y = y.reindex(self._axis.grid(y.index, f"y{of_instance(key)}"))
                 if X is not None:  # nothing is known of X either where a row is missing
                     X = X.reindex(X.index.union(y.index))
             yield key, y, X
 
     def _covariates(self, index, X, key=()):
         """Phases of calendar cycles and seasons, and scaled exogenous columns, at time stamps."""
-        import torch
-
-        from taylorformer_forecast.core.encoding import phases
-
-        parts = [
-            self._axis.cycles(index, self.time_features_)
-            if self.time_features_
-            else np.empty((len(index), 0)),
-            self._axis.numbers(index)[:, None] / np.array(self.seasonal_periods_),
-        ]
-        cycle = np.concatenate(parts, 1)
-        features = [phases(torch.as_tensor(cycle), N_HARMONICS).numpy()] if cycle.shape[1] else []
+        features = [self._seasonal(index)] if self._seasonal else []
         if self._scaler is not None:
             if X is None:
                 raise ValueError(f"X has no rows{of_instance(key)}")

@@ -7,7 +7,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from taylorformer_forecast.sktime._frames import CYCLES, content, instances, of_instance
+from taylorformer_forecast.sktime._frames import instances, of_instance
+from taylorformer_forecast.training.time_axis import CYCLES, content
 
 __all__ = ["RULES", "check_enough", "check_observed", "check_parameters", "check_same_kind"]
 

@@ -13,7 +13,46 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.base import training_loss
 
-__all__ = ["BestWeights", "TrainingModule"]
+__all__ = ["BestWeights", "TrainingModule", "make_optimizer"]
+
+
+def make_optimizer(
+    net: nn.Module, lr: float, max_steps: int, warmup: float = 0.05, weight_decay: float = 0.01
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+    """AdamW whose learning rate warms up linearly and decays by a cosine.
+
+    Parameters
+    ----------
+    net : nn.Module
+        What is trained.
+    lr : float
+        Peak learning rate.
+    max_steps : int
+        Steps until the learning rate is zero.
+    warmup : float, default=0.05
+        Fraction of the steps spent on warm-up.
+    weight_decay : float, default=0.01
+        Weight decay of matrices; biases, gains and offsets have none.
+
+    Returns
+    -------
+    Optimizer, LRScheduler
+        The schedule is to be stepped after every optimiser step.
+    """
+    warmup_steps = max(1, round(warmup * max_steps))
+
+    def rate(step: int) -> float:
+        if step < warmup_steps:
+            return (step + 1) / warmup_steps
+        progress = (step - warmup_steps) / max(1, max_steps - warmup_steps)
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+
+    groups = [
+        {"params": [p for p in net.parameters() if p.ndim > 1], "weight_decay": weight_decay},
+        {"params": [p for p in net.parameters() if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=lr)
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
 
 
 class TrainingModule(pl.LightningModule):
@@ -39,8 +78,7 @@ class TrainingModule(pl.LightningModule):
         super().__init__()
         self.net = net
         self.lr, self.max_steps = lr, max_steps
-        self.warmup_steps = max(1, round(warmup * max_steps))
-        self.weight_decay = weight_decay
+        self.warmup, self.weight_decay = warmup, weight_decay
 
     def training_step(self, batch: Window, batch_idx: int) -> Tensor:
         """Mean score of the observed targets."""
@@ -57,23 +95,11 @@ class TrainingModule(pl.LightningModule):
         """Move the batch."""
         return batch.to(device)
 
-    def rate(self, step: int) -> float:
-        """Learning rate of a step as a fraction of its peak."""
-        if step < self.warmup_steps:
-            return (step + 1) / self.warmup_steps
-        progress = (step - self.warmup_steps) / max(1, self.max_steps - self.warmup_steps)
-        return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
-
     def configure_optimizers(self) -> dict[str, Any]:
         """AdamW with warm-up and cosine."""
-        matrices = [p for p in self.net.parameters() if p.ndim > 1]
-        vectors = [p for p in self.net.parameters() if p.ndim <= 1]
-        groups = [
-            {"params": matrices, "weight_decay": self.weight_decay},
-            {"params": vectors, "weight_decay": 0.0},
-        ]
-        optimizer = torch.optim.AdamW(groups, lr=self.lr)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.rate)
+        optimizer, schedule = make_optimizer(
+            self.net, self.lr, self.max_steps, self.warmup, self.weight_decay
+        )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 

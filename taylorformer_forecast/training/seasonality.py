@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-__all__ = ["detect_periods"]
+__all__ = ["detect_periods", "seasons_beside"]
 
 
 def detect_periods(y: np.ndarray, max_periods: int = 2, threshold: float = 0.3) -> list[int]:
@@ -35,6 +37,24 @@ def detect_periods(y: np.ndarray, max_periods: int = 2, threshold: float = 0.3) 
         return []
     # The level of a wandering series drowns its season; the season of its changes remains.
     return _peaks(y, max_periods, threshold) or _peaks(np.diff(y), max_periods, threshold)
+
+
+def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
+    """Seasonal periods that are not multiples of known cycles: a calendar says those better.
+
+    Parameters
+    ----------
+    cycles : sequence of float
+        Lengths of calendar cycles in steps.
+    y : ndarray of shape (n,)
+        Values on a regular grid, NaN where missing.
+
+    Returns
+    -------
+    list of int
+        As for :func:`detect_periods`.
+    """
+    return [p for p in detect_periods(y) if all(min(p % c, -p % c) > 0.1 * c for c in cycles)]
 
 
 def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:

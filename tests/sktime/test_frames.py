@@ -9,13 +9,12 @@ from sktime.forecasting.base import ForecastingHorizon
 
 from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
-    TimeAxis,
     check_values,
-    content,
     instances,
     of_instance,
     to_float,
 )
+from taylorformer_forecast.training.time_axis import TimeAxis, content
 
 
 def frame(index, **columns):
@@ -23,7 +22,7 @@ def frame(index, **columns):
 
 
 def axis_of(index, freq=None):
-    return TimeAxis.of(frame(index), freq)
+    return TimeAxis.of([index], freq)
 
 
 # --- instances and values ---------------------------------------------------------------------------------
@@ -154,7 +153,7 @@ def test_the_resolution_of_dates_does_not_matter(unit):
 
 def test_instances_share_one_axis():
     y = pd.concat({"late": frame(pd.RangeIndex(10, 20)), "early": frame(pd.RangeIndex(4, 30))})
-    axis = TimeAxis.of(y)
+    axis = TimeAxis.of([part.index for _, part in instances(y)])
     assert axis.numbers(pd.Index([4, 10])).tolist() == [0.0, 6.0]
     assert axis.span == 25
 
@@ -229,10 +228,10 @@ def test_lengths_of_cycles_in_steps(index, steps):
 
 def test_rows_are_put_on_a_grid():
     axis = axis_of(pd.Index([3, 5, 7, 13]))
-    values = axis.on_grid(frame(pd.Index([3, 5, 7, 13]), y=[1.0, 2.0, 3.0, 4.0]))
+    values = axis.on_grid(pd.Index([3, 5, 7, 13]), np.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_array_equal(values, [1, 2, 3, np.nan, np.nan, 4])
     sparse = pd.Index([0, 1, 2, 1000])
-    assert len(axis_of(sparse).on_grid(frame(sparse))) == 4
+    assert len(axis_of(sparse).on_grid(sparse, np.zeros(4))) == 4
 
 
 # --- exogenous columns ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import torch
 
 from taylorformer_forecast.models.base import negative_log_likelihood
 from taylorformer_forecast.models.taylorformer import Taylorformer
-from taylorformer_forecast.training.module import BestWeights, TrainingModule
+from taylorformer_forecast.training.module import BestWeights, TrainingModule, make_optimizer
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def test_both_losses_are_the_negative_log_likelihood(net, window, monkeypatch):
 
 @pytest.mark.parametrize("max_steps", [1, 2, 10, 100, 1000])
 def test_the_rate_warms_up_and_decays_to_nearly_zero(net, max_steps):
-    module = TrainingModule(net, lr=1e-3, max_steps=max_steps)
-    rates = [module.rate(step) for step in range(max_steps)]
-    warmup = module.warmup_steps
-    assert warmup == max(1, round(0.05 * max_steps))
+    _, schedule = make_optimizer(net, lr=1e-3, max_steps=max_steps)
+    (rate, _) = schedule.lr_lambdas
+    rates = [rate(step) for step in range(max_steps)]
+    warmup = max(1, round(0.05 * max_steps))
     assert all(0 < rate <= 1 for rate in rates)
     assert max(rates) == 1.0
     assert rates[:warmup] == sorted(rates[:warmup])
@@ -57,7 +57,7 @@ def test_the_rate_warms_up_and_decays_to_nearly_zero(net, max_steps):
         middle = warmup + (max_steps - warmup) // 2
         assert rates[middle] == pytest.approx(0.5, abs=0.6 / math.sqrt(max_steps))
         assert rates[-1] < 0.1
-    assert module.rate(10 * max_steps) == 0.0
+    assert rate(10 * max_steps) == 0.0
 
 
 def test_the_schedule_advances_with_every_step(net):

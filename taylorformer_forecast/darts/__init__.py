@@ -1,0 +1,12 @@
+"""darts models and likelihoods."""
+
+from darts.utils.serialization import add_safe_globals
+
+from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
+from taylorformer_forecast.darts.models import TaylorformerModel as TaylorformerModel
+from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
+
+__all__ = ["StudentTLikelihood", "TaylorformerModel"]
+
+# darts unpickles only what it knows to be safe, unless called with trusted=True.
+add_safe_globals([StudentTLikelihood, TaylorformerModel, SeasonalFeatures, TimeAxis])

@@ -1,0 +1,286 @@
+"""Lightning modules of the darts models: windows from darts' batches, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
+from darts.utils.data.torch_datasets.utils import (
+    ModuleStage,
+    PLModuleInput,
+    PLModuleOutput,
+    TorchInferenceBatch,
+)
+from darts.utils.torch import MonteCarloDropout
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.heads import Components, components
+from taylorformer_forecast.core.sampling import PathSamples, forecast_paths
+from taylorformer_forecast.core.scaling import Scale, scale_window
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.darts.likelihoods import LikelihoodConditional, LikelihoodHead
+from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.training.module import make_optimizer
+
+__all__ = ["ForecastModule", "TaylorformerModule"]
+
+PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
+
+
+class ForecastModule(PLForecastingModule):
+    """Base of the package's darts modules; a subclass says what its network is.
+
+    Every component of a series is a window of its own: what is missing in one leaves the others alone, and
+    one network serves any number of components. Times are the positions on the series' grid.
+
+    Parameters
+    ----------
+    n_past, n_future, n_static : int
+        Past, future and static covariates.
+    past_flags, future_flags : sequence of int
+        Covariates with missing values: the network sees where they are known.
+    floor : sequence of float
+        Smallest standard deviation, for each component, to divide a window by.
+    own_optimizer : bool
+        Whether to train with AdamW, warm-up and cosine instead of ``optimizer_cls``.
+    lr : float
+        Peak learning rate of that.
+    network : dict
+        Arguments of the network.
+    **kwargs
+        See darts' ``PLForecastingModule``.
+    """
+
+    def __init__(
+        self,
+        n_past: int,
+        n_future: int,
+        n_static: int,
+        past_flags: Sequence[int],
+        future_flags: Sequence[int],
+        floor: Sequence[float],
+        own_optimizer: bool,
+        lr: float,
+        network: dict[str, Any],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.n_past, self.n_future, self.n_static = n_past, n_future, n_static
+        self.past_flags, self.future_flags = list(past_flags), list(future_flags)
+        self.n_past_columns = n_past + len(self.past_flags)
+        self.own_optimizer, self.lr = own_optimizer, lr
+        self.register_buffer("floor", torch.tensor(list(floor), dtype=torch.float64), persistent=False)
+        self.head = LikelihoodHead(self.likelihood)
+        self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
+        n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
+        self.net = self.build_network(n_covariates, network)
+        _use_monte_carlo_dropout(self.net)
+
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+        """Return the network for windows of one column."""
+        raise NotImplementedError
+
+    # ---- windows -----------------------------------------------------------------------------------------
+
+    @property
+    def time_unit(self) -> float:
+        """Steps that the network sees as a time of 1: the span of a context."""
+        return float(self.input_chunk_length)
+
+    def window(self, x: PLModuleInput, n: int, later_past: Tensor | None = None) -> Window:
+        """Window of every series and component, in the units of the data.
+
+        Parameters
+        ----------
+        x : PLModuleInput
+            Batch with ``future_target`` in training; ``future_covariates`` may cover more steps than a chunk.
+        n : int
+            Targets.
+        later_past : Tensor of shape (B, M, P), optional
+            Past covariates of the first M targets, for contexts of later windows.
+
+        Returns
+        -------
+        Window
+            B * C windows of one column, components within series.
+        """
+        past = x.past_target
+        n_series, n_context, n_components = past.shape
+        wide = torch.float32 if past.device.type == "mps" else torch.float64
+
+        def fill(values: Tensor | None, length: int, width: int) -> Tensor:
+            """Columns over ``length`` steps, NaN where nothing is given."""
+            out = past.new_full((n_series, length, width), float("nan"))
+            if values is not None:
+                out[:, : values.shape[1]] = values[:, :length]
+            return out
+
+        y = torch.cat([past, fill(x.future_target, n, n_components)], 1).to(wide)
+        t = torch.arange(n_context + n, device=past.device, dtype=wide)
+        t = t + self.output_chunk_shift * (t >= n_context)
+
+        shared: list[Tensor] = []  # by all components of a series; past covariates come last
+        for width, flags, before, after in (
+            (self.n_future, self.future_flags, x.historic_future_covariates, x.future_covariates),
+            (self.n_past, self.past_flags, x.past_covariates, later_past),
+        ):
+            if width:
+                values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
+                shared += [values.nan_to_num(0.0), (~values[..., flags].isnan()).to(values.dtype)]
+        parts = [torch.cat(shared, -1).repeat_interleave(n_components, 0)] if shared else []
+        if x.static_covariates is not None and self.n_static:
+            static = x.static_covariates.expand(n_series, n_components, -1).flatten(0, 1)
+            parts.insert(0, static.nan_to_num(0.0)[:, None].expand(-1, n_context + n, -1))
+        covariates = torch.cat(parts, -1) if parts else None
+        y = y.transpose(1, 2).reshape(n_series * n_components, -1, 1)
+        return Window(t.expand(len(y), -1), y, covariates=covariates, n_context=n_context)
+
+    def floors(self, n_windows: int) -> Tensor:
+        """Smallest standard deviation to divide each window by, (B * C, 1, 1)."""
+        return self.floor.repeat(n_windows // len(self.floor)).view(-1, 1, 1)
+
+    def scaled(self, window: Window) -> tuple[Window, Scale]:
+        """Window in the network's units, past covariates hidden at the targets."""
+        return scale_window(
+            window.hide_covariates(self.n_past_columns),
+            self.time_unit,
+            self.floors(len(window.y)),
+            self.dtype,
+            self.normalise,
+        )
+
+    def raw(self, parts: Components, scale: Scale) -> Tensor:
+        """Raw parameters (B, T, C, P) in the units of the data, from components (B * C, T, 1, K)."""
+        loc, factor = scale.loc[..., None], scale.scale[..., None]
+        moved = Components(parts.loc * factor + loc, parts.scale * factor, parts.weights, parts.df)
+        raw = self.head.to_raw(moved).to(self.dtype)
+        return raw.unflatten(0, (-1, len(self.floor)))[:, :, :, 0].transpose(1, 2)
+
+    # ---- darts' contract -----------------------------------------------------------------------------------
+
+    def forward(self, x_in: PLModuleInput) -> PLModuleOutput:
+        """Raw likelihood parameters of the next chunk, (B, T, C, P).
+
+        In training and validation every target is conditioned on the true earlier ones; in prediction on the
+        centres of the earlier predictions (:meth:`predict_step` draws sample paths instead).
+        """
+        window, scale = self.scaled(self.window(x_in, self.output_chunk_length or 1))
+        predicting = x_in.stage is ModuleStage.PREDICT
+        parts = self.follow(window) if predicting else components(self.net(window))
+        return PLModuleOutput(prediction=self.raw(parts, scale))
+
+    def follow(self, window: Window) -> Components:
+        """Conditional distributions along the path of their own centres, (B, T, D, K)."""
+        state, steps = self.net.encode(window, 1), []
+        for step in range(window.n_targets):
+            conditional = self.net.query(state, step)
+            steps.append(components(conditional))
+            own = isinstance(conditional, LikelihoodConditional)
+            state = self.net.observe(state, step, conditional.center() if own else conditional.mean)
+        names = ("loc", "scale", "weights", "df")
+        columns = ([getattr(step, name) for step in steps] for name in names)
+        return Components(*(None if c[0] is None else torch.cat(c, 1) for c in columns))  # type: ignore[arg-type]
+
+    def sample(self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int) -> PathSamples:
+        """Joint sample paths of windows (B * C, S, n, 1), in the units of the data."""
+        x = PLModuleInput(
+            batch.past_target,
+            batch.past_covariates,
+            batch.historic_future_covariates,
+            batch.future_covariates,
+            batch.static_covariates,
+        )
+        window = self.window(x, n, batch.future_past_covariates)
+        floor = self.floors(len(window.y))
+        if self.pred_mc_dropout:  # every path has a network of its own: nothing can be shared
+            window, floor = (
+                window.map(lambda v: v.repeat_interleave(n_paths, 0)),
+                floor.repeat_interleave(n_paths, 0),
+            )
+        samples = forecast_paths(
+            self.net,
+            window,
+            1 if self.pred_mc_dropout else n_paths,
+            self.time_unit,
+            floor,
+            max_targets=min(roll_size, n),
+            past_only=self.n_past_columns,
+            dtype=self.dtype,
+            normalise=self.normalise,
+        )
+        return samples.map(lambda v: v.reshape(-1, n_paths, *v.shape[2:]))
+
+    def predict_step(
+        self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None
+    ) -> tuple[Tensor, Any, Any]:
+        """Predict ``pred_n`` steps of every series: (S, B, n, C), or (1, B, n, C * P) for parameters.
+
+        The context is encoded once for all samples, also where windows come from historical forecasts.
+        """
+        n, n_components = self.pred_n, batch.past_target.shape[-1]
+        parameters = self.predict_likelihood_parameters
+        n_paths = PARAMETER_PATHS if parameters else self.pred_num_samples
+        samples = self.sample(batch, n, n_paths, self.pred_roll_size or n)
+        if parameters:
+            raw = self.head.marginal(samples.conditionals, samples.paths).to(self.dtype)
+            raw = raw.unflatten(0, (-1, n_components))[:, :, :, 0].transpose(1, 2)
+            predicted = self.likelihood.predict_likelihood_parameters(raw)[None]
+        else:
+            predicted = samples.paths.unflatten(0, (-1, n_components))[..., 0].permute(2, 0, 3, 1)
+        return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time
+
+    def _compute_loss(
+        self, output: PLModuleOutput, target: Tensor, criterion: Any, sample_weight: Any
+    ) -> Tensor:
+        """Loss over the targets that were observed."""
+        observed = ~target.isnan()
+        if bool(observed.all()):
+            return super()._compute_loss(output, target, criterion, sample_weight)
+        if not bool(observed.any()):
+            return 0.0 * output.prediction.sum()
+        if self.likelihood is None:
+            loss = criterion(output.prediction[observed][:, 0], target[observed])
+            if sample_weight is not None:
+                loss = (loss * sample_weight.expand_as(target)[observed]).mean()
+            return loss
+        # A value within the support stands in for what is missing, with weight zero.
+        target = torch.where(observed, target, target[observed][0])
+        weight = observed.to(target.dtype) * (observed.numel() / observed.sum())
+        return super()._compute_loss(
+            output, target, criterion, weight if sample_weight is None else weight * sample_weight
+        )
+
+    def _update_metrics(self, output: PLModuleOutput, target: Tensor, metrics: Any) -> None:
+        """Metrics over windows whose targets were all observed."""
+        complete = ~target.isnan().any(-1).any(-1)
+        if bool(complete.any()):
+            super()._update_metrics(
+                output.replace(prediction=output.prediction[complete]), target[complete], metrics
+            )
+
+    def configure_optimizers(self) -> Any:
+        """AdamW with warm-up and cosine, unless an optimiser or scheduler was asked for."""
+        if not self.own_optimizer:
+            return super().configure_optimizers()
+        steps = self.trainer.estimated_stepping_batches
+        optimizer, schedule = make_optimizer(self.net, self.lr, int(steps) if steps < 2**31 else 2**31)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+class TaylorformerModule(ForecastModule):
+    """The Taylorformer for darts."""
+
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+        """Return the network for windows of one column."""
+        return Taylorformer(dim_covariates=dim_covariates, distribution=self.head, **network)  # type: ignore[arg-type]
+
+
+def _use_monte_carlo_dropout(module: nn.Module) -> None:
+    """Put darts' dropout, which ``mc_dropout=True`` finds, in the place of torch's."""
+    for name, child in module.named_children():
+        if type(child) is nn.Dropout:
+            setattr(module, name, MonteCarloDropout(child.p))
+        else:
+            _use_monte_carlo_dropout(child)

@@ -1,0 +1,462 @@
+"""What darts asks of a torch model, over all models of the package."""
+
+from __future__ import annotations
+
+import darts
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import torchmetrics
+from darts.models import NaiveEnsembleModel, NaiveSeasonal, RegressionEnsembleModel
+from darts.utils.likelihood_models import torch as likelihoods
+from darts.utils.timeseries_generation import gaussian_timeseries, linear_timeseries, sine_timeseries
+
+from taylorformer_forecast.darts import StudentTLikelihood, TaylorformerModel
+
+MODELS = [TaylorformerModel]
+QUIET = {
+    "accelerator": "cpu",
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "logger": False,
+    "enable_checkpointing": False,
+}
+N = 60
+
+each_model = pytest.mark.parametrize("model_class", MODELS)
+
+
+def make(model_class, **params):
+    """Return a tiny model."""
+    small = {
+        "input_chunk_length": 12,
+        "output_chunk_length": 6,
+        "d_model": 8,
+        "n_heads": 2,
+        "n_epochs": 1,
+        "random_state": 0,
+        "pl_trainer_kwargs": QUIET,
+    }
+    return model_class(**{**small, **params})
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Return a noisy season of one component."""
+    noise = gaussian_timeseries(length=N, std=0.1)
+    return (sine_timeseries(length=N, value_frequency=1 / 12) + noise + 3.0).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def wide(series):
+    """Return two components of very different size."""
+    return series.stack((series * 100.0 + 500.0).astype("float32"))
+
+
+@pytest.fixture(scope="module")
+def covariates():
+    """Return a covariate that reaches beyond the series."""
+    return linear_timeseries(length=2 * N, end_value=1.0).astype("float32")
+
+
+def finite(forecast):
+    return bool(np.isfinite(forecast.all_values()).all())
+
+
+# --- fit and predict --------------------------------------------------------------------------------------
+
+
+@each_model
+@pytest.mark.parametrize("n", [1, 6, 15])
+def test_forecasts_go_on_where_the_series_ends(model_class, series, n):
+    forecast = make(model_class).fit(series).predict(n, num_samples=3)
+    assert forecast.all_values().shape == (n, 1, 3)
+    assert forecast.start_time() == series.end_time() + series.freq
+    assert finite(forecast)
+
+
+@each_model
+def test_components_are_forecast_in_their_own_units(model_class, wide):
+    forecast = make(model_class).fit(wide).predict(8, num_samples=20)
+    assert list(forecast.components) == list(wide.components)
+    level = np.median(forecast.all_values(), axis=(0, 2))
+    assert 50 < level[1] / level[0] < 1000
+
+
+@each_model
+def test_one_model_serves_many_series(model_class, series, wide):
+    other = wide[wide.components[1]]
+    first, second = make(model_class).fit([series, other]).predict(5, series=[series, other], num_samples=9)
+    assert second.all_values().mean() > 20 * first.all_values().mean()
+
+
+@each_model
+def test_a_seed_makes_forecasts_repeatable(model_class, series):
+    first, second = (make(model_class).fit(series).predict(5, num_samples=4) for _ in range(2))
+    assert first == second
+    other = make(model_class, random_state=1).fit(series).predict(5, num_samples=4)
+    assert first != other
+
+
+@each_model
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_forecasts_have_the_type_of_the_series(model_class, series, dtype):
+    assert make(model_class).fit(series.astype(dtype)).predict(3).dtype == dtype
+
+
+@each_model
+def test_integer_indexes_have_no_calendar(model_class, series):
+    plain = darts.TimeSeries.from_values(series.values())
+    assert finite(make(model_class).fit(plain).predict(8, num_samples=2))
+
+
+@each_model
+def test_a_validation_series_and_metrics_are_used(model_class, series):
+    metrics = torchmetrics.MetricCollection([torchmetrics.MeanAbsoluteError()])
+    model = make(model_class, torch_metrics=metrics)
+    model.fit(series[:40], val_series=series[22:])
+    logged = model.trainer.callback_metrics
+    assert {"val_loss", "val_MeanAbsoluteError", "train_loss"} <= set(logged)
+
+
+@each_model
+def test_sample_weights_change_the_fit(model_class, series):
+    plain = make(model_class).fit(series).predict(3)
+    assert make(model_class).fit(series, sample_weight="exponential").predict(3) != plain
+
+
+@each_model
+def test_a_shifted_output_chunk_starts_later(model_class, series):
+    forecast = make(model_class, output_chunk_shift=3).fit(series).predict(6, num_samples=2)
+    assert forecast.start_time() == series.end_time() + 4 * series.freq
+
+
+@each_model
+def test_a_range_of_input_lengths_takes_short_series(model_class, series):
+    model = make(model_class, input_chunk_length=(4, 12)).fit([series, series[:11]])
+    assert finite(model.predict(7, series=series[:5], num_samples=2))
+    with pytest.raises(ValueError, match="too short"):
+        model.predict(7, series=series[:3])
+
+
+@each_model
+def test_roll_size_keeps_the_length(model_class, series):
+    assert len(make(model_class).fit(series).predict(17, roll_size=4, num_samples=2)) == 17
+
+
+@each_model
+def test_without_a_likelihood_forecasts_are_points(model_class, series):
+    model = make(model_class, loss_fn=torch.nn.L1Loss()).fit(series)
+    assert model.likelihood is None
+    assert model.predict(9) == model.predict(9)
+
+
+@each_model
+def test_monte_carlo_dropout_spreads_forecasts(model_class, series):
+    model = make(model_class, loss_fn=torch.nn.MSELoss(), dropout=0.3).fit(series)
+    spread = model.predict(9, num_samples=8, mc_dropout=True).all_values().std(2)
+    assert (spread > 0).all()
+    assert (model.predict(9, num_samples=8).all_values().std(2) < 1e-5).all()
+
+
+@each_model
+def test_a_darts_optimizer_and_scheduler_are_taken(model_class, series):
+    model = make(
+        model_class,
+        optimizer_cls=torch.optim.SGD,
+        optimizer_kwargs={"lr": 1e-3},
+        lr_scheduler_cls=torch.optim.lr_scheduler.ExponentialLR,
+        lr_scheduler_kwargs={"gamma": 0.9},
+    ).fit(series)
+    assert isinstance(model.trainer.optimizers[0], torch.optim.SGD)
+    default = make(model_class).fit(series)
+    assert isinstance(default.trainer.optimizers[0], torch.optim.AdamW)
+
+
+@each_model
+def test_the_training_length_follows_the_data_unless_given(model_class, series):
+    assert make(model_class, n_epochs=None, batch_size=8).fit(series).epochs_trained == 40
+    assert make(model_class, n_epochs=None, batch_size=1).fit(series).epochs_trained == 9
+    assert make(model_class, n_epochs=2).fit(series).epochs_trained == 2
+    assert make(model_class, n_epochs=None).fit(series, epochs=3).epochs_trained == 3
+
+
+# --- covariates -------------------------------------------------------------------------------------------
+
+
+@each_model
+@pytest.mark.parametrize("kinds", [("past",), ("future",), ("past", "future")])
+def test_covariates_of_every_kind_reach_the_forecast(model_class, wide, covariates, kinds):
+    given = {f"{kind}_covariates": covariates for kind in kinds}
+    model = make(model_class).fit(wide, **given)
+    forecast = model.predict(15, num_samples=2, **given)
+    assert finite(forecast)
+    moved = {name: covariates.map(lambda v: v + 0.5) for name in given}
+    assert model.predict(15, num_samples=2, random_state=1, **moved) != model.predict(
+        15, num_samples=2, random_state=1, **given
+    )
+
+
+@each_model
+@pytest.mark.parametrize("shared", [True, False])
+def test_static_covariates_reach_the_forecast(model_class, wide, shared):
+    rows = 1 if shared else 2
+    frame = pd.DataFrame({"a": np.arange(rows) + 1.0, "b": 0.0}).astype("float32")
+    known = wide.with_static_covariates(frame)
+    model = make(model_class).fit(known)
+    other = wide.with_static_covariates(frame + 1.0)
+    first, second = (model.predict(4, series=s, num_samples=2, random_state=0) for s in (known, other))
+    assert first != second
+    ignoring = make(model_class, use_static_covariates=False).fit(known)
+    assert not ignoring.uses_static_covariates
+
+
+@each_model
+def test_encoders_work_beside_our_own(model_class, series):
+    encoders = {"cyclic": {"future": ["month"]}, "position": {"past": ["relative"]}}
+    model = make(model_class, add_encoders=encoders, seasonal_periods=12).fit(series)
+    assert finite(model.predict(15, num_samples=2))
+    assert model.add_encoders == encoders
+    names = model.encoders.encoding_n_components
+    assert names[0] == 1
+    assert names[1] > 2
+
+
+@each_model
+def test_the_calendar_and_seasons_are_found_in_the_series(model_class):
+    monthly = sine_timeseries(
+        length=72, value_frequency=1 / 12, start=pd.Timestamp("2000-01-01"), freq="MS"
+    ).astype("float32")
+    model = make(model_class).fit(monthly)
+    assert model._seasonal.cycles == ("year",)
+    assert model._seasonal.periods == ()
+    plain = make(model_class).fit(darts.TimeSeries.from_values(monthly.values()))
+    assert plain._seasonal.periods == (12.0,)
+    none = make(model_class, time_features=None, seasonal_periods=None).fit(monthly)
+    assert not none.uses_future_covariates
+
+
+# --- missing values ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gappy(series):
+    """Return the series without a fifth of its values."""
+    values = series.values().copy()
+    values[np.random.default_rng(0).random(N) < 0.2] = np.nan
+    return series.with_values(values)
+
+
+@each_model
+@pytest.mark.parametrize("params", [{}, {"loss_fn": torch.nn.MSELoss()}], ids=["likelihood", "loss"])
+@pytest.mark.parametrize("weight", [None, "linear"])
+def test_missing_values_are_never_propagated(model_class, gappy, covariates, params, weight):
+    holes = covariates.values().copy()
+    holes[[3, 30, N + 2]] = np.nan
+    holes = covariates.with_values(holes)
+    model = make(model_class, **params).fit(
+        gappy, past_covariates=holes, future_covariates=holes, sample_weight=weight
+    )
+    assert all(bool(p.isfinite().all()) for p in model.model.parameters())
+    assert finite(model.predict(15, num_samples=2))
+
+
+@each_model
+def test_a_missing_value_is_not_zero(model_class, series):
+    model = make(model_class).fit(series)
+    values = series.values().copy()
+    values[-3] = np.nan
+    filled = values.copy()
+    filled[-3] = 0.0
+    gap, zero = (
+        model.predict(4, series=series.with_values(v), num_samples=2, random_state=0)
+        for v in (values, filled)
+    )
+    assert gap != zero
+
+
+@each_model
+def test_a_series_without_any_value_is_refused(model_class, series):
+    with pytest.raises(ValueError, match="no observed value"):
+        make(model_class).fit(series.with_values(np.full((N, 1), np.nan, dtype="float32")))
+
+
+# --- backtesting and model selection ----------------------------------------------------------------------
+
+
+@each_model
+@pytest.mark.parametrize("retrain", [True, False])
+@pytest.mark.parametrize("last_points_only", [True, False])
+def test_historical_forecasts(model_class, series, retrain, last_points_only):
+    forecasts = (
+        make(model_class)
+        .fit(series)
+        .historical_forecasts(
+            series,
+            start=48,
+            forecast_horizon=6,
+            stride=3,
+            retrain=retrain,
+            last_points_only=last_points_only,
+            num_samples=2,
+        )
+    )
+    assert len(forecasts) == 3
+    last = forecasts if last_points_only else forecasts[0]
+    assert last.all_values().shape == ((3 if last_points_only else 6), 1, 2)
+
+
+@each_model
+def test_historical_forecasts_of_many_series_beyond_the_chunk(model_class, series, wide):
+    other = wide[wide.components[1]]
+    forecasts = (
+        make(model_class)
+        .fit([series, other])
+        .historical_forecasts(
+            [series, other],
+            start=45,
+            forecast_horizon=9,
+            retrain=False,
+            last_points_only=False,
+            num_samples=2,
+        )
+    )
+    assert [len(f) for f in forecasts] == [7, 7]
+
+
+@each_model
+def test_historical_forecasts_equal_predictions(model_class, series):
+    model = make(model_class, loss_fn=torch.nn.MSELoss()).fit(series)
+    past = model.historical_forecasts(
+        series, start=N - 9, forecast_horizon=9, retrain=False, last_points_only=False
+    )[0]
+    np.testing.assert_allclose(
+        past.values(), model.predict(9, series=series[: N - 9]).values(), rtol=1e-5, atol=1e-5
+    )
+
+
+@each_model
+def test_backtest_residuals_and_gridsearch(model_class, series):
+    model = make(model_class).fit(series)
+    assert np.isfinite(model.backtest(series, start=50, forecast_horizon=4, retrain=False, num_samples=3))
+    assert np.isfinite(model.residuals(series, start=50, retrain=False).values()).all()
+    choices = {"input_chunk_length": [8, 12], "output_chunk_length": [4], "n_epochs": [1], "d_model": [8]}
+    choices |= {"n_heads": [2], "pl_trainer_kwargs": [QUIET], "random_state": [0]}
+    best, params, _ = model_class.gridsearch(choices, series, forecast_horizon=4, start=50, stride=4)
+    assert isinstance(best, model_class)
+    assert params["input_chunk_length"] in (8, 12)
+
+
+@each_model
+def test_ensembles(model_class, series):
+    pair = NaiveEnsembleModel([make(model_class), make(model_class, random_state=1)])
+    assert finite(pair.fit(series).predict(5, num_samples=3))
+    regression = RegressionEnsembleModel([make(model_class), NaiveSeasonal(12)], regression_train_n_points=8)
+    assert finite(regression.fit(series).predict(5))
+
+
+# --- saving -----------------------------------------------------------------------------------------------
+
+
+@each_model
+def test_saving_and_loading_without_trust(model_class, wide, tmp_path):
+    path = str(tmp_path / "model.pt")
+    model = make(model_class).fit(wide)
+    expected = model.predict(9, num_samples=3, random_state=1)
+    model.save(path)
+    assert model_class.load(path).predict(9, num_samples=3, random_state=1) == expected
+    for load_encoders in (True, False):
+        fresh = make(model_class)
+        fresh.load_weights(path, load_encoders=load_encoders)
+        assert fresh.predict(9, series=wide, num_samples=3, random_state=1) == expected
+
+
+@each_model
+def test_checkpoints_go_on_training(model_class, series, tmp_path):
+    keep = {**QUIET, "enable_checkpointing": True}
+    model = make(
+        model_class,
+        n_epochs=2,
+        model_name="m",
+        work_dir=str(tmp_path),
+        save_checkpoints=True,
+        pl_trainer_kwargs=keep,
+    ).fit(series, val_series=series)
+    last = model_class.load_from_checkpoint("m", work_dir=str(tmp_path), best=False)
+    first, second = (m.predict(4, series=series, num_samples=2, random_state=0) for m in (model, last))
+    assert first == second
+    best = model_class.load_from_checkpoint("m", work_dir=str(tmp_path), best=True)
+    assert finite(best.fit(series, epochs=1).predict(4, num_samples=2))
+
+
+@each_model
+def test_fine_tuning_some_layers(model_class, series, tmp_path):
+    path = str(tmp_path / "model.pt")
+    make(model_class).fit(series).save(path)
+    tuned = make(model_class, enable_finetuning={"unfreeze": ["net.to_params*"]})
+    tuned.load_weights(path)
+    before = {name: p.detach().clone() for name, p in tuned.model.named_parameters()}
+    tuned.fit(series)
+    changed = {name for name, p in tuned.model.named_parameters() if not torch.equal(p, before[name])}
+    assert changed
+    assert all(name.startswith("net.to_params") for name in changed)
+
+
+# --- likelihoods ------------------------------------------------------------------------------------------
+
+REAL = ["Gaussian", "Laplace", "Cauchy", "Gumbel"]
+COUNTS = ["Poisson", "NegativeBinomial", "Geometric"]
+POSITIVE = ["Exponential", "Gamma", "HalfNormal", "LogNormal", "Weibull"]
+UNIT = ["Beta", "ContinuousBernoulli"]
+
+
+@each_model
+@pytest.mark.parametrize("name", [*REAL, *COUNTS, *POSITIVE, *UNIT, "Bernoulli"])
+def test_every_univariate_likelihood_works(model_class, series, name):
+    values = series.values()
+    values = {
+        **dict.fromkeys(COUNTS, values.round()),
+        **dict.fromkeys(UNIT, values / 10.0),
+        "Bernoulli": (values > 3.0).astype("float32"),
+    }.get(name, values)
+    likelihood = getattr(likelihoods, f"{name}Likelihood")()
+    model = make(model_class, likelihood=likelihood).fit(series.with_values(values.astype("float32")))
+    assert finite(model.predict(9, num_samples=3))
+    parameters = model.predict(4, predict_likelihood_parameters=True)
+    assert [c.rsplit("_")[-1] for c in parameters.components] == likelihood.parameter_names
+    assert finite(parameters)
+
+
+@each_model
+def test_quantile_regression_works(model_class, wide):
+    model = make(model_class, likelihood=likelihoods.QuantileRegression([0.1, 0.5, 0.9])).fit(wide)
+    assert finite(model.predict(9, num_samples=3))
+    low, middle, high = model.predict(4, predict_likelihood_parameters=True).values()[:, :3].T
+    assert finite(model.predict(4))
+    assert ((low <= high) & (middle <= high + 1e-4)).all() or model_class is not TaylorformerModel
+
+
+@each_model
+def test_a_joint_likelihood_is_refused(model_class):
+    with pytest.raises(ValueError, match="each is forecast on its own"):
+        make(model_class, likelihood=likelihoods.DirichletLikelihood())
+
+
+@each_model
+def test_the_default_likelihood_has_parameters_in_units_of_the_data(model_class, wide):
+    model = make(model_class, n_epochs=30, lr=1e-2).fit(wide)
+    assert isinstance(model.likelihood, StudentTLikelihood)
+    parameters = model.predict(4, predict_likelihood_parameters=True).values().reshape(4, 2, 3)
+    np.testing.assert_allclose(parameters[:, 0, 0], wide.values()[:, 0].mean(), atol=2.0)
+    np.testing.assert_allclose(parameters[:, 1, 0], wide.values()[:, 1].mean(), atol=200.0)
+    assert (parameters[:, 1, 1] > 10 * parameters[:, 0, 1]).all()
+    assert (parameters[..., 2] > 2).all()
+
+
+@each_model
+def test_wrong_parameters_are_named(model_class):
+    with pytest.raises(ValueError, match="dmodel"):
+        make(model_class, dmodel=8)
+    with pytest.raises(ValueError, match="affine"):
+        make(model_class, use_reversible_instance_norm={"affine": True})

@@ -1,0 +1,96 @@
+"""What forecasts of the darts models are worth: joint, calibrated, equal to those of sktime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from darts import TimeSeries
+from darts.metrics import mae
+from darts.models import NaiveSeasonal
+from darts.utils.data.torch_datasets.utils import TorchInferenceBatch
+from darts.utils.likelihood_models.torch import GaussianLikelihood, LaplaceLikelihood
+from sktime.datasets import load_airline
+
+from taylorformer_forecast.darts import TaylorformerModel
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+QUIET = {
+    "accelerator": "cpu",
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "logger": False,
+    "enable_checkpointing": False,
+}
+
+
+def make(model_class, *lengths, **params):
+    return model_class(*lengths, **{"random_state": 0, "pl_trainer_kwargs": QUIET, **params})
+
+
+def from_values(values):
+    return TimeSeries.from_values(np.asarray(values, dtype="float32"))
+
+
+def test_paths_of_a_random_walk_are_joint():
+    walk = np.random.default_rng(0).normal(size=600).cumsum()
+    model = make(TaylorformerModel, 24, 12).fit(from_values(walk))
+    paths = model.predict(12, num_samples=1000).all_values()[:, 0]
+    # The correlation of a random walk's steps 6 and 12 is the square root of a half.
+    assert np.corrcoef(paths[5], paths[11])[0, 1] == pytest.approx(0.71, abs=0.1)
+
+
+@pytest.mark.parametrize("likelihood", [None, GaussianLikelihood(), LaplaceLikelihood()], ids=repr)
+def test_instance_normalisation_leaves_the_scale_of_a_likelihood_intact(likelihood):
+    noise = from_values(100.0 + np.random.default_rng(0).normal(size=500))
+    model = make(TaylorformerModel, 48, 12, likelihood=likelihood).fit(noise)
+    paths = model.predict(12, num_samples=500).all_values()[:, 0]
+    assert paths.mean() == pytest.approx(100.0, abs=0.5)
+    assert 0.9 < paths.std(1).mean() < 1.1 * (1.0 if likelihood is None else 1.1)
+
+
+@pytest.fixture(scope="module")
+def airline():
+    y = load_airline()
+    return TimeSeries.from_times_and_values(y.index.to_timestamp(), y.to_numpy(dtype="float32"))
+
+
+def test_with_a_fifth_missing_airline_is_forecast_better_than_by_the_last_season(airline):
+    past, truth = airline[:-12], airline[-12:]
+    values = past.values().copy()
+    values[np.random.default_rng(0).random(len(past)) < 0.2] = np.nan
+    forecast = make(TaylorformerModel, 36, 12).fit(past.with_values(values)).predict(12, num_samples=200)
+    assert np.isfinite(forecast.all_values()).all()
+    naive = NaiveSeasonal(12).fit(past).predict(12)  # which sees all of the past
+    assert mae(truth, forecast.quantile(0.5)) < mae(truth, naive)
+
+
+def test_the_same_weights_give_the_same_paths_in_sktime_and_darts():
+    values = np.random.default_rng(0).normal(size=80).cumsum() * 3.0 + 50.0
+    same = {"time_features": None, "seasonal_periods": None, "d_model": 8, "n_heads": 2, "random_state": 0}
+    forecaster = TaylorformerForecaster(context_length=24, max_steps=5, num_samples=7, **same)
+    forecaster.fit(pd.Series(values), fh=range(1, 9))
+    model = TaylorformerModel(24, 8, n_epochs=1, pl_trainer_kwargs=QUIET, **same).fit(from_values(values))
+    module = model.model
+    module.net.load_state_dict(forecaster.network_.state_dict())
+    _, expected = forecaster._predictive(forecaster._check_fh(range(1, 18)), None)
+
+    batch = TorchInferenceBatch(past_target=torch.tensor(values[-24:], dtype=torch.float32)[None, :, None])
+    module.pred_mc_dropout = False
+    module.eval()
+    torch.manual_seed(forecaster._seed)
+    found = module.sample(batch, 17, n_paths=7, roll_size=8)
+    np.testing.assert_allclose(found.paths[0, :, :, 0], expected.paths[:, :, 0], rtol=1e-4)
+    components = found.conditionals
+    for name in ("loc", "scale", "df"):
+        ours = getattr(components, name)[0, :, :, 0, 0].T
+        np.testing.assert_allclose(ours, getattr(expected, name)[:, 0], rtol=1e-3)
+
+
+def test_parameters_of_later_steps_are_those_of_the_marginals(airline):
+    model = make(TaylorformerModel, 24, 12, likelihood=GaussianLikelihood()).fit(airline)
+    parameters = model.predict(12, predict_likelihood_parameters=True, random_state=0).values()
+    paths = model.predict(12, num_samples=2000, random_state=1).all_values()[:, 0]
+    np.testing.assert_allclose(parameters[:, 0], paths.mean(1), rtol=0.05)
+    np.testing.assert_allclose(parameters[:, 1], paths.std(1), rtol=0.3)
