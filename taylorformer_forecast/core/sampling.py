@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.distributions import Distribution
 
-from taylorformer_forecast.core.heads import Components, components, draw
+from taylorformer_forecast.core.heads import Components, Conditional, components, draw
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 
@@ -68,10 +69,38 @@ def join_samples(parts: list[PathSamples], dim: int) -> PathSamples:
     return PathSamples(torch.cat([p.paths for p in parts], dim), replace(c[0], **joined))  # type: ignore[arg-type]
 
 
-def draw_paths(shared: Components, n_paths: int, generator: torch.Generator | None = None) -> PathSamples:
-    """Draw paths from conditionals (B, 1, T, D, K) that all paths share: their steps are independent."""
-    rows, _, *rest = shared.loc.shape
-    every = shared.map(lambda value: value.expand(rows, n_paths, *rest))
+def draw_paths(
+    conditional: Distribution, n_paths: int, generator: torch.Generator | None = None
+) -> PathSamples:
+    """Draw paths whose steps are independent, all from the same distributions.
+
+    Parameters
+    ----------
+    conditional : Distribution
+        Batch shape (B, T, D).
+    n_paths : int
+        Paths S of each window.
+    generator : torch.Generator, optional
+        Source of randomness; the global one by default.
+
+    Returns
+    -------
+    PathSamples
+        With conditionals that are stored once, (B, 1, T, D, K).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.distributions import Normal
+    >>> from taylorformer_forecast.core.sampling import draw_paths
+    >>> samples = draw_paths(Normal(torch.zeros(2, 7, 1), torch.ones(2, 7, 1)), n_paths=5)
+    >>> samples.paths.shape, samples.conditionals.loc.shape
+    (torch.Size([2, 5, 7, 1]), torch.Size([2, 1, 7, 1, 1]))
+    """
+    shared = components(conditional).map(lambda value: value.unsqueeze(1))
+    if isinstance(conditional, Conditional):  # it alone knows how it is drawn
+        return PathSamples(torch.stack([draw(conditional, generator) for _ in range(n_paths)], 1), shared)
+    every = shared.map(lambda value: value.expand(-1, n_paths, *value.shape[2:]))
     return PathSamples(draw(every, generator), shared)
 
 
@@ -130,8 +159,7 @@ def sample_paths(
         ]
         return join_samples(pieces, 0)
     if one_shot:
-        shared = components(net(window)).map(lambda value: value.unsqueeze(1))
-        return draw_paths(shared, n_paths, generator)
+        return draw_paths(net(window), n_paths, generator)
     steps = []
     with torch.inference_mode():  # a tenth faster than no_grad where steps are small
         state = net.encode(window, n_paths)
@@ -153,9 +181,9 @@ def forecast_paths(
     max_targets: int | None = None,
     generator: torch.Generator | None = None,
     max_rows: int = 8192,
-    instance_norm: bool = True,
     past_only: int = 0,
     dtype: torch.dtype | None = None,
+    normalise: bool = True,
 ) -> PathSamples:
     """Scale windows, draw joint paths of the targets, and return to the units of the data.
 
@@ -171,7 +199,7 @@ def forecast_paths(
         Windows in the units of the data; the values of the targets are ignored.
     n_paths : int
         Paths S of each window.
-    time_unit, floor, instance_norm, dtype
+    time_unit, floor, dtype, normalise
         See :func:`~taylorformer_forecast.core.scaling.scale_window`.
     max_targets : int, optional
         Targets predicted from one context; all by default.
@@ -205,7 +233,7 @@ def forecast_paths(
             window = Window(window.t, y, observed, window.covariates, n_context=n_context)
             window = window.points(slice(chunk, None))
         near = window.points(slice(0, n_context + chunk)).hide_covariates(past_only)
-        scaled, scale = scale_window(near, time_unit, floor, instance_norm, dtype)
+        scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
         samples = sample_paths(net, scaled, paths_each, generator, max_rows).to_data(scale)
         if start:
             samples = samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]))

@@ -36,8 +36,8 @@ def scale_window(
     window: Window,
     time_unit: float,
     floor: float | Tensor = 0.0,
-    instance_norm: bool = True,
     dtype: torch.dtype | None = None,
+    normalise: bool = True,
 ) -> tuple[Window, Scale]:
     """Put times and values of a window on the scale that networks expect.
 
@@ -54,11 +54,10 @@ def scale_window(
     floor : float or Tensor of shape (B, 1, D), default=0.0
         Smallest standard deviation to divide by, for contexts that hardly move. Where the standard deviation
         and the floor are both zero, values are divided by 1.
-    instance_norm : bool, default=True
-        Whether values are centred and divided at all. Without it only times are scaled: for networks that
-        work on series standardised as a whole, and for values with a natural zero and unit, such as counts.
     dtype : torch.dtype, optional
         Type of the scaled window, by default torch's default.
+    normalise : bool, default=True
+        Without, only times are scaled: for values that have a natural zero and unit, such as counts.
 
     Returns
     -------
@@ -78,12 +77,6 @@ def scale_window(
     True
     """
     dtype, n_context = dtype or torch.get_default_dtype(), window.n_context
-    t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit
-    covariates = None if window.covariates is None else window.covariates.to(dtype)
-    if not instance_norm:
-        one = window.y.new_ones(window.y.shape[0], 1, window.y.shape[2])
-        scaled = replace(window, t=t.to(dtype), y=window.y.to(dtype), covariates=covariates)
-        return scaled, Scale(torch.zeros_like(one), one)
     if window.observed is None:  # unreachable: Window fills it in
         raise ValueError("the window does not say what was observed")
     y, weight = window.y[:, :n_context], window.observed[:, :n_context].to(window.y.dtype)
@@ -93,5 +86,10 @@ def scale_window(
     std = torch.where(std > 8 * torch.finfo(std.dtype).eps * loc.abs(), std, 0.0)  # rounding is not spread
     std = torch.maximum(std, torch.as_tensor(floor, dtype=std.dtype, device=std.device))
     std = torch.where(std > 0, std, torch.ones_like(std))
-    y = ((window.y - loc) / std).to(dtype)
-    return replace(window, t=t.to(dtype), y=y, covariates=covariates), Scale(loc, std)
+    if not normalise:
+        loc, std = torch.zeros_like(loc), torch.ones_like(std)
+    t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit
+    scaled = replace(window, t=t.to(dtype), y=((window.y - loc) / std).to(dtype))
+    if window.covariates is not None:
+        scaled = replace(scaled, covariates=window.covariates.to(dtype))
+    return scaled, Scale(loc, std)

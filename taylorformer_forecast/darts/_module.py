@@ -74,7 +74,7 @@ class ForecastModule(PLForecastingModule):
         self.own_optimizer, self.lr = own_optimizer, lr
         self.register_buffer("floor", torch.tensor(list(floor), dtype=torch.float64), persistent=False)
         self.head = LikelihoodHead(self.likelihood)
-        self.instance_norm = bool(self.use_reversible_instance_norm) and self.head.has_location
+        self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
         self.net = self.build_network(n_covariates, network)
         _use_monte_carlo_dropout(self.net)
@@ -148,8 +148,8 @@ class ForecastModule(PLForecastingModule):
             window.hide_covariates(self.n_past_columns),
             self.time_unit,
             self.floors(len(window.y)),
-            self.instance_norm,
             self.dtype,
+            self.normalise,
         )
 
     def raw(self, parts: Components, scale: Scale) -> Tensor:
@@ -211,7 +211,7 @@ class ForecastModule(PLForecastingModule):
             max_targets=min(roll_size, n),
             past_only=self.n_past_columns,
             dtype=self.dtype,
-            instance_norm=self.instance_norm,
+            normalise=self.normalise,
         )
         if self.pred_mc_dropout:
             samples = samples.map(lambda v: v.unflatten(0, (-1, n_paths)).flatten(1, 2))
@@ -279,7 +279,14 @@ class TaylorformerModule(ForecastModule):
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column."""
-        return Taylorformer(dim_covariates=dim_covariates, distribution=self.head, **network)
+        return Taylorformer(
+            dim_covariates=dim_covariates,
+            distribution=self.head,
+            # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
+            derivative_clip=20.0 * self.input_chunk_length,
+            n_lags=self.input_chunk_length if self.head.has_location else 0,
+            **network,
+        )
 
 
 class LAMModule(ForecastModule):

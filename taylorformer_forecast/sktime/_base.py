@@ -236,8 +236,7 @@ class BaseTorchForecaster(BaseForecaster):
             y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
             check_observed(key, y)
             if self._regular:
-                grid = self._axis.regular(y.index, f"y{of_instance(key)}")
-                y = y.reindex(grid.rename(y.index.name))
+                y = y.reindex(self._axis.grid(y.index, f"y{of_instance(key)}"))
                 if X is not None:  # nothing is known of X either where a row is missing
                     X = X.reindex(X.index.union(y.index))
             yield key, y, X

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from taylorformer_forecast.core.heads import components, draw, standard
+from taylorformer_forecast.core.heads import draw, standard
 from taylorformer_forecast.core.sampling import (
     POINTS_AT_ONCE,
     PathSamples,
@@ -121,13 +121,13 @@ class Predictive:
 class _Sampler:
     """A network with all that sampling needs, for the time of one call."""
 
-    def __init__(self, net, n_context, max_targets, n_paths, seed, device, instance_norm) -> None:
+    def __init__(self, net, n_context, max_targets, n_paths, seed, device, normalise) -> None:
         self.device = resolve_device(device)
         # A forecaster's network stays where it is: predictions in other threads may be using it.
         self.net = net if self.device == "cpu" else copy.deepcopy(net).to(self.device)
         self.n_context, self.max_targets, self.n_paths = n_context, max_targets, n_paths
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.instance_norm = instance_norm
+        self.normalise = normalise
 
     def window(self, contexts, t, covariates):
         """Windows on the device, and the least scale of each."""
@@ -146,7 +146,7 @@ class _Sampler:
             self.max_targets,
             self.generator,
             ROWS_AT_ONCE,
-            self.instance_norm,
+            normalise=self.normalise,
         )
         return samples.map(lambda value: value.cpu())
 
@@ -159,9 +159,8 @@ class _Sampler:
             window, floor = self.window(
                 contexts[part], t[part], None if covariates is None else covariates[part]
             )
-            scaled, scale = scale_window(window, float(self.n_context), floor, self.instance_norm)
-            shared = components(self.net(scaled)).map(lambda value: value.unsqueeze(1))
-            samples = draw_paths(shared, self.n_paths, self.generator).to_data(scale)
+            scaled, scale = scale_window(window, float(self.n_context), floor, normalise=self.normalise)
+            samples = draw_paths(self.net(scaled), self.n_paths, self.generator).to_data(scale)
             parts.append(samples.map(lambda value: value.cpu()))
         return join_samples(parts, 0)
 
@@ -174,7 +173,7 @@ def predict_requests(
     n_paths: int,
     seed: int,
     device: str,
-    instance_norm: bool = True,
+    normalise: bool = True,
 ) -> Predictive:
     """Predict all that is asked, in one draw.
 
@@ -195,7 +194,7 @@ def predict_requests(
         Seed of the draw.
     device : str
         Where to compute.
-    instance_norm : bool, default=True
+    normalise : bool, default=True
         Whether every window is scaled by its context, as in training.
 
     Returns
@@ -203,7 +202,7 @@ def predict_requests(
     Predictive
         Rows of all requests, one after another.
     """
-    sampler = _Sampler(net, n_context, max_targets, n_paths, seed, device, instance_norm)
+    sampler = _Sampler(net, n_context, max_targets, n_paths, seed, device, normalise)
     pieces: dict[tuple[int, int], list[tuple[np.ndarray, PathSamples]]] = defaultdict(list)
 
     # Paths into the future: windows with equally many targets go together.

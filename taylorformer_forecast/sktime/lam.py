@@ -31,7 +31,7 @@ class LAMForecaster(BaseTorchForecaster):
         ``fit``, else a season; at most 720 and a quarter of the series.
     num_samples : int, default=100
         Sample paths of a prediction.
-    d_model : int, default=64
+    d_model : int, default=32
         Width of the network; of ``preset="modern"`` only, as are the heads.
     n_heads : int, default=4
         Attention heads.
@@ -121,7 +121,7 @@ class LAMForecaster(BaseTorchForecaster):
         context_length=None,
         horizon=None,
         num_samples=100,
-        d_model=64,
+        d_model=32,
         n_heads=4,
         n_layers=2,
         dropout=0.1,

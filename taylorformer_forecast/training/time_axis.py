@@ -127,33 +127,26 @@ class TimeAxis:
             return pd.date_range(first, last, freq=freq)
         return pd.Index(np.arange(int(first), int(last) + 1, max(1, round(self.step))))
 
-    def regular(self, index: pd.Index, name: str = "y") -> pd.Index:
-        """Return the grid that starts at the first stamp and holds them all.
+    def grid(self, index: pd.Index, name: str = "y") -> pd.Index:
+        """The regular stamps among which those of a series lie, from its first to its last.
 
-        Raises a ValueError if stamps lie beside the grid, or if most of the grid would be empty.
+        Raises a ValueError about the series of this name if stamps lie beside the grid, or if there are ten
+        times as many steps as stamps.
         """
-        first, last = index[0], index[-1]
-        steps = np.diff(self.numbers(index[[0, -1]]))[0]
-        crowded = steps < SPARSEST * len(index)
-        grid = self.between(first, last, index) if crowded else index[:1]
-        off = index.difference(grid)
-        if len(off) or not crowded:
-            step = self.freq.freqstr if self.freq is not None else self._spoken_step(index)
-            what = (
-                f"{off[0]} is not on the grid of step {step} that starts at {first}"
-                if crowded
-                else f"{len(index)} rows are spread over {steps:.0f} steps of {step}"
-            )
-            raise ValueError(
-                f"{name} is not regular: {what}. This forecaster needs equal steps (rows may be "
-                f"missing): resample y, or use TaylorformerForecaster, which takes any times"
-            )
-        return grid
-
-    def _spoken_step(self, index: pd.Index) -> str:
-        """The typical step in the units of the index."""
-        is_clock = isinstance(index, pd.DatetimeIndex)
-        return str(pd.Timedelta(round(self.step), unit="ns") if is_clock else round(self.step))
+        step = str(pd.Timedelta(round(self.step), unit="ns")) if self.kind == "clock" else f"{self.step:g}"
+        step = step if self.freq is None else self.freq.freqstr
+        n = np.diff(self.numbers(index[[0, -1]]))[0]
+        wrong = f"{len(index)} rows are spread over {n:.0f} steps of {step}"
+        if n < SPARSEST * len(index):
+            stamps = self.between(index[0], index[-1], index)
+            beside = index.difference(stamps)
+            if not len(beside):
+                return index if len(stamps) == len(index) else stamps.rename(index.name)
+            wrong = f"{beside[0]} is not on the grid of step {step} that starts at {index[0]}"
+        raise ValueError(
+            f"{name} is not regular: {wrong}. This forecaster needs equal steps (rows may be missing): "
+            f"resample y, or use TaylorformerForecaster, which takes any times"
+        )
 
     def horizon(self, fh: object, last: object, like: pd.Index) -> pd.Index:
         """Absolute stamps of a forecasting horizon, relative ones counted from ``last``.

@@ -75,7 +75,7 @@ class WindowMaker:
     floor : float, default=0.0
         Smallest standard deviation of a context to divide by; contexts with fewer than three observed points
         are divided by 1 (:func:`least_scale`).
-    instance_norm : bool, default=True
+    normalise : bool, default=True
         Whether values of every window are scaled by its context at all.
 
     Examples
@@ -97,10 +97,10 @@ class WindowMaker:
         n_targets: int,
         time_unit: float,
         floor: float = 0.0,
-        instance_norm: bool = True,
+        normalise: bool = True,
     ) -> None:
         self.n_context, self.n_targets = n_context, n_targets
-        self.time_unit, self.floor, self.instance_norm = time_unit, floor, instance_norm
+        self.time_unit, self.floor, self.normalise = time_unit, floor, normalise
         lengths = np.array([len(s.t) for s in series])
         self.end = torch.as_tensor(np.cumsum(lengths))
         self.begin = self.end - torch.as_tensor(lengths)
@@ -151,7 +151,7 @@ class WindowMaker:
             None if self.covariates is None else self.covariates[index],
             n_context=self.n_context,
         )
-        return scale_window(window, self.time_unit, least_scale(window, self.floor), self.instance_norm)
+        return scale_window(window, self.time_unit, least_scale(window, self.floor), normalise=self.normalise)
 
 
 def stack_contexts(

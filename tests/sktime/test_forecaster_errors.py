@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 from pytorch_lightning import Callback
 
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
 from taylorformer_forecast.sktime._checks import RULES
 
 N = 40
 CALENDAR = pd.period_range("2000-01", periods=N + 10, freq="M")
 
 
-def tiny(**changes):
+def tiny(forecaster=TaylorformerForecaster, **changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 5, "random_state": 0}
     settings |= {"distribution": "normal", "num_epochs": None}
-    return TaylorformerForecaster(**{**settings, **changes})
+    return forecaster(**{**settings, **changes})
 
 
 @pytest.fixture
@@ -71,6 +71,9 @@ WRONG = {
     "max_steps": [-1, 0.5, "a", True],
     "num_epochs": [-1, 0.5],
     "context_length": [0, -1, 2.5, "a"],
+    "horizon": [0, -1, 2.5, "a"],
+    "instance_norm": ["auto", 1],
+    "preset": ["paper", None],
     "lr": [0, -1.0, float("nan"), float("inf"), "a", None],
     "dropout": [-0.1, 1.0, 1.5, "a"],
     "validation_split": [-0.1, 1.0, 1.5, "a"],
@@ -82,12 +85,18 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [(name, value) for name, values in WRONG.items() for value in values if name in tiny().get_params()],
+    ("forecaster", "name", "value"),
+    [
+        (forecaster, name, value)
+        for forecaster in (TaylorformerForecaster, LAMForecaster)
+        for name, values in WRONG.items()
+        for value in values
+        if name in forecaster.get_param_names()
+    ],
 )
-def test_values_out_of_range_are_refused_with_the_rule(y, name, value):
+def test_values_out_of_range_are_refused_with_the_rule(y, forecaster, name, value):
     with pytest.raises(ValueError, match=re.escape(f"{name}={value!r}, but it must be ")):
-        tiny(**{name: value}).fit(y)
+        tiny(forecaster, **{name: value}).fit(y)
 
 
 def test_every_rule_has_a_value_that_breaks_it():
