@@ -86,7 +86,7 @@ class Taylorformer(nn.Module):
     dim_encoding : int, default=32
         Width of the positional encoding of each time coordinate.
     dropout : float, default=0.05
-        Dropout in the feed-forward parts.
+        Dropout in the feed-forward parts and of lags.
     distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
         Predictive distribution of a point given all earlier ones.
     scale : {"exp", "bounded"}, default="exp"
@@ -210,6 +210,7 @@ class Taylorformer(nn.Module):
         self.join = nn.Linear(2 * d_model, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
         self.lag_weights = nn.Parameter(torch.zeros(n_lags)) if n_lags else None
+        self.lag_dropout = nn.Dropout(dropout)
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
@@ -312,7 +313,8 @@ class Taylorformer(nn.Module):
     ) -> Float[Tensor, "B M D"]:
         """Add the linear part to an anchor; a lag that was not observed counts as equal to it."""
         assert self.lag_weights is not None
-        return anchor + ((lags - anchor[..., None]) * known) @ self.lag_weights[-lags.shape[-1] :]
+        deviation = self.lag_dropout((lags - anchor[..., None]) * known)
+        return anchor + deviation @ self.lag_weights[-lags.shape[-1] :]
 
     def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor) -> Distribution:
         """Join the streams and turn them into a distribution around the anchor."""
