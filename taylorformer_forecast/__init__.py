@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from taylorformer_forecast.darts.models import LAMModel as LAMModel
     from taylorformer_forecast.darts.models import TaylorformerModel as TaylorformerModel
     from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 # package loads neither torch nor pandas nor a host library.
 _LAZY = {
     "LAMForecaster": "taylorformer_forecast.sktime.lam",
+    "LAMModel": "taylorformer_forecast.darts",
     "LAMTransformer": "taylorformer_forecast.models.lam",
     "Taylorformer": "taylorformer_forecast.models.taylorformer",
     "TaylorformerForecaster": "taylorformer_forecast.sktime.taylorformer",
@@ -25,6 +27,7 @@ _LAZY = {
 }
 __all__ = [
     "LAMForecaster",
+    "LAMModel",
     "LAMTransformer",
     "Taylorformer",
     "TaylorformerForecaster",

@@ -21,10 +21,11 @@ from taylorformer_forecast.core.sampling import PathSamples, forecast_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts.likelihoods import LikelihoodConditional, LikelihoodHead
+from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.training.module import make_optimizer
 
-__all__ = ["ForecastModule", "TaylorformerModule"]
+__all__ = ["ForecastModule", "LAMModule", "TaylorformerModule"]
 
 PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
@@ -173,6 +174,8 @@ class ForecastModule(PLForecastingModule):
 
     def follow(self, window: Window) -> Components:
         """Conditional distributions along the path of their own centres, (B, T, D, K)."""
+        if getattr(self.net, "one_shot", False):
+            return components(self.net(window))
         state, steps = self.net.encode(window, 1), []
         for step in range(window.n_targets):
             conditional = self.net.query(state, step)
@@ -210,7 +213,9 @@ class ForecastModule(PLForecastingModule):
             dtype=self.dtype,
             normalise=self.normalise,
         )
-        return samples.map(lambda v: v.reshape(-1, n_paths, *v.shape[2:]))
+        if self.pred_mc_dropout:
+            samples = samples.map(lambda v: v.unflatten(0, (-1, n_paths)).flatten(1, 2))
+        return samples
 
     def predict_step(
         self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None
@@ -274,7 +279,28 @@ class TaylorformerModule(ForecastModule):
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column."""
-        return Taylorformer(dim_covariates=dim_covariates, distribution=self.head, **network)  # type: ignore[arg-type]
+        return Taylorformer(
+            dim_covariates=dim_covariates,
+            distribution=self.head,
+            # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
+            derivative_clip=20.0 * self.input_chunk_length,
+            n_lags=self.input_chunk_length if self.head.has_location else 0,
+            **network,
+        )
+
+
+class LAMModule(ForecastModule):
+    """The LAM transformer for darts."""
+
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+        """Return the network for windows of one column."""
+        return LAMTransformer(
+            self.input_chunk_length,
+            self.output_chunk_length or 1,
+            dim_covariates=dim_covariates,
+            distribution=self.head,
+            **network,
+        )
 
 
 def _use_monte_carlo_dropout(module: nn.Module) -> None:

@@ -162,7 +162,7 @@ class LikelihoodHead:
         Parameters
         ----------
         parts : Components
-            Along the paths, (B, S, T, D, K).
+            Along the paths, (B, S, T, D, K), or (B, 1, T, D, K) where all paths share them.
         paths : Tensor of shape (B, S, T, D)
             The paths.
 
@@ -171,6 +171,8 @@ class LikelihoodHead:
         Tensor
             Raw parameters, (B, T, D, P).
         """
+        if parts.loc.shape[1] == 1:  # all paths share it
+            return self.to_raw(parts)[:, 0]
         if isinstance(self.likelihood, QuantileRegression):
             levels = paths.new_tensor(self.likelihood.quantiles)
             return paths.quantile(levels, dim=1).movedim(0, -1)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.heads import HEADS
+from taylorformer_forecast.core.heads import HEADS, Head
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
 
@@ -64,8 +64,8 @@ class LAMTransformer(nn.Module):
         Encoder layers; the faithful network has as many decoder layers.
     dropout : float, default=0.1
         Dropout.
-    distribution : str, default="studentt"
-        Name in :data:`~taylorformer_forecast.core.heads.HEADS`. The paper's own is "mse".
+    distribution : str or Head, default="studentt"
+        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself. The paper's own is "mse".
     scale : {"exp", "bounded"}, default="exp"
         How raw scales become positive.
     preset : {"modern", "faithful"}, default="modern"
@@ -121,7 +121,7 @@ class LAMTransformer(nn.Module):
         n_heads: int = 4,
         n_layers: int = 2,
         dropout: float = 0.1,
-        distribution: str = "studentt",
+        distribution: str | Head = "studentt",
         scale: str = "exp",
         preset: str = "modern",
         attention: Attention = "local",
@@ -133,12 +133,12 @@ class LAMTransformer(nn.Module):
         super().__init__()
         if preset not in ("modern", "faithful"):
             raise ValueError(f"preset={preset!r} is neither 'modern' nor 'faithful'")
-        if distribution not in HEADS:
+        if isinstance(distribution, str) and distribution not in HEADS:
             raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
         if preset == "modern" and (d_model % n_heads or d_model % 2):
             raise ValueError(f"d_model={d_model} must be even and a multiple of n_heads={n_heads}")
         self.context_length, self.horizon, self.dim_y = context_length, horizon, dim_y
-        self.head = HEADS[distribution](scale=scale)
+        self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
         sizes = (context_length, horizon, dim_y, dim_covariates, self.head.n_params)
         self.trunk: nn.Module
         if preset == "modern":

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
+import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -49,6 +50,8 @@ class TaylorformerState:
         Points that the XY layers attend.
     points : Tensor of shape (B, S, N, (1 + 3 * X) * D)
         Value and derivatives of every point of every path; those of targets are written as they are drawn.
+    observed : bool Tensor of shape (B, N, D)
+        Which of them count: those that were observed, and all targets.
     """
 
     found: Neighbours
@@ -59,6 +62,7 @@ class TaylorformerState:
     x_norm: Tensor
     caches: list[PointCache]
     points: Tensor
+    observed: Tensor
 
 
 class Taylorformer(nn.Module):
@@ -103,10 +107,11 @@ class Taylorformer(nn.Module):
     time_min, time_max : float
         Range of times of the positional encoding
         (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
-    linear_path : bool, default=False
-        Whether the anchor is a signed linear combination of the neighbour's value and of every head's
-        average of the values (the last X layer's attention), with coefficients that depend on times alone.
-        Linear in y, it reverts to means and repeats seasons however far a path has gone.
+    n_lags : int, default=0
+        How many values before a point, in order of position, enter its anchor linearly: the difference of
+        each to the anchor, times a weight that is learnt. Signed and linear, this part reverts to means and
+        repeats seasons however far a path has gone. For points in order of time; those before the
+        first point of a window count as not observed.
     attention : str or Kernel, default="full"
         Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
         time (:class:`~taylorformer_forecast.core.kernels.Kernel`). Local attention restricts every point to
@@ -151,19 +156,21 @@ class Taylorformer(nn.Module):
         derivative_clip: float = 200.0,
         time_min: float = 0.1,
         time_max: float = 1.0,
-        linear_path: bool = False,
+        n_lags: int = 0,
         attention: str | Callable[..., Tensor] = "full",
     ) -> None:
         super().__init__()
         if preset not in ("paper", "code"):
             raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
+        published = preset == "code"
         if isinstance(distribution, str) and distribution not in HEADS:
             raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
+        if n_lags and published:
+            raise ValueError(f"n_lags={n_lags} with preset='code': the published network has none")
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
         if head_dim is None and d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; give head_dim")
-        published = preset == "code"
         if taylor_order not in (0, 1) or (taylor_order == 1 and published):
             raise ValueError(f"taylor_order={taylor_order} with preset={preset!r}: 0, or 1 with 'paper'")
         kernel = find_kernel(attention)
@@ -202,13 +209,11 @@ class Taylorformer(nn.Module):
         )
         self.join = nn.Linear(2 * d_model, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
-        self.to_coefficients = nn.Linear(d_model, 1 + n_heads) if linear_path else None
+        self.lag_weights = nn.Parameter(torch.zeros(n_lags)) if n_lags else None
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)
-        if self.to_coefficients is not None:  # the neighbour's value alone, at the start
-            nn.init.zeros_(self.to_coefficients.weight)
 
     @classmethod
     def from_reference(
@@ -286,7 +291,15 @@ class Taylorformer(nn.Module):
             query = key = block(query, key, mask)
         xy_out = self.xy_blocks[-1](query[:, targets], key, mask[:, targets])
         anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
-        return self.predictive(x_out, xy_out, self.linear(anchor, average, x[:, targets]))
+        if self.lag_weights is not None:
+            k, first = len(self.lag_weights), window.n_context
+            padded = (
+                F.pad(v[:, max(0, first - k) : -1], (0, 0, max(0, k - first), 0))
+                for v in (window.y, f.observed)
+            )
+            lags, known = (v.unfold(1, k, 1) for v in padded)
+            anchor = self.add_lags(anchor, lags, known)
+        return self.predictive(x_out, xy_out, anchor)
 
     def x_stream(self, xf: Float[Tensor, "B N F"], mask: Bool[Tensor, "#B N N"]) -> Float[Tensor, "B N O"]:
         """All X layers but the last: a function of times alone."""
@@ -294,16 +307,12 @@ class Taylorformer(nn.Module):
             xf = block(xf, xf, mask)
         return xf
 
-    def linear(
-        self, anchor: Float[Tensor, "B M D"], average: Float[Tensor, "B H M D"], x: Float[Tensor, "B M2 O"]
+    def add_lags(
+        self, anchor: Float[Tensor, "B M D"], lags: Float[Tensor, "B M D K"], known: Bool[Tensor, "B M2 D K"]
     ) -> Float[Tensor, "B M D"]:
-        """Combine the anchor and the heads' averages with coefficients that depend on times alone."""
-        if self.to_coefficients is None:
-            return anchor
-        own, heads = self.to_coefficients(x).split([1, average.shape[1]], -1)
-        return anchor * (1.0 + own) + torch.einsum(
-            "bhmd,bmh->bmd", average, heads.expand(-1, anchor.shape[1], -1)
-        )
+        """Add the linear part to an anchor; a lag that was not observed counts as equal to it."""
+        assert self.lag_weights is not None
+        return anchor + ((lags - anchor[..., None]) * known) @ self.lag_weights[-lags.shape[-1] :]
 
     def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor) -> Distribution:
         """Join the streams and turn them into a distribution around the anchor."""
@@ -331,7 +340,8 @@ class Taylorformer(nn.Module):
         context, targets = slice(0, window.n_context), slice(window.n_context, None)
         # When a target is looked at, it will have been drawn.
         is_target = torch.arange(window.y.shape[1], device=window.y.device)[:, None] >= window.n_context
-        window = replace(window, y=window.y.masked_fill(is_target, 0.0), observed=window.observed | is_target)
+        known = window.observed | is_target
+        window = replace(window, y=window.y.masked_fill(is_target, 0.0), observed=known)
         mask = window.attention_mask()
         f = self.tokens(window, mask)
 
@@ -363,6 +373,7 @@ class Taylorformer(nn.Module):
             x_norm.clamp_min(torch.finfo(x.dtype).tiny),
             caches,
             points[:, None].repeat(1, n_paths, 1, 1),
+            known,
         )
 
     def look(self, state: TaylorformerState, step: int) -> tuple[Neighbours, Tensor, Tensor]:
@@ -400,7 +411,11 @@ class Taylorformer(nn.Module):
                 cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
         anchor = self.tokens.anchor(near, slopes, found)
-        return self.predictive(x, h, self.linear(anchor, average, state.x_hidden[:, step, None]))
+        if self.lag_weights is not None:
+            before = slice(max(0, first + step - len(self.lag_weights)), first + step)
+            lags = state.points[:, :, before, : self.dim_y].transpose(2, 3)
+            anchor = self.add_lags(anchor, lags, state.observed[:, None, before].transpose(2, 3))
+        return self.predictive(x, h, anchor)
 
     def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
         """Take note of the value of target number ``step`` on every path.

@@ -162,6 +162,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
             distribution=self.distribution,
             taylor_order=self.taylor_order,
             n_derivative_neighbours=self.n_derivative_neighbours,
+            n_lags=self.context_length_,
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.context_length_,
         )

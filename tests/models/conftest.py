@@ -40,6 +40,8 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "paper-2d": {"dim_t": 2},
     "paper-2d-columns": {"dim_t": 2, "dim_y": 2, "taylor_order": 1, "n_derivative_neighbours": 3},
+    "lags": {"n_lags": 5},
+    "lags-columns": {"n_lags": 3, "dim_y": 2, "dim_covariates": 2, "taylor_order": 1},
     "local": {"attention": "local"},
     "local-window": {"attention": Local(window=4)},
     "local-window-all-options": {
@@ -75,7 +77,8 @@ LAM_CASES: dict[str, dict[str, Any]] = {
     "lam-faithful-alone": {"preset": "faithful", "distribution": "mae"},
 }
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
-FULL = [name for name, options in CASES.items() if "attention" not in options]
+# Those to whom the positions of points mean nothing, only their times.
+FULL = [name for name, options in CASES.items() if not {"attention", "n_lags"} & set(options)]
 
 
 @dataclass(frozen=True)
