@@ -169,6 +169,13 @@ class PointHead:
         Not used: there is no scale. Accepted so that all heads are made alike.
     power : {1, 2}, default=2
         Power of the error.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.heads import PointHead
+    >>> PointHead(power=1)(torch.ones(1, 1, 1), torch.full((1, 1), 3.0)).mean.item()
+    4.0
     """
 
     scale: str = "exp"
@@ -283,6 +290,13 @@ def standard(like: Components) -> Components:
     -------
     Components
         With mean 0 and standard deviation about 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.heads import Components, standard
+    >>> standard(Components(torch.tensor([5.0]), torch.tensor([0.1]))).loc
+    tensor([0.])
     """
     if like.family == "uniform":
         head = QuantileHead()

@@ -67,7 +67,8 @@ class LAMForecaster(BaseTorchForecaster):
         that signature.
     preset : {"modern", "faithful"}, default="modern"
         "faithful" is the architecture of the paper, trained there with ``distribution="mse"``; see
-        :class:`~taylorformer_forecast.models.lam.LAMTransformer`.
+        :class:`~taylorformer_forecast.models.lam.LAMTransformer`. Its variables are a column of y, the phases
+        of seasons and the columns of X.
     instance_norm : bool, optional
         Whether every window is centred and scaled by its context, which follows series whose level moves.
         Without it a series is standardised as a whole, as in the paper. By default True unless the preset is

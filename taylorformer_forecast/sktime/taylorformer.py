@@ -51,8 +51,10 @@ class TaylorformerForecaster(BaseTorchForecaster):
         takes those that the index resolves and that the series covers at least twice.
     seasonal_periods : "auto", None, int or tuple of int, default="auto"
         Further seasons, in steps. "auto" looks for them in the autocorrelation.
-    distribution : {"normal", "studentt", "mixture"}, default="studentt"
-        Distribution of a point given the path so far. Forecasts further ahead are mixtures of it.
+    distribution : {"normal", "studentt", "mixture", "quantile", "mse", "mae"}, default="studentt"
+        Distribution of a point given the path so far. Forecasts further ahead are mixtures of it. "quantile"
+        is a piecewise linear quantile function trained by the pinball loss; "mse" and "mae" give point
+        forecasts, without intervals.
     taylor_order : {0, 1}, default=0
         Terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1

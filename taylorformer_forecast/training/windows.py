@@ -33,6 +33,15 @@ def least_scale(window: Window, floor: float) -> Tensor:
     Tensor
         Shape (B, 1, D): the floor, or 1, the deviation of the series, where fewer than three points of the
         context were observed and say nothing about its spread.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.training.windows import least_scale
+    >>> y = torch.tensor([[[1.0], [1.0], [1.0]], [[float("nan")], [1.0], [1.0]]])
+    >>> least_scale(Window(torch.zeros(2, 3), y, n_context=3), 0.25).flatten().tolist()
+    [0.25, 1.0]
     """
     assert window.observed is not None
     few = window.observed[:, : window.n_context].sum(1, keepdim=True) < MIN_POINTS

@@ -19,6 +19,7 @@ KINDS = {
     "normal": {"distribution": "normal"},
     "studentt": {"distribution": "studentt"},
     "mixture": {"distribution": "mixture"},
+    "quantile": {"distribution": "quantile"},
     "lam": {"forecaster": LAMForecaster, "distribution": "studentt"},
     "lam-quantile": {"forecaster": LAMForecaster, "distribution": "quantile"},
     "lam-faithful": {"forecaster": LAMForecaster, "distribution": "mixture", "preset": "faithful"},
@@ -340,3 +341,21 @@ def test_a_value_that_was_not_observed_cannot_matter():
     plain = pd.Series(np.where(hidden, np.nan, values), index=index, name="sales")
     one, other = (tiny().fit(y).predict(fh=MIXED) for y in (masked, plain))
     np.testing.assert_array_equal(one.to_numpy(dtype=float), other.to_numpy())
+
+
+# --- point forecasts ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forecaster", [TaylorformerForecaster, LAMForecaster])
+@pytest.mark.parametrize("distribution", ["mse", "mae"])
+def test_point_forecasts_have_no_intervals_and_say_why(forecaster, distribution):
+    fitted = tiny(forecaster, distribution=distribution).fit(monthly())
+    assert not fitted.get_tag("capability:pred_int")
+    forecast = fitted.predict(fh=MIXED)
+    assert np.isfinite(forecast).all()
+    pd.testing.assert_series_equal(fitted.clone().fit(monthly()).predict(fh=MIXED), forecast)
+    for method in ("predict_interval", "predict_quantiles", "predict_var", "predict_proba"):
+        with pytest.raises(NotImplementedError, match=f"distribution='{distribution}' gives point forecasts"):
+            getattr(fitted, method)(fh=[1])
+    assert fitted.set_params(distribution="normal").get_tag("capability:pred_int")
+    assert forecaster.get_class_tag("capability:pred_int")

@@ -144,22 +144,6 @@ def test_beyond_the_horizon_paths_go_on_from_their_own_values():
 # --- distributions ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("distribution", ["mse", "mae"])
-def test_point_forecasts_have_no_intervals_and_say_why(distribution):
-    forecaster = tiny(distribution=distribution, horizon=4).fit(series(MONTHS))
-    assert not forecaster.get_tag("capability:pred_int")
-    forecast = forecaster.predict(fh=[-3, 1, 20])
-    assert np.isfinite(forecast).all()
-    pd.testing.assert_series_equal(
-        tiny(**forecaster.get_params()).fit(series(MONTHS)).predict([-3, 1, 20]), forecast
-    )
-    for method in ("predict_interval", "predict_quantiles", "predict_var", "predict_proba"):
-        with pytest.raises(NotImplementedError, match=f"distribution='{distribution}' gives point forecasts"):
-            getattr(forecaster, method)(fh=[1])
-    assert forecaster.set_params(distribution="normal").get_tag("capability:pred_int")
-    assert LAMForecaster.get_class_tag("capability:pred_int")
-
-
 def test_squared_and_absolute_errors_are_minimised_by_mean_and_median():
     """Values jump between two levels at random: most are 0, some are 10."""
     y = pd.Series(np.where(np.random.default_rng(0).random(600) < 0.3, 10.0, 0.0))

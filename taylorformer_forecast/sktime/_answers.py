@@ -1,0 +1,181 @@
+"""All of sktime's predictive methods, from one draw of a fitted network."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sktime.datatypes import update_data
+
+from taylorformer_forecast.sktime._checks import check_same_kind
+from taylorformer_forecast.sktime._frames import instances, of_instance
+from taylorformer_forecast.sktime._predictive import Predictive, Request, predict_requests
+
+__all__ = ["PredictiveMethods"]
+
+
+class PredictiveMethods:
+    """Mean, quantiles, variances and distributions of a fitted :class:`BaseTorchForecaster`."""
+
+    @property
+    def _is_point(self):
+        """Whether the distribution is a single value."""
+        return self.distribution in ("mse", "mae")
+
+    def _predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
+        """Rows of the forecast and their predictive distribution, always from the same draw."""
+        ahead = None
+        if self._scaler is not None and X is not None:
+            self._scaler.check(X, "predict")
+            check_same_kind(X, self._cur_y, "X")
+            ahead = dict(instances(X))
+        requests, keys, stamps = [], [], []
+        for key, y, known_X in self._known():
+            asked = self._axis.horizon(fh, y.index[-1], y.index)
+            if asked[0] < y.index[0]:
+                raise ValueError(f"fh asks for {asked[0]}, before the first observation at {y.index[0]}")
+            if self._scaler is not None:
+                known_X = self._exogenous(key, known_X, ahead, asked, y.index[-1])
+            requests.append(self._request(key, y, known_X, asked))
+            keys += [key] * len(asked)
+            stamps.append(asked)
+        result = predict_requests(
+            requests,
+            self.network_,
+            self.context_length_,
+            self.horizon_,
+            1 if self._is_point else int(self.num_samples),  # all paths of points are equal
+            self._seed,
+            self.device,
+            self._instance_norm,
+        )
+        index = self._index(keys, stamps)
+        finite = np.isfinite(result.paths).all(axis=(0, 2))
+        if not finite.all():
+            raise RuntimeError(
+                f"the sample paths run away: they are not finite at {index[~finite][0]}. "
+                f"Ask for a shorter fh, or train longer."
+            )
+        return index, result
+
+    def _exogenous(self, key, known, ahead, asked, last):
+        """X of one instance: as stored, joined by what predict was given for other times and the future."""
+        stored = asked.isin(known.index)
+        if ahead is None:
+            if not stored.all():
+                self._scaler.check(None, "predict")
+            return known
+        if key not in ahead:
+            raise ValueError(f"X has no rows{of_instance(key)}")
+        new = ahead[key]
+        new = new[(new.index > last) | ~new.index.isin(known.index)]
+        return update_data(known, new) if len(new) else known
+
+    def _request(self, key, y, X, asked):
+        """What to predict of one instance; paths pass through every regular step up to the last."""
+        axis, last = self._axis, y.index[-1]
+        is_past = np.asarray(asked <= last)
+        future = asked[~is_past]
+        path, path_t, position = future, np.empty(0), np.empty(0, dtype=int)
+        if len(future):
+            path = axis.future(last, future[-1], y.index).union(future)
+            path_t = axis.numbers(path)
+            position = path.get_indexer(future)
+        if self._regular:
+            off = asked.difference(axis.between(y.index[0], max(last, asked[-1]), y.index))
+            if len(off):
+                raise ValueError(
+                    f"fh asks for {off[0]}, which is not a step of the regular grid of y{of_instance(key)}"
+                )
+        return Request(
+            self._columns(key, y, X),
+            axis.numbers(asked),
+            self._covariates(asked[is_past], X, key) if is_past.any() else None,
+            is_past,
+            path_t,
+            self._covariates(path, X, key) if len(future) else None,
+            position,
+        )
+
+    def _index(self, keys, stamps):
+        """Row index of the forecast."""
+        names = self._cur_y.index.names
+        if len(stamps) == 1 and keys[0] == ():
+            return stamps[0].rename(names[0])
+        flat = [stamp for part in stamps for stamp in part]
+        return pd.MultiIndex.from_tuples([(*key, s) for key, s in zip(keys, flat, strict=True)], names=names)
+
+    def _distribution(self, fh, X):
+        from taylorformer_forecast.sktime.distributions import PathMixture
+
+        index, p = self._predictive(fh, X)
+        columns = self._cur_y.columns
+        return PathMixture(
+            p.loc, p.scale, p.weights, p.df, p.family, self._seed, index=index, columns=columns
+        )
+
+    def _predict(self, fh, X):
+        if self._is_point:
+            index, p = self._predictive(fh, X)
+            return pd.DataFrame(p.loc[..., 0], index=index, columns=self._cur_y.columns)
+        return self._distribution(fh, X).mean()
+
+    # A forecaster of points says why it has nothing more, where sktime would ask to open an issue.
+
+    def _need_distribution(self, what):
+        if self._is_point:
+            raise NotImplementedError(
+                f"distribution={self.distribution!r} gives point forecasts only, no {what}; "
+                f"choose another distribution, such as 'studentt' or 'quantile'"
+            )
+
+    def predict_interval(self, fh=None, X=None, coverage=0.90):
+        """Prediction intervals; see :meth:`sktime.forecasting.base.BaseForecaster.predict_interval`."""
+        self._need_distribution("prediction intervals")
+        return super().predict_interval(fh=fh, X=X, coverage=coverage)
+
+    def predict_quantiles(self, fh=None, X=None, alpha=None):
+        """Quantiles; see :meth:`sktime.forecasting.base.BaseForecaster.predict_quantiles`."""
+        self._need_distribution("quantile predictions")
+        return super().predict_quantiles(fh=fh, X=X, alpha=alpha)
+
+    def predict_var(self, fh=None, X=None, cov=False):
+        """Variances; see :meth:`sktime.forecasting.base.BaseForecaster.predict_var`."""
+        self._need_distribution("variance predictions")
+        return super().predict_var(fh=fh, X=X, cov=cov)
+
+    def predict_proba(self, fh=None, X=None, marginal=True):
+        """Distributions; see :meth:`sktime.forecasting.base.BaseForecaster.predict_proba`."""
+        self._need_distribution("fully probabilistic predictions")
+        return super().predict_proba(fh=fh, X=X, marginal=marginal)
+
+    def _predict_proba(self, fh, X, marginal=True):
+        from taylorformer_forecast.sktime.distributions import SamplePaths
+
+        if marginal:
+            return self._distribution(fh, X)
+        index, p = self._predictive(fh, X)
+        return SamplePaths(p.paths, index=index, columns=self._cur_y.columns, random_state=self._seed)
+
+    def _predict_quantiles(self, fh, X, alpha):
+        distribution = self._distribution(fh, X)
+        values = np.moveaxis(distribution.quantile_array(alpha), 0, -1)  # (R, D, alpha)
+        columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
+        return pd.DataFrame(values.reshape(len(values), -1), index=distribution.index, columns=columns)
+
+    def _predict_var(self, fh, X, cov=False):
+        variance = self._distribution(fh, X).var()
+        if not cov:
+            return variance
+        if self.num_samples < 2:
+            raise ValueError("covariances need several sample paths, but num_samples=1")
+        # Correlations of the paths with the variances of the marginals, so that both forms agree.
+        index, p = self._predictive(fh, X)
+        blocks = []
+        for d in range(p.paths.shape[2]):
+            sigma = np.sqrt(variance.to_numpy()[:, d])
+            blocks.append(np.atleast_2d(np.corrcoef(p.paths[:, :, d].T)) * np.outer(sigma, sigma))
+        rows = list(index) if index.nlevels > 1 else [(stamp,) for stamp in index]
+        columns = pd.MultiIndex.from_tuples(
+            [(name, *row) for name in variance.columns for row in rows], names=[None, *index.names]
+        )
+        return pd.DataFrame(np.concatenate(blocks, 1), index=index, columns=columns)
