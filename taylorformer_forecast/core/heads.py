@@ -90,11 +90,17 @@ class StudentTHead:
     scale: str = "exp"
     n_params: int = 3
 
-    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
-        """Student-t with location ``anchor + raw[..., 0]``."""
+    def params(
+        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]
+    ) -> tuple[Float[Tensor, "*b D"], Float[Tensor, "*b D"], Float[Tensor, "*b D"]]:
+        """Degrees of freedom, location ``anchor + raw[..., 0]`` and scale."""
         # Twelve degrees of freedom at raw = 0: nearly Gaussian at the start, so that early paths do not jump.
         df = 2.0 + F.softplus(raw[..., 2] + 10.0)
-        return StudentT(df, anchor + raw[..., 0], SCALES[self.scale](raw[..., 1]), validate_args=False)
+        return df, anchor + raw[..., 0], SCALES[self.scale](raw[..., 1])
+
+    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+        """Student-t with these parameters."""
+        return StudentT(*self.params(raw, anchor), validate_args=False)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from taylorformer_forecast.core.window import holds_everywhere
+
 __all__ = ["Full", "Kernel", "Prob"]
 
 FUSED_WIDTH = 16  # width of heads at which PyTorch's fused kernel is fastest on CPUs
@@ -85,7 +87,7 @@ def softmax_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scal
         return F.scaled_dot_product_attention(q, k, v, scale=scale)[..., :width]
     mask = mask.expand(-1, -1, q.shape[2], -1)
     sees = mask.any(-1, keepdim=True)
-    if bool(sees.all()):
+    if holds_everywhere(sees):
         return F.scaled_dot_product_attention(q, k, v, mask, scale=scale)[..., :width]
     # An empty row would be a softmax over nothing: let it see everything, then discard what it saw.
     return (F.scaled_dot_product_attention(q, k, v, mask | ~sees, scale=scale) * sees)[..., :width]

@@ -13,6 +13,8 @@ from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from taylorformer_forecast.core.window import holds_everywhere
+
 __all__ = ["DerivativeNorm", "LocalTaylor", "Neighbours", "gather_points", "nearest"]
 
 TIE = 1e-6  # times closer than this count as equally far
@@ -231,7 +233,7 @@ class LocalTaylor(nn.Module):
     ) -> Neighbours:
         """Find the neighbours among the points that ``mask`` lets each point attend."""
         n_windows, _, d = observed.shape
-        if mask.shape[0] == 1 and bool((x == x[:1]).all()):  # one grid for the whole batch
+        if mask.shape[0] == 1 and holds_everywhere(x == x[:1]):  # one grid for the whole batch
             x = x[:1]
         mask = mask.expand(x.shape[0], -1, -1)
         prefer_earlier = not self.published
@@ -244,7 +246,7 @@ class LocalTaylor(nn.Module):
         offset = (x[:, :, None] - near) * valid[..., None]
         seen = slice(0, self.n_seen)
         features = torch.cat([offset[:, :, seen].flatten(2), near[:, :, seen].flatten(2)], -1)
-        if bool((observed == observed[..., :1]).all()):
+        if holds_everywhere(observed == observed[..., :1]):
             return Neighbours(index[..., None], valid[..., None], offset[..., None, :], features)
         # Columns miss different points: each looks for its own neighbours.
         by_column = mask[:, None] & rearrange(observed, "b n d -> b d 1 n")

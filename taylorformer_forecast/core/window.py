@@ -19,7 +19,25 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["Window", "shuffle_targets"]
+__all__ = ["Window", "holds_everywhere", "shuffle_targets"]
+
+
+def holds_everywhere(mask: Bool[Tensor, "*shape"]) -> bool:
+    """Whether a mask is True throughout, so that a shortcut may be taken.
+
+    While a graph is traced (``torch.export``, ``torch.compile``) values are unknown and the answer is False.
+
+    Parameters
+    ----------
+    mask : bool Tensor
+        Any shape.
+
+    Returns
+    -------
+    bool
+        True if every entry is known to be True.
+    """
+    return not torch.compiler.is_compiling() and bool(mask.all())
 
 
 @dataclass(frozen=True)
@@ -116,7 +134,7 @@ class Window:
         horizon = torch.clamp(position, min=self.n_context)  # first position that must not be seen
         mask = (position[None, :] < horizon[:, None])[None]
         visible = self.visible
-        return mask if bool(visible.all()) else mask & visible[:, None, :]
+        return mask if holds_everywhere(visible) else mask & visible[:, None, :]
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Window:
         """Apply a function to every tensor of the window."""

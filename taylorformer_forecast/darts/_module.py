@@ -20,7 +20,7 @@ from taylorformer_forecast.core.heads import Components, components
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.darts.likelihoods import LikelihoodConditional, LikelihoodHead
+from taylorformer_forecast.darts.likelihoods import LikelihoodHead
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.training.module import make_optimizer
@@ -180,8 +180,7 @@ class ForecastModule(PLForecastingModule):
         for step in range(window.n_targets):
             conditional = self.net.query(state, step)
             steps.append(components(conditional))
-            own = isinstance(conditional, LikelihoodConditional)
-            state = self.net.observe(state, step, conditional.center() if own else conditional.mean)
+            state = self.net.observe(state, step, conditional.center())
         names = ("loc", "scale", "weights", "df")
         columns = ([getattr(step, name) for step in steps] for name in names)
         return Components(*(None if c[0] is None else torch.cat(c, 1) for c in columns))  # type: ignore[arg-type]

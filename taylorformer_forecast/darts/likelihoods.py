@@ -20,7 +20,7 @@ from darts.utils.likelihood_models.torch import (
 from torch import Tensor
 from torch.distributions import Distribution, StudentT
 
-from taylorformer_forecast.core.heads import Components, Conditional, StudentTHead
+from taylorformer_forecast.core.heads import Components, Conditional, StudentTHead, draw
 
 __all__ = ["LikelihoodHead", "StudentTLikelihood"]
 
@@ -82,17 +82,22 @@ class LikelihoodConditional(Conditional):
 
     def draw(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw with the likelihood's own sampler, which knows torch's global generator only."""
+        if isinstance(self.likelihood, StudentTLikelihood):
+            return draw(self.components(), generator)
         return self.raw[..., 0] if self.likelihood is None else self.likelihood.sample(self.raw)
 
     def components(self) -> Components:
         """Natural location and scale; where a likelihood has none, its raw parameters as they are."""
+        if isinstance(self.likelihood, StudentTLikelihood):
+            loc, scale, df = self.raw.split(1, -1)
+            return Components(loc, scale, df=df)
         if type(self.likelihood) in VARIANCE:
             return Components(self.raw[..., :1], F.softplus(self.raw[..., 1:]))
         return Components(self.raw, torch.zeros_like(self.raw))
 
     def center(self) -> Tensor:
         """Value that stands for the distribution where a single path is followed."""
-        if self.likelihood is None or type(self.likelihood) in VARIANCE:
+        if type(self.likelihood) in (type(None), StudentTLikelihood, *VARIANCE):
             return self.raw[..., 0]
         if isinstance(self.likelihood, QuantileRegression):
             return self.raw[..., self.likelihood.quantiles.index(0.5)]
@@ -125,7 +130,6 @@ class LikelihoodHead:
                 "DirichletLikelihood joins the components of a series, but each is forecast on its own"
             )
         self.likelihood = likelihood
-        self.own = StudentTHead() if isinstance(likelihood, StudentTLikelihood) else None
         self.n_params = 1 if likelihood is None else likelihood.num_parameters
 
     @property
@@ -134,11 +138,12 @@ class LikelihoodHead:
         kinds = (*VARIANCE, type(None), QuantileRegression, StudentTLikelihood)
         return type(self.likelihood) in kinds
 
-    def __call__(self, raw: Tensor, anchor: Tensor) -> Distribution:
+    def __call__(self, raw: Tensor, anchor: Tensor) -> LikelihoodConditional:
         """Distribution with batch shape (..., D)."""
-        if self.own is not None:
-            return self.own(raw, anchor)
-        if type(self.likelihood) in VARIANCE:
+        if isinstance(self.likelihood, StudentTLikelihood):
+            df, loc, scale = StudentTHead().params(raw, anchor)
+            raw = torch.stack([loc, scale, df], -1)
+        elif type(self.likelihood) in VARIANCE:
             raw = torch.cat([raw[..., :1] + anchor[..., None], raw[..., 1:]], -1)
         elif self.has_location:
             raw = raw + anchor[..., None]

@@ -249,6 +249,13 @@ class TaylorformerModel(BaseForecastModel):
     ) -> None:
         self._set_up()
 
+    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
+        """Refuse: the search for neighbours has no counterpart in ONNX. :class:`LAMModel` can be exported."""
+        raise NotImplementedError(
+            "TaylorformerModel cannot be exported: ONNX has no stable sort, by which neighbours are found. "
+            "LAMModel can"
+        )
+
 
 class LAMModel(BaseForecastModel):
     """LAM transformer: all steps of the output chunk at once, by local attention, with any likelihood.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import HEADS, Head
-from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
 
 __all__ = ["LAMState", "LAMTransformer"]
@@ -158,7 +158,7 @@ class LAMTransformer(nn.Module):
         assert window.observed is not None
         context = slice(0, window.n_context)
         visible = window.visible[:, context]
-        mask = None if bool(visible.all()) else visible[:, None]
+        mask = None if holds_everywhere(visible) else visible[:, None]
         y, observed = window.y[:, context], window.observed[:, context]
         raw, anchor = self.trunk(y, observed, mask, window.covariates, window.n_targets)
         return rearrange(raw, "b t (p d) -> b t d p", d=self.dim_y), anchor

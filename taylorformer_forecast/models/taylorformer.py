@@ -25,7 +25,7 @@ from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import HEADS, Head
 from taylorformer_forecast.core.kernels import Kernel
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
-from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
 from taylorformer_forecast.models.tokens import Tokens
 
@@ -357,7 +357,7 @@ class Taylorformer(nn.Module):
         hidden = self.tokens.hidden(window.y, f.difference, f.derivatives)
         token = self.tokens.key_token(hidden, self.tokens.seen(f.near, f.slopes), f.observed, f.x)[:, context]
         visible = window.visible[:, context]
-        attended = None if bool(visible.all()) else visible
+        attended = None if holds_everywhere(visible) else visible
         n_points = window.y.shape[1]
         reach = self.kernel.reach(n_points)
         caches: list[PointCache] = []

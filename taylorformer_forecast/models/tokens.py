@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
-from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.core.window import Window, holds_everywhere
 
 __all__ = ["Features", "Tokens"]
 
@@ -96,7 +96,9 @@ class Tokens(nn.Module):
         found = self.local.neighbours(window.times, mask, observed)
         near = gather_points(window.y, found.index) * found.valid
         difference = (window.y[:, :, None] - near) * (found.valid & observed[:, :, None])
-        derivatives = self.local.derivatives(difference, found, None if bool(observed.all()) else observed)
+        derivatives = self.local.derivatives(
+            difference, found, None if holds_everywhere(observed) else observed
+        )
         slopes = self.slopes_at(derivatives.flatten(2), found)
         xf = [self.encoding(window.times), found.features]
         if window.covariates is not None:

@@ -33,9 +33,8 @@ def test_components_are_what_the_likelihood_says(likelihood, raw):
         torch.testing.assert_close(again, distribution.raw)
         return
     params = likelihood._params_from_output(again)
-    torch.testing.assert_close(params[0], distribution.loc if head.own else distribution.raw[..., 0])
-    scale = distribution.scale if head.own else likelihood._params_from_output(distribution.raw)[1]
-    torch.testing.assert_close(params[1], scale)
+    torch.testing.assert_close(params[0], distribution.raw[..., 0])
+    torch.testing.assert_close(params[1], likelihood._params_from_output(distribution.raw)[1])
 
 
 @pytest.mark.parametrize("likelihood", LOCATED, ids=repr)
@@ -81,9 +80,7 @@ def test_the_marginal_of_one_path_is_its_conditional(likelihood, raw):
         return
     head = LikelihoodHead(likelihood)
     distribution = head(raw(head.n_params)[:, None], torch.zeros(3, 1, 4, 1))
-    marginal = head.marginal(
-        components(distribution), draw(distribution) if head.own else distribution.raw[..., 0]
-    )
+    marginal = head.marginal(components(distribution), distribution.center())
     torch.testing.assert_close(marginal, head.to_raw(components(distribution))[:, 0])
 
 
