@@ -27,6 +27,7 @@ from taylorformer_forecast.training.module import make_optimizer
 
 __all__ = ["ForecastModule", "LAMModule", "TaylorformerModule"]
 
+CLIP = 1.0  # norm of gradients, as in training/fit
 PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
 
@@ -271,6 +272,14 @@ class ForecastModule(PLForecastingModule):
         steps = self.trainer.estimated_stepping_batches
         optimizer, schedule = make_optimizer(self.net, self.lr, int(steps) if steps < 2**31 else 2**31)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def configure_gradient_clipping(
+        self, optimizer: Any, gradient_clip_val: Any = None, gradient_clip_algorithm: Any = None
+    ) -> None:
+        """Clip as the trainer was asked to; without that, our own optimiser clips the norm at 1."""
+        if self.own_optimizer and gradient_clip_val is None:
+            gradient_clip_val = CLIP
+        self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
 
 class TaylorformerModule(ForecastModule):

@@ -276,7 +276,7 @@ class LAMModel(BaseForecastModel):
         Future steps predicted at once.
     output_chunk_shift : int, default=0
         Steps between the input and the output chunk.
-    d_model : int, default=64
+    d_model : int, default=32
         Width of the network; of ``preset="modern"`` only, as are the heads.
     n_heads : int, default=4
         Attention heads.
@@ -336,7 +336,7 @@ class LAMModel(BaseForecastModel):
         input_chunk_length: int | tuple[int, int],
         output_chunk_length: int,
         output_chunk_shift: int = 0,
-        d_model: int = 64,
+        d_model: int = 32,
         n_heads: int = 4,
         n_layers: int = 2,
         dropout: float = 0.1,

@@ -10,10 +10,10 @@ from darts import TimeSeries
 from darts.metrics import mae
 from darts.models import NaiveSeasonal
 from darts.utils.data.torch_datasets.utils import TorchInferenceBatch
-from darts.utils.likelihood_models.torch import GaussianLikelihood, LaplaceLikelihood
+from darts.utils.likelihood_models.torch import GaussianLikelihood
 from sktime.datasets import load_airline
 
-from taylorformer_forecast.darts import TaylorformerModel
+from taylorformer_forecast.darts import LAMModel, TaylorformerModel
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 QUIET = {
@@ -42,13 +42,25 @@ def test_paths_of_a_random_walk_are_joint():
     assert np.corrcoef(paths[5], paths[11])[0, 1] == pytest.approx(0.71, abs=0.1)
 
 
-@pytest.mark.parametrize("likelihood", [None, GaussianLikelihood(), LaplaceLikelihood()], ids=repr)
-def test_instance_normalisation_leaves_the_scale_of_a_likelihood_intact(likelihood):
-    noise = from_values(100.0 + np.random.default_rng(0).normal(size=500))
-    model = make(TaylorformerModel, 48, 12, likelihood=likelihood).fit(noise)
-    paths = model.predict(12, num_samples=500).all_values()[:, 0]
-    assert paths.mean() == pytest.approx(100.0, abs=0.5)
-    assert 0.9 < paths.std(1).mean() < 1.1 * (1.0 if likelihood is None else 1.1)
+@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel])
+@pytest.mark.parametrize("likelihood", [None, GaussianLikelihood()], ids=["default", "Gaussian"])
+def test_instance_normalisation_leaves_the_parameters_of_a_likelihood_intact(model_class, likelihood):
+    noise = from_values(100.0 + np.random.default_rng(0).normal(size=3000))
+    model = make(model_class, 64, 6, d_model=16, n_heads=2, n_epochs=2, likelihood=likelihood).fit(noise)
+    parameters = model.historical_forecasts(
+        noise,
+        start=2500,
+        stride=10,
+        forecast_horizon=1,
+        retrain=False,
+        predict_likelihood_parameters=True,
+        verbose=False,
+    ).values()
+    deviation = parameters[:, 1]
+    if likelihood is None:
+        deviation = deviation * np.sqrt(parameters[:, 2] / (parameters[:, 2] - 2))
+    assert parameters[:, 0].mean() == pytest.approx(100.0, abs=0.2)
+    assert 0.9 < deviation.mean() < 1.1
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +69,12 @@ def airline():
     return TimeSeries.from_times_and_values(y.index.to_timestamp(), y.to_numpy(dtype="float32"))
 
 
-def test_with_a_fifth_missing_airline_is_forecast_better_than_by_the_last_season(airline):
+@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel])
+def test_with_a_fifth_missing_airline_is_forecast_better_than_by_the_last_season(model_class, airline):
     past, truth = airline[:-12], airline[-12:]
     values = past.values().copy()
     values[np.random.default_rng(0).random(len(past)) < 0.2] = np.nan
-    forecast = make(TaylorformerModel, 36, 12).fit(past.with_values(values)).predict(12, num_samples=200)
+    forecast = make(model_class, 36, 12).fit(past.with_values(values)).predict(12, num_samples=200)
     assert np.isfinite(forecast.all_values()).all()
     naive = NaiveSeasonal(12).fit(past).predict(12)  # which sees all of the past
     assert mae(truth, forecast.quantile(0.5)) < mae(truth, naive)
