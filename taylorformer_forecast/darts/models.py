@@ -20,7 +20,7 @@ from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["LAMModel", "TaylorformerModel"]
 
-MAX_STEPS, MAX_EPOCHS = 400, 40  # where n_epochs is left open, as in the sktime forecasters
+MAX_STEPS = 400  # where n_epochs is left open, as in the sktime forecasters
 FLOOR = 0.02  # smallest standard deviation of a window, in those of the series
 MIN_POINTS = 12  # observed values that tell the standard deviation of a series
 
@@ -30,6 +30,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     _module_class: type[ForecastModule]
     _network_params: tuple[str, ...] = ()
+    _max_epochs = 40  # where n_epochs is left open: short series are learnt by heart with more
 
     def _set_up(self) -> None:
         """Initialise darts' part from ``model_params``, which darts fills from the signature."""
@@ -38,7 +39,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             params["likelihood"] = StudentTLikelihood()
         LikelihoodHead(params.get("likelihood"))  # refuses what it cannot serve
         if params["n_epochs"] is None:
-            params["n_epochs"] = MAX_EPOCHS
+            params["n_epochs"] = self._max_epochs
         norm = params["use_reversible_instance_norm"]
         if isinstance(norm, dict) and norm.get("affine"):
             raise ValueError("use_reversible_instance_norm: windows are normalised without an affine map")
@@ -129,7 +130,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""
         if epochs == 0 and self.model_params["n_epochs"] is None:
             per_epoch = math.ceil(len(train_dataset) / self.batch_size)
-            epochs = min(MAX_EPOCHS, max(1, round(MAX_STEPS / max(1, per_epoch))))
+            epochs = min(self._max_epochs, max(1, round(MAX_STEPS / max(1, per_epoch))))
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
     @property
@@ -180,6 +181,10 @@ class TaylorformerModel(BaseForecastModel):
         Terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
         Neighbours over which derivatives are averaged, for noisy series.
+    attention : str or callable, default="full"
+        Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long
+        horizons) or a kernel that answers one query at a time
+        (:class:`~taylorformer_forecast.core.kernels.Kernel`).
     time_features : "auto", None or tuple of str, default="auto"
         Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
         the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the
@@ -194,7 +199,7 @@ class TaylorformerModel(BaseForecastModel):
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
     n_epochs : int, optional
-        Passes over the training windows. By default about 400 steps, at most 40 passes.
+        Passes over the training windows. By default about 400 steps, at most 20 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
     **kwargs
@@ -226,7 +231,16 @@ class TaylorformerModel(BaseForecastModel):
     """
 
     _module_class = TaylorformerModule
-    _network_params = ("d_model", "n_heads", "n_layers", "dropout", "taylor_order", "n_derivative_neighbours")
+    _max_epochs = 20
+    _network_params = (
+        "d_model",
+        "n_heads",
+        "n_layers",
+        "dropout",
+        "taylor_order",
+        "n_derivative_neighbours",
+        "attention",
+    )
 
     def __init__(
         self,
@@ -239,6 +253,7 @@ class TaylorformerModel(BaseForecastModel):
         dropout: float = 0.1,
         taylor_order: int = 0,
         n_derivative_neighbours: int = 1,
+        attention: Attention = "full",
         time_features: str | Sequence[str] | None = "auto",
         seasonal_periods: str | float | Sequence[float] | None = "auto",
         use_reversible_instance_norm: bool | dict[str, Any] = True,

@@ -32,7 +32,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Layers of each of the two streams.
     dropout : float, default=0.1
         Dropout in training.
-    num_epochs : int or None, default=40
+    num_epochs : int or None, default=20
         Passes over all windows. Short series would be learnt by heart with more.
     max_steps : int or None, default=400
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
@@ -59,6 +59,10 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
         Neighbours over which derivatives are averaged, for noisy series.
+    attention : str or callable, default="full"
+        Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long
+        horizons) or a kernel that answers one query at a time
+        (:class:`~taylorformer_forecast.core.kernels.Kernel`).
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
     device : str, default="auto"
@@ -109,7 +113,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        num_epochs=40,
+        num_epochs=20,
         max_steps=400,
         batch_size=32,
         lr=3e-3,
@@ -120,6 +124,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         distribution="studentt",
         taylor_order=0,
         n_derivative_neighbours=1,
+        attention="full",
         update_steps=0,
         device="auto",
         random_state=None,
@@ -143,6 +148,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.distribution = distribution
         self.taylor_order = taylor_order
         self.n_derivative_neighbours = n_derivative_neighbours
+        self.attention = attention
         self.update_steps = update_steps
         self.device = device
         self.random_state = random_state
@@ -162,6 +168,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
             distribution=self.distribution,
             taylor_order=self.taylor_order,
             n_derivative_neighbours=self.n_derivative_neighbours,
+            attention=self.attention,
             n_lags=self.context_length_,
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.context_length_,
@@ -192,5 +199,11 @@ class TaylorformerForecaster(BaseTorchForecaster):
                 "update_steps": 1,
                 "num_epochs": 1,
             },
-            {**small, "distribution": "mixture", "time_features": None, "seasonal_periods": 4},
+            {
+                **small,
+                "distribution": "mixture",
+                "time_features": None,
+                "seasonal_periods": 4,
+                "attention": "local",
+            },
         ]
