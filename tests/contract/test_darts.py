@@ -175,12 +175,14 @@ def test_a_darts_optimizer_and_scheduler_are_taken(model_class, series):
 
 
 @each_model
-def test_the_training_length_follows_the_data_unless_given(model_class, series):
+def test_the_training_length_follows_the_data_unless_given(model_class, series, monkeypatch):
+    short = series[:24]  # seven windows
     most = 20 if model_class is TaylorformerModel else 40
-    assert make(model_class, n_epochs=None, batch_size=8).fit(series).epochs_trained == most
-    assert make(model_class, n_epochs=None, batch_size=1).fit(series).epochs_trained == 9
-    assert make(model_class, n_epochs=2).fit(series).epochs_trained == 2
-    assert make(model_class, n_epochs=None).fit(series, epochs=3).epochs_trained == 3
+    assert make(model_class, n_epochs=None).fit(short).epochs_trained == most
+    monkeypatch.setattr("taylorformer_forecast.darts.models.MAX_STEPS", 21)
+    assert make(model_class, n_epochs=None, batch_size=1).fit(short).epochs_trained == 3
+    assert make(model_class, n_epochs=2).fit(short).epochs_trained == 2
+    assert make(model_class, n_epochs=None).fit(short, epochs=4).epochs_trained == 4
 
 
 # --- covariates -------------------------------------------------------------------------------------------
@@ -402,6 +404,23 @@ def test_fine_tuning_some_layers(model_class, series, tmp_path):
     changed = {name for name, p in tuned.model.named_parameters() if not torch.equal(p, before[name])}
     assert changed
     assert all("to_params" in name for name in changed)
+
+
+def test_the_direct_model_is_exported_to_onnx(series, tmp_path):
+    pytest.importorskip("onnxscript")
+    runtime = pytest.importorskip("onnxruntime")
+    from darts.utils.onnx import run_onnx_prediction
+
+    model = make(LAMModel, loss_fn=torch.nn.MSELoss(), time_features=None, seasonal_periods=None).fit(series)
+    path = str(tmp_path / "model.onnx")
+    model.to_onnx(path)
+    exported = run_onnx_prediction(n=6, session=runtime.InferenceSession(path), series=series)
+    np.testing.assert_allclose(exported.values(), model.predict(6).values(), rtol=1e-4)
+
+
+def test_the_autoregressive_model_says_why_it_has_no_onnx(series):
+    with pytest.raises(NotImplementedError, match="no stable sort"):
+        make(TaylorformerModel).fit(series).to_onnx()
 
 
 # --- likelihoods ------------------------------------------------------------------------------------------
