@@ -79,6 +79,11 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     def _choose(self, series: Sequence[TimeSeries]) -> None:
         """Choose what the user left open, from the series to train on."""
         values = [np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float) for one in series]
+        for one, v in zip(series, values, strict=True):
+            if np.isinf(v).any():
+                raise ValueError(
+                    f"the target has infinite values in component {one.components[np.isinf(v).any(0)][0]!r}"
+                )
         if not any(np.isfinite(v).any() for v in values):
             raise ValueError("the target series has no observed value")
         indexes = [one.time_index for one in series]

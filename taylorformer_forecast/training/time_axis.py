@@ -278,9 +278,14 @@ class SeasonalFeatures:
         if isinstance(cycles, str) and cycles == "auto":
             cycles = axis.usual_cycles()
         names = tuple(cycles or ())  # type: ignore[call-overload]
+        unknown = [name for name in names if name not in CYCLES]
+        if unknown:
+            raise ValueError(f"time_features has {unknown[0]!r}, which is not one of {', '.join(CYCLES)}")
         if isinstance(periods, str) and periods == "auto":
             periods = seasons_beside([axis.cycle_steps(name) for name in names], axis.on_grid(index, values))
         seasons = np.atleast_1d(() if periods is None else periods).astype(float)  # type: ignore[call-overload]
+        if not ((seasons >= 1) & np.isfinite(seasons)).all():
+            raise ValueError(f"seasonal_periods={periods!r}: a season has at least one step")
         return cls(axis, names, tuple(seasons.tolist()))
 
     def __bool__(self) -> bool:

@@ -475,6 +475,29 @@ def test_the_default_likelihood_has_parameters_in_units_of_the_data(model_class,
 
 
 @each_model
+def test_infinite_values_are_named(model_class, wide):
+    values = wide.values().copy()
+    values[3, 1] = np.inf
+    with pytest.raises(ValueError, match=f"infinite values in component '{wide.components[1]}'"):
+        make(model_class).fit(wide.with_values(values))
+
+
+@each_model
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"seasonal_periods": -3}, "seasonal_periods=-3"),
+        ({"time_features": ("yaer",)}, "'yaer', which is not one of day, week, month, year"),
+        ({"attention": "lokal"}, "attention='lokal'"),
+        ({"n_heads": 3}, "n_heads=3"),
+    ],
+)
+def test_what_does_not_fit_is_refused_at_fit(model_class, series, params, message):
+    with pytest.raises(ValueError, match=message):
+        make(model_class, **params).fit(series)
+
+
+@each_model
 def test_wrong_parameters_are_named(model_class):
     with pytest.raises(ValueError, match="dmodel"):
         make(model_class, dmodel=8)
