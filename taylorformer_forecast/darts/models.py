@@ -204,7 +204,7 @@ class TaylorformerModel(BaseForecastModel):
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
     n_epochs : int, optional
-        Passes over the training windows. By default about 400 steps, at most 20 passes.
+        Passes over the training windows. By default about 400 steps, at most 30 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
     **kwargs
@@ -236,7 +236,7 @@ class TaylorformerModel(BaseForecastModel):
     """
 
     _module_class = TaylorformerModule
-    _max_epochs = 20
+    _max_epochs = 30
     _network_params = (
         "d_model",
         "n_heads",

@@ -32,7 +32,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Layers of each of the two streams.
     dropout : float, default=0.1
         Dropout in training.
-    num_epochs : int or None, default=20
+    num_epochs : int or None, default=30
         Passes over all windows. Short series would be learnt by heart with more.
     max_steps : int or None, default=400
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
@@ -113,7 +113,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        num_epochs=20,
+        num_epochs=30,
         max_steps=400,
         batch_size=32,
         lr=3e-3,

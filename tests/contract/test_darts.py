@@ -177,7 +177,7 @@ def test_a_darts_optimizer_and_scheduler_are_taken(model_class, series):
 @each_model
 def test_the_training_length_follows_the_data_unless_given(model_class, series, monkeypatch):
     short = series[:24]  # seven windows
-    most = 20 if model_class is TaylorformerModel else 40
+    most = 30 if model_class is TaylorformerModel else 40
     assert make(model_class, n_epochs=None).fit(short).epochs_trained == most
     monkeypatch.setattr("taylorformer_forecast.darts.models.MAX_STEPS", 21)
     assert make(model_class, n_epochs=None, batch_size=1).fit(short).epochs_trained == 3
