@@ -16,7 +16,8 @@ modern
     all variables, which sees one at a time, scaled by its window. The mean of its Student-t distribution is
     scored, which is its median too.
 
-Rows are appended to the results as they are finished, and not run again. Run from a checkout::
+Kernels are local, full and prob; "none" leaves out the layers, to see what attention adds to the map over
+time. Rows are appended to the results as they are finished, and not run again. Run from a checkout::
 
     python examples/benchmark/lam_ett.py --data DIR --horizons 96 --out lam_ett.json --table lam_ett.md
 
@@ -39,7 +40,7 @@ from datasets import Data, load
 from lam_networks import BATCH, train
 from numpy.lib.stride_tricks import sliding_window_view
 
-HORIZONS, DAY = (24, 48, 96, 168, 336, 720), 24
+NAMES, HORIZONS, DAY = ("ETTh1", "ETTh2"), (24, 48, 96, 168, 336, 720), 24
 
 
 # ---- forecasts without training ---------------------------------------------------------------------------
@@ -90,22 +91,15 @@ def recipe(preset: str, args: argparse.Namespace) -> dict[str, Any]:
         epochs_100 = 100 * 8640 // BATCH
         return {**common, "batch": BATCH, "patience": 5, "max_steps": args.max_steps or epochs_100}
     modern = {"context": args.context, "d_model": args.d_model, "n_layers": 2, "distribution": "studentt"}
-    return {
-        **common,
-        **modern,
-        "batch": BATCH,
-        "patience": 4,
-        "checks": 8,
-        "max_steps": args.max_steps or 400,
-    }
+    length = {"patience": 4, "checks": 8, "max_steps": args.max_steps or 400}
+    return {**common, **modern, **length, "batch": BATCH}
 
 
 def versions() -> dict[str, Any]:
     """What a row was measured with."""
     info = Path("/proc/cpuinfo")
-    names = [
-        line.partition(":")[2] for line in info.read_text().splitlines() if line.startswith("model name")
-    ]
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2] for line in lines if line.startswith("model name")]
     return {
         "torch": torch.__version__,
         "numpy": np.__version__,
@@ -169,10 +163,10 @@ def main(argv: list[str] | None = None) -> None:
     """Run what is missing, append each row to the results, write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="has ETTh1.csv and ETTh2.csv")
-    parser.add_argument("--names", nargs="+", default=["ETTh1", "ETTh2"])
+    parser.add_argument("--names", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--horizons", nargs="+", type=int, default=HORIZONS)
     parser.add_argument("--presets", nargs="*", default=["modern", "faithful"])
-    parser.add_argument("--kernels", nargs="*", default=["local", "full", "prob"])
+    parser.add_argument("--kernels", nargs="*", default=["local", "full", "prob"], help="also: none")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--context", type=int, default=336, help="of the modern network")
     parser.add_argument("--d-model", type=int, default=32, help="width of the modern network")

@@ -96,6 +96,8 @@ def train(
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Train a network and forecast the test part.
 
+    The kernel "none" leaves out all layers, and with them attention: what remains is the map over time.
+
     Returns
     -------
     ndarray, ndarray, dict
@@ -108,13 +110,15 @@ def train(
     maker = WindowMaker(series, context, horizon, float(context), FLOOR, normalise=not joint)
     training, validation, test = parts(data, maker, options["test_windows"])
     sizes = {} if joint else {"d_model": options["d_model"], "n_layers": options["n_layers"]}
+    if kernel == "none":
+        sizes["n_layers"] = 0
     with private_rng(seed):
         net = LAMTransformer(
             context,
             horizon,
             dim_y=len(data.columns) if joint else 1,
             preset=preset,
-            attention=kernel,
+            attention="full" if kernel == "none" else kernel,
             dropout=options["dropout"],
             distribution="mse" if joint else options["distribution"],
             **sizes,
