@@ -106,3 +106,9 @@ def test_forecasts_without_training_have_the_errors_known_for_this_protocol(
         found = bench.score(bench.NAIVE[rule](context, horizon), targets)["whole_batches"]
         assert found["mse"] == pytest.approx(mse, abs=6e-4), rule
         assert found["mae"] == pytest.approx(mae, abs=6e-4), rule
+
+
+def test_the_page_on_long_horizons_shows_the_rows_that_were_recorded(bench):
+    docs = Path(__file__).parents[2] / "docs"
+    rows = json.loads((docs / "results" / "lam_ett.json").read_text())
+    assert bench.table(rows) in (docs / "long_horizons.md").read_text()
