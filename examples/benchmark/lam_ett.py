@@ -150,7 +150,7 @@ def table(rows: list[dict[str, Any]]) -> str:
                 cells.append("")
                 continue
             shown = [
-                f"**{value:.3f}**" if value == least else f"{value:.3f}"
+                f"**{value:.3f}**" if round(value, 3) == round(least, 3) else f"{value:.3f}"
                 for value, least in zip(found[column], best, strict=True)
             ]
             worse = column[0] != "naive" and bool((found[column] > day).any())
