@@ -1,0 +1,50 @@
+"""The README and the pages of docs are true: their code runs, what they name is there."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    str(page.relative_to(ROOT)): page.read_text() for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+}
+BLOCKS = [
+    pytest.param(block, id=f"{name}-{number}")
+    for name, text in PAGES.items()
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", text, re.S))
+    if "import" in block  # others go on from code that is described only
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_code_of_a_page_runs(block):
+    namespace = {}
+    exec(block, namespace)
+    assert len(namespace.get("paths", [0])) > 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_files_and_links_of_a_page_exist(name):
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`make (\w+)`", PAGES[name]):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+    for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", PAGES[name]):
+        assert ((ROOT / name).parent / link).exists(), link
+    for script in re.findall(r"examples/[\w/]+\.py", PAGES[name]):
+        assert (ROOT / script).exists(), script
+
+
+def test_the_page_on_long_horizons_shows_the_speeds_that_were_recorded():
+    rows = json.loads((ROOT / "docs/results/lam_speed.json").read_text())["rows"]
+    for row in rows:
+        for which in ("forward", "forward_backward"):
+            cells = []
+            for kernel in ("full", "band", "local", "prob"):
+                took = row["seconds"].get(kernel, {}).get(which)
+                ratio = row.get("faster_than_full", {}).get(kernel, {}).get(which)
+                factor = "" if kernel == "full" or ratio is None else f" ({ratio:.1f})"
+                cells.append("–" if took is None else f"{took * 1e3:.1f}{factor}")
+            line = f"| {row['n']} | {row['window']} | {' | '.join(cells)} |"
+            assert line in PAGES["docs/long_horizons.md"], line
