@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["POINTS_AT_ONCE", "PathSamples", "draw_paths", "forecast_paths", "sample_paths"]
 
 POINTS_AT_ONCE = 2**17  # windows times points that a one-shot network processes at once
+CACHED_POINTS = 2**20  # windows times paths times targets in the caches at once: half a gigabyte or so
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def sample_paths(
     generator : torch.Generator, optional
         Source of randomness, on the window's device; the global one by default.
     max_rows : int, default=8192
-        Upper bound on windows times paths in memory at once.
+        Upper bound on windows times paths in memory at once; long horizons lower it further.
 
     Returns
     -------
@@ -151,7 +152,8 @@ def sample_paths(
     """
     n_windows, one_shot = window.y.shape[0], getattr(net, "one_shot", False)
     # A network that predicts all targets at once sees windows, not paths, but all of their points.
-    per_call = max(1, POINTS_AT_ONCE // window.y.shape[1] if one_shot else max_rows // n_paths)
+    rows = max(1, min(max_rows, CACHED_POINTS // max(1, window.n_targets)))
+    per_call = max(1, POINTS_AT_ONCE // window.y.shape[1] if one_shot else rows // n_paths)
     if n_windows > per_call:
         pieces = [
             sample_paths(net, window.rows(slice(start, start + per_call)), n_paths, generator, max_rows)
@@ -160,6 +162,9 @@ def sample_paths(
         return join_samples(pieces, 0)
     if one_shot:
         return draw_paths(net(window), n_paths, generator)
+    if n_paths > rows:  # one window: its paths in groups
+        sizes = [min(rows, n_paths - start) for start in range(0, n_paths, rows)]
+        return join_samples([sample_paths(net, window, size, generator, max_rows) for size in sizes], 1)
     steps = []
     with torch.inference_mode():  # a tenth faster than no_grad where steps are small
         state = net.encode(window, n_paths)

@@ -73,7 +73,7 @@ def test_paths_repeat_with_their_generator_and_leave_the_global_one_alone(make_w
 
 
 @pytest.mark.parametrize(
-    ("max_rows", "sizes"), [(100, [5]), (20, [5]), (12, [3, 2]), (4, [1] * 5), (1, [1] * 5)]
+    ("max_rows", "sizes"), [(100, [5]), (20, [5]), (12, [3, 2]), (4, [1] * 5), (5, [1] * 5)]
 )
 def test_windows_are_processed_in_pieces_that_fit_in_memory(make_window, max_rows, sizes):
     w, net = make_window(n_windows=5, dim_y=2), RandomWalk()
@@ -85,6 +85,21 @@ def test_windows_are_processed_in_pieces_that_fit_in_memory(make_window, max_row
         assert torch.equal(out.paths[start : start + size], piece.paths)
         assert torch.equal(out.conditionals.loc[start : start + size], piece.conditionals.loc)
         start += size
+
+
+def test_paths_of_a_window_are_drawn_in_groups_that_fit_in_memory(make_window, monkeypatch):
+    w, net = make_window(n_windows=2, n_targets=4), RandomWalk()
+    monkeypatch.setattr(
+        "taylorformer_forecast.core.sampling.CACHED_POINTS", 12
+    )  # three paths of four targets
+    out = sample_paths(net, w, n_paths=7, generator=generator())
+    assert out.paths.shape == (2, 7, 4, 1)
+    assert len([name for name, _ in net.calls if name == "encode"]) == 2 * 3
+    g, parts = generator(), []
+    for size in (3, 3, 1):
+        parts.append(sample_paths(RandomWalk(), w.rows(slice(0, 1)), size, g))
+    assert torch.equal(out.paths[:1], torch.cat([part.paths for part in parts], 1))
+    assert torch.equal(out.conditionals.loc[:1], torch.cat([part.conditionals.loc for part in parts], 1))
 
 
 def test_samples_return_to_the_data_with_their_conditionals_in_double_precision():
