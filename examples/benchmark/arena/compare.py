@@ -65,12 +65,12 @@ class Table:
     def common(self) -> tuple[list[int], list[int]]:
         """Numbers of models that are ranked, and of the series over which they are.
 
-        A run that was stopped leaves its last series to a few models: a series counts if more than half of
-        the models have a score of it, and a model is ranked if it has a score of all series that count.
+        A run that was stopped leaves its last series to a few models. Ranked are the models that have a score
+        of more than half of the series, over the series that all of these have a score of.
         """
         known = np.isfinite(self.values("wql"))
-        series = np.flatnonzero(known.sum(0) > len(self.models) / 2).tolist()
-        return np.flatnonzero(known[:, series].all(1)).tolist(), series
+        models = np.flatnonzero(known.sum(1) > len(self.series) / 2)
+        return models.tolist(), np.flatnonzero(known[models].all(0)).tolist()
 
     def ranks(self) -> tuple[list[str], np.ndarray]:
         """Models that are ranked, best first, and their ranks by WQL, (models, series)."""

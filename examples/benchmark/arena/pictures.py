@@ -11,10 +11,20 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from compare import LABELS, OURS, Table
+from PIL import Image
 
 __all__ = ["draw_fans", "draw_ranks"]
 
 DARK, BLUE, ORANGE = "#22313f", "#1f6fb4", "#d9772b"
+
+
+def _save(figure: Any, path: Path, dpi: int) -> None:
+    """Save a picture with few colours, at a third of the size."""
+    figure.savefig(path, dpi=dpi)
+    plt.close(figure)
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(48)
+    small.save(path, optimize=True)
 
 
 def draw_ranks(table: Table, path: Path) -> None:
@@ -41,8 +51,7 @@ def draw_ranks(table: Table, path: Path) -> None:
     axes.set_ylim(len(models) - 0.5, -0.8)
     axes.set_xlabel(f"rank by WQL over {ranks.shape[1]} series (dots) and its mean (diamonds); 1 is best")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=90)
-    plt.close(figure)
+    _save(figure, path, dpi=90)
 
 
 def _fan(axes: Any, end: np.ndarray, fan: np.ndarray) -> None:
@@ -89,5 +98,4 @@ def draw_fans(table: Table, path: Path, n_models: int = 3) -> None:
     for axes, model in zip(grid[0], models, strict=True):
         axes.set_title(LABELS[model], fontsize=9)
     figure.supxlabel("steps from the last origin; bands: central 40 % and 80 %", fontsize=8)
-    figure.savefig(path, dpi=72)
-    plt.close(figure)
+    _save(figure, path, dpi=72)

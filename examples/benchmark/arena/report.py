@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from compare import LABELS, OURS, ROPE, Table, one_against_one
+from series import SOURCES
 
 __all__ = ["page"]
 
@@ -55,9 +56,10 @@ def setting(book: dict) -> str:
 def series_table(book: dict) -> str:
     """Table of the series and their protocol."""
     keys = ("length", "season", "horizon", "context", "origins")
-    lines = ["| series | " + " | ".join(keys) + " |", "|---" * (len(keys) + 1) + "|"]
+    lines = ["| series | what | " + " | ".join(keys) + " |", "|---" * (len(keys) + 2) + "|"]
     for name, about in book["series"].items():
-        lines.append(f"| {name} | " + " | ".join(f"{about[key]:,}" for key in keys) + " |")
+        numbers = " | ".join(f"{about[key]:,}" for key in keys)
+        lines.append(f"| {name} | {SOURCES[name]} | {numbers} |")
     return "\n".join(lines)
 
 
@@ -111,14 +113,15 @@ def against(table: Table) -> str:
 
 
 def defeats(table: Table) -> str:
-    """Lines on every series where none of ours, or one of ours, is the best."""
+    """Lines on every series that all ranked models were run on: our best and the best other model."""
     wql = table.values("wql")
     ours = [i for i, model in enumerate(table.models) if model in OURS]
     others = [i for i, model in enumerate(table.models) if model not in OURS]
     lines = []
-    for j, series in enumerate(table.series):
-        if not np.isfinite(wql[ours, j]).any() or not np.isfinite(wql[others, j]).any():
-            continue
+    if not np.isfinite(wql[ours]).any() or not np.isfinite(wql[others]).any():
+        return ""
+    for j in table.common()[1]:
+        series = table.series[j]
         own = ours[int(np.nanargmin(wql[ours, j]))]
         best = others[int(np.nanargmin(wql[others, j]))]
         ratio = wql[own, j] / wql[best, j] - 1
@@ -172,7 +175,7 @@ def page(book: dict) -> str:
         "Made by `examples/benchmark/arena/report.py` from `results/arena.json`; run by\n"
         "`examples/benchmark/arena/run.py`. WQL, in brackets the coverage of the 80 % interval:",
         table.markdown(),
-        f"Mean ranks are of models that were run on all of {ranked_on}.",
+        f"Mean ranks are over {ranked_on}, which all models with a rank were run on.",
         "![Ranks](images/arena_ranks.png)",
         not_run(table),
         "## Wins and losses",

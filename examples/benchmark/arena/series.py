@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-__all__ = ["FILES", "SHIPPED", "Task", "load"]
+__all__ = ["FILES", "SHIPPED", "SOURCES", "Task", "load"]
 
 TRAIN = 0.8  # fraction that models are trained on
 
@@ -117,6 +117,20 @@ FILES: dict[str, tuple[Callable[[Path], pd.Series], int, int, int, int]] = {
     "etth1": (_column("ETTh1.csv", "OT", "date", "h", tail=14_400), 24, 96, 192, 20),
     "etth2": (_column("ETTh2.csv", "OT", "date", "h", tail=14_400), 24, 96, 192, 20),
     "exchange": (_column("exchange_rate.csv", 7), 5, 96, 192, 12),
+}
+SOURCES = {
+    "airline": "airline passengers, monthly; sktime",
+    "lynx": "Canadian lynx, yearly; sktime",
+    "sunspots_yearly": "sunspots, yearly; statsmodels",
+    "co2": "CO2 at Mauna Loa, weekly, here monthly means; statsmodels",
+    "nile": "flow of the Nile, yearly; statsmodels",
+    "ili": "influenza-like illness in the US (weighted ILI), weekly; CDC ILINet, through darts",
+    "sunspots": "sunspots, monthly; through darts",
+    "taylor": "electricity demand in England and Wales, half-hourly; Taylor (2003), through darts",
+    "taxi": "taxi passengers in New York, half-hourly; Numenta Anomaly Benchmark, through darts",
+    "etth1": "oil temperature (OT) of a transformer, hourly, last 14,400; zhouhaoyi/ETDataset",
+    "etth2": "the same of another transformer; zhouhaoyi/ETDataset",
+    "exchange": "exchange rate (last column), daily; laiguokun/multivariate-time-series-data",
 }
 
 
