@@ -23,7 +23,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
-from taylorformer_forecast.training.module import make_optimizer
+from taylorformer_forecast.training.module import make_optimizer, time_spent
 
 __all__ = ["ForecastModule", "LAMModule", "TaylorformerModule"]
 
@@ -270,7 +270,8 @@ class ForecastModule(PLForecastingModule):
         if not self.own_optimizer:
             return super().configure_optimizers()
         steps = self.trainer.estimated_stepping_batches
-        optimizer, schedule = make_optimizer(self.net, self.lr, int(steps) if steps < 2**31 else 2**31)
+        steps = int(steps) if steps < 2**31 else 2**31
+        optimizer, schedule = make_optimizer(self.net, self.lr, steps, spent=time_spent(self))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def configure_gradient_clipping(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytorch_lightning as pl
@@ -13,11 +14,45 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.base import training_loss
 
-__all__ = ["BestWeights", "TrainingModule", "make_optimizer"]
+__all__ = ["BestWeights", "TrainingModule", "make_optimizer", "time_spent"]
+
+
+def time_spent(module: pl.LightningModule) -> Callable[[], float]:
+    """Return a function that tells how much of a trainer's ``max_time`` is spent.
+
+    Parameters
+    ----------
+    module : pl.LightningModule
+        What is trained. Its trainer makes a :class:`pytorch_lightning.callbacks.Timer` of ``max_time``;
+        timers among its callbacks count too.
+
+    Returns
+    -------
+    callable
+        The fraction of the time that is spent, 0 without a limit.
+    """
+    trainer = module._trainer  # the property raises without a trainer
+    callbacks = getattr(trainer, "callbacks", ())
+    timers = [callback for callback in callbacks if isinstance(callback, pl.callbacks.Timer)]
+
+    def spent() -> float:
+        fractions = [0.0]
+        for timer in timers:
+            left, elapsed = timer.time_remaining(), timer.time_elapsed()
+            if left is not None:
+                fractions.append(elapsed / max(elapsed + left, 1e-9))
+        return max(fractions)
+
+    return spent
 
 
 def make_optimizer(
-    net: nn.Module, lr: float, max_steps: int, warmup: float = 0.05, weight_decay: float = 0.01
+    net: nn.Module,
+    lr: float,
+    max_steps: int,
+    warmup: float = 0.05,
+    weight_decay: float = 0.01,
+    spent: Callable[[], float] | None = None,
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
     """AdamW whose learning rate warms up linearly and decays by a cosine.
 
@@ -33,6 +68,9 @@ def make_optimizer(
         Fraction of the steps spent on warm-up.
     weight_decay : float, default=0.01
         Weight decay of matrices; biases, gains and offsets have none.
+    spent : callable, optional
+        Fraction of the training time that is spent. The schedule follows whichever of time and steps is
+        nearer to its end: stopped by time at a high learning rate, a network is worse than it could be.
 
     Returns
     -------
@@ -42,9 +80,10 @@ def make_optimizer(
     warmup_steps = max(1, round(warmup * max_steps))
 
     def rate(step: int) -> float:
-        if step < warmup_steps:
-            return (step + 1) / warmup_steps
-        progress = (step - warmup_steps) / max(1, max_steps - warmup_steps)
+        done = step if spent is None else max(step, spent() * max_steps)
+        if done < warmup_steps:
+            return min(1.0, (done + 1) / warmup_steps)
+        progress = (done - warmup_steps) / max(1, max_steps - warmup_steps)
         return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
     groups = [
@@ -98,7 +137,7 @@ class TrainingModule(pl.LightningModule):
     def configure_optimizers(self) -> dict[str, Any]:
         """AdamW with warm-up and cosine."""
         optimizer, schedule = make_optimizer(
-            self.net, self.lr, self.max_steps, self.warmup, self.weight_decay
+            self.net, self.lr, self.max_steps, self.warmup, self.weight_decay, time_spent(self)
         )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 

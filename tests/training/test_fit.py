@@ -147,6 +147,18 @@ def test_time_can_be_limited():
     assert 0 < result["steps"] < 10**6
 
 
+def test_the_rate_has_decayed_when_the_time_is_up():
+    rates = []
+
+    class Watch(Callback):
+        def on_train_batch_end(self, trainer, *args):
+            rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+
+    trained(max_steps=1000, trainer_kwargs={"max_time": {"seconds": 1}, "callbacks": [Watch()]})
+    assert len(rates) < 1000
+    assert rates[-1] < 0.1 * max(rates)
+
+
 def test_training_that_diverges_is_an_error():
     with pytest.raises(RuntimeError, match=r"training diverged after \d+ steps: weights are not finite"):
         trained(max_steps=20, lr=1e30)

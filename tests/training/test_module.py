@@ -60,6 +60,18 @@ def test_the_rate_warms_up_and_decays_to_nearly_zero(net, max_steps):
     assert rate(10 * max_steps) == 0.0
 
 
+def test_the_rate_decays_with_the_time_if_that_ends_before_the_steps(net):
+    spent = 0.0
+    _, schedule = make_optimizer(net, lr=1e-3, max_steps=1000, spent=lambda: spent)
+    (rate, _) = schedule.lr_lambdas
+    assert rate(50) == 1.0
+    spent = 0.525  # half way from the end of the warm-up
+    assert rate(51) == pytest.approx(0.5)
+    assert rate(900) < 0.1  # the steps are nearer to their end
+    spent = 1.0
+    assert rate(52) == 0.0
+
+
 def test_the_schedule_advances_with_every_step(net):
     configured = TrainingModule(net, lr=2e-3, max_steps=100).configure_optimizers()
     optimizer, schedule = configured["optimizer"], configured["lr_scheduler"]

@@ -1,0 +1,68 @@
+"""The benchmark runs from series to table."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ARENA = Path(__file__).parents[2] / "examples" / "benchmark" / "arena"
+
+
+def run(script: str, *args: object) -> str:
+    command = [sys.executable, str(ARENA / script), *map(str, args)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    path = tmp_path_factory.mktemp("arena") / "arena.json"
+    return path, run("run.py", "--quick", "--out", path)
+
+
+def test_every_model_of_the_quick_run_has_scores(results):
+    book = json.loads(results[0].read_text())
+    assert [row["model"] for row in book["rows"]] == ["naive", "lam_sktime"]
+    for row in book["rows"]:
+        assert row["wql"] > 0, row
+        assert 0 <= row["coverage"] <= 1
+
+
+def test_the_table_has_a_line_for_every_model_and_the_best_in_bold(results):
+    table = results[1][results[1].index("| model |") :].strip().splitlines()
+    assert [line.split(" | ")[0] for line in table[2:]] == ["| seasonal naive", "| LAM (sktime)"]
+    assert sum("**" in line for line in table) == 1
+
+
+def test_what_was_run_is_not_run_again_and_makes_a_page(results, tmp_path):
+    path, _ = results
+    before = json.loads(path.read_text())["rows"]
+    run("report.py", path, "--docs", tmp_path)
+    assert json.loads(path.read_text())["rows"] == before
+    page = (tmp_path / "benchmark.md").read_text()
+    assert "seasonal naive" in page
+    for picture in ("arena_ranks.png", "arena_fans.png"):
+        assert f"images/{picture}" in page
+        assert (tmp_path / "images" / picture).stat().st_size > 1000
+
+
+def test_scores_of_a_known_forecast(monkeypatch):
+    monkeypatch.syspath_prepend(str(ARENA))
+    import numpy as np
+    import pandas as pd
+    from run import scores
+    from series import Task
+
+    y = pd.Series(np.arange(1.0, 11.0))
+    task = Task("line", y, season=1, horizon=2, context=4, n_origins=1)
+    truth = task.truth()
+    exact = scores(np.repeat(truth[:, None], 9, 1), task)
+    assert exact == {"wql": 0.0, "mase": 0.0, "crps": 0.0, "coverage": 1.0}
+    # One below the truth at every decile: the mean of 2 * level is 1.
+    below = scores(np.repeat(truth[:, None], 9, 1) - 1, task)
+    assert below["wql"] == pytest.approx(2 / truth.sum())
+    assert below["mase"] == pytest.approx(1.0)
+    assert below["coverage"] == 0.0
