@@ -32,8 +32,6 @@ from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
-LONGEST_PERIOD = 168  # longer seasons are left to the phases: a context that spans them costs too much
-
 
 class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
     """Base of the package's sktime forecasters."""
@@ -155,7 +153,7 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 
         longest = max(int(part.notna().sum().max()) for _, part in instances(y))
-        season = round(max((c for c in self._seasonal.lengths if c <= LONGEST_PERIOD), default=1))
+        season = self._seasonal.season
         ahead = self._steps_ahead(next(instances(y))[1].index, fh)
         horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
         horizon = max(1, min(horizon, longest // 4))

@@ -35,7 +35,7 @@ RULES = [
         lambda value: value is None or _whole(value, 0),
     ),
     (
-        ("context_length", "horizon"),
+        ("context_length", "horizon", "window_length", "gap_length"),
         "None or a whole number, at least 1",
         lambda value: value is None or _whole(value, 1),
     ),
@@ -104,11 +104,11 @@ def check_enough(y, context_length):
         )
 
 
-def check_observed(key, y):
+def check_observed(key, y, name="y"):
     """Raise a ValueError if nothing was observed of a column of an instance."""
     seen = y.notna().any()
     if not seen.all():
-        raise ValueError(f"y column {y.columns[~seen][0]!r}{of_instance(key)} has no observed values")
+        raise ValueError(f"{name} column {y.columns[~seen][0]!r}{of_instance(key)} has no observed values")
 
 
 def check_same_kind(frame, fitted, name):

@@ -145,21 +145,25 @@ class WindowMaker:
             rows.append(torch.stack([torch.full_like(row, number), row], -1))
         return torch.cat(rows)
 
-    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, Scale]:
-        """Cut windows; targets beyond the fraction ``last`` of their series are hidden."""
+    def cut(self, starts: Tensor, last: float = 1.0) -> Window:
+        """Windows in the units of the series; targets beyond the fraction ``last`` of theirs are hidden."""
         series, row = starts.unbind(-1)
         index = row[:, None] + torch.arange(-self.n_context, self.n_targets)
         begin, end = self.begin[series, None], self.end[series, None]
         stop = begin + torch.floor((end - begin) * last).long()
         inside = (index >= begin) & (index < stop)
         index = torch.minimum(torch.maximum(index, begin), end - 1)
-        window = Window(
+        return Window(
             self.t[index],
             self.y[index],
             self.observed[index] & inside[..., None],
             None if self.covariates is None else self.covariates[index],
             n_context=self.n_context,
         )
+
+    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, Scale]:
+        """Cut scaled windows; targets beyond the fraction ``last`` of their series are hidden."""
+        window = self.cut(starts, last)
         return scale_window(window, self.time_unit, least_scale(window, self.floor), normalise=self.normalise)
 
 
