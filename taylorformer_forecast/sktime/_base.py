@@ -79,6 +79,11 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
         """Whether every window is scaled by its context."""
         return True
 
+    @property
+    def _reorder(self):
+        """How targets of training windows are ordered: a function of windows, None for order of time."""
+        return None
+
     def _build_network(self, dim_covariates):
         """Return an untrained network for one column and this many covariates."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its network is")
@@ -185,7 +190,7 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
             raise ValueError(f"validation_split={split} leaves nothing to train on")
         held_out = maker.starts(fewest, skip=1.0 - split) if split else train[:0]
         held_out = held_out[:: max(1, len(held_out) // 256)]
-        batches = Batches(maker, train, self.batch_size, seed, last=1.0 - split)
+        batches = Batches(maker, train, self.batch_size, seed, last=1.0 - split, reorder=self._reorder)
         with private_rng(seed):
             if update_steps is None:
                 net = self._build_network(

@@ -8,12 +8,10 @@ import pandas as pd
 from taylorformer_forecast.sktime._checks import check_observed
 from taylorformer_forecast.sktime._fills import Gaps, fill_gaps
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
-from taylorformer_forecast.sktime._predictive import ColumnSeries
+from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
 from taylorformer_forecast.training.time_axis import content
 
 __all__ = ["GapMethods", "fill_frame", "longest_gap"]
-
-POINT_MASS = 1e-12  # scale of a value that is known, relative to the spread of its column
 
 
 class GapMethods:

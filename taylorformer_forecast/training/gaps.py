@@ -11,9 +11,9 @@ from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.training.windows import WindowMaker, _rank, least_scale
 
-__all__ = ["GapBatches", "hide_gaps", "scale_gaps"]
+__all__ = ["GapBatches", "hide_gaps", "scale_gaps", "some_first"]
 
-SINGLES = 0.35  # fraction of the gaps that are single points
+SINGLES = 0.65  # fraction of the gaps that are single points: about a fifth of what is hidden
 
 
 def gap_mask(n_points: int, n_hidden: int, generator: torch.Generator) -> Tensor:
@@ -22,7 +22,7 @@ def gap_mask(n_points: int, n_hidden: int, generator: torch.Generator) -> Tensor
     missing = n_hidden
     while missing > 0:
         single, size, place = torch.rand(3, generator=generator).tolist()
-        length = 1 if single < SINGLES else 1 + int(size * n_hidden)
+        length = 1 if single < SINGLES else int((n_hidden + 1) ** size)  # short ones are more frequent
         # A block may reach beyond the ends: gaps at the start and the end of a series are filled too.
         start = int(place * (n_points + length - 1)) - length + 1
         block = torch.arange(max(0, start), min(n_points, start + length))
@@ -70,6 +70,46 @@ def hide_gaps(window: Window, n_hidden: int, generator: torch.Generator) -> Wind
 
     moved = window.map(take)
     return Window(moved.t, moved.y, moved.observed, moved.covariates, n_context=n - n_hidden)
+
+
+def some_first(window: Window, generator: torch.Generator) -> Window:
+    """Put some targets of every window first, in random order; the others stay in order of time.
+
+    That is how forecasts are made that are conditional on known values of the future: those come first. In
+    many windows none does, in none more than half of them.
+
+    Parameters
+    ----------
+    window : Window
+        Windows with targets in order of time.
+    generator : torch.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    Window
+        The same windows, times, values and covariates moved together.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.training.gaps import some_first
+    >>> w = Window(torch.arange(9.0)[None], torch.arange(9.0)[None, :, None], n_context=2)
+    >>> some_first(w, torch.Generator().manual_seed(9)).t[0].tolist()
+    [0.0, 1.0, 7.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]
+    """
+    n_windows, n = window.y.shape[0], window.n_targets
+    u = torch.rand(n_windows, 1, generator=generator)
+    count = (u.square() * (n // 2 + 1)).long()
+    place = torch.rand(n_windows, n, generator=generator).argsort(1).argsort(1)
+    order = torch.where(place < count, place, n + torch.arange(n)).argsort(1) + window.n_context
+    index = torch.cat([torch.arange(window.n_context).expand(n_windows, -1), order], 1)
+
+    def take(value: Tensor) -> Tensor:
+        return value.gather(1, index.view(*index.shape, *[1] * (value.ndim - 2)).expand_as(value))
+
+    return window.map(take)
 
 
 def scale_gaps(window: Window, time_unit: float, floor: float) -> tuple[Window, Scale]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -228,6 +228,8 @@ class Batches:
         Targets beyond this fraction of their series are hidden: those kept for validation.
     shuffle : bool, default=False
         Whether to put the targets in random order.
+    reorder : callable, optional
+        Another way to order them: takes a window and a generator, gives a window.
     """
 
     def __init__(
@@ -238,9 +240,10 @@ class Batches:
         seed: int | None = None,
         last: float = 1.0,
         shuffle: bool = False,
+        reorder: Callable[[Window, torch.Generator], Window] | None = None,
     ) -> None:
         self.maker, self.starts, self.seed = maker, starts, seed
-        self.last, self.shuffle = last, shuffle
+        self.last, self.shuffle, self.reorder = last, shuffle, reorder
         self.batch_size = min(batch_size, len(starts))
 
     def __len__(self) -> int:
@@ -258,6 +261,8 @@ class Batches:
             order = torch.randperm(len(self.starts), generator=generator)
             for chunk in order.split(self.batch_size):
                 window = self.maker.windows(self.starts[chunk], self.last)[0]
+                if self.reorder is not None:
+                    window = self.reorder(window, generator)
                 yield shuffle_targets(window, generator=generator) if self.shuffle else window
 
 
