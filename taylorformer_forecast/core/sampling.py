@@ -112,6 +112,7 @@ def sample_paths(
     n_paths: int,
     generator: torch.Generator | None = None,
     max_rows: int = 8192,
+    keep_observed: bool = False,
 ) -> PathSamples:
     """Draw joint paths of the targets of every window.
 
@@ -133,6 +134,9 @@ def sample_paths(
         Source of randomness, on the window's device; the global one by default.
     max_rows : int, default=8192
         Upper bound on windows times paths in memory at once; long horizons lower it further.
+    keep_observed : bool, default=False
+        Whether targets that were observed keep their values: those after them are drawn conditional on them.
+        Put them first, so that all others are. By default the values of all targets are ignored.
 
     Returns
     -------
@@ -156,7 +160,9 @@ def sample_paths(
     per_call = max(1, POINTS_AT_ONCE // window.y.shape[1] if one_shot else rows // n_paths)
     if n_windows > per_call:
         pieces = [
-            sample_paths(net, window.rows(slice(start, start + per_call)), n_paths, generator, max_rows)
+            sample_paths(
+                net, window.rows(slice(start, start + per_call)), n_paths, generator, max_rows, keep_observed
+            )
             for start in range(0, n_windows, per_call)
         ]
         return join_samples(pieces, 0)
@@ -164,13 +170,17 @@ def sample_paths(
         return draw_paths(net(window), n_paths, generator)
     if n_paths > rows:  # one window: its paths in groups
         sizes = [min(rows, n_paths - start) for start in range(0, n_paths, rows)]
-        return join_samples([sample_paths(net, window, size, generator, max_rows) for size in sizes], 1)
+        groups = [sample_paths(net, window, size, generator, max_rows, keep_observed) for size in sizes]
+        return join_samples(groups, 1)
+    values, known = window.targets
     steps = []
     with torch.inference_mode():  # a tenth faster than no_grad where steps are small
         state = net.encode(window, n_paths)
         for step in range(window.n_targets):
             conditional = net.query(state, step)
             y = draw(conditional, generator)
+            if keep_observed:
+                y = torch.where(known[:, None, step], values[:, None, step], y)
             state = net.observe(state, step, y)
             steps.append(PathSamples(y, components(conditional)).map(lambda value: value.unsqueeze(2)))
     return join_samples(steps, 2)  # copies, which are ordinary tensors again
@@ -189,6 +199,7 @@ def forecast_paths(
     past_only: int = 0,
     dtype: torch.dtype | None = None,
     normalise: bool = True,
+    keep_observed: bool = False,
 ) -> PathSamples:
     """Scale windows, draw joint paths of the targets, and return to the units of the data.
 
@@ -214,6 +225,8 @@ def forecast_paths(
         Upper bound on windows times paths in memory at once.
     past_only : int, default=0
         How many covariates, the last ones, are known of the past only: targets do not see them.
+    keep_observed : bool, default=False
+        See :func:`sample_paths`. All targets are then predicted from one context, whatever ``max_targets``.
 
     Returns
     -------
@@ -221,7 +234,7 @@ def forecast_paths(
         In the units of the data, float64.
     """
     n_context, n_targets = window.n_context, window.n_targets
-    chunk = n_targets if max_targets is None else min(max_targets, n_targets)
+    chunk = n_targets if max_targets is None or keep_observed else min(max_targets, n_targets)
     n_windows, paths_each = window.y.shape[0], n_paths
     parts: list[PathSamples] = []
     for start in range(0, n_targets, chunk):
@@ -239,7 +252,7 @@ def forecast_paths(
             window = window.points(slice(chunk, None))
         near = window.points(slice(0, n_context + chunk)).hide_covariates(past_only)
         scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
-        samples = sample_paths(net, scaled, paths_each, generator, max_rows).to_data(scale)
+        samples = sample_paths(net, scaled, paths_each, generator, max_rows, keep_observed).to_data(scale)
         if start:
             samples = samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]))
         parts.append(samples)

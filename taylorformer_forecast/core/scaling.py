@@ -38,6 +38,7 @@ def scale_window(
     floor: float | Tensor = 0.0,
     dtype: torch.dtype | None = None,
     normalise: bool = True,
+    origin: Tensor | None = None,
 ) -> tuple[Window, Scale]:
     """Put times and values of a window on the scale that networks expect.
 
@@ -58,6 +59,8 @@ def scale_window(
         Type of the scaled window, by default torch's default.
     normalise : bool, default=True
         Without, only times are scaled: for values that have a natural zero and unit, such as counts.
+    origin : Tensor of shape (B, 1) or (B, 1, X), optional
+        Time that maps to 0, by default that of the last context point.
 
     Returns
     -------
@@ -88,7 +91,8 @@ def scale_window(
     std = torch.where(std > 0, std, torch.ones_like(std))
     if not normalise:
         loc, std = torch.zeros_like(loc), torch.ones_like(std)
-    t = (window.t - window.t[:, n_context - 1 : n_context]) / time_unit
+    origin = window.t[:, n_context - 1 : n_context] if origin is None else origin
+    t = (window.t - origin) / time_unit
     scaled = replace(window, t=t.to(dtype), y=((window.y - loc) / std).to(dtype))
     if window.covariates is not None:
         scaled = replace(scaled, covariates=window.covariates.to(dtype))

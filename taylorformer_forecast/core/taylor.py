@@ -200,11 +200,14 @@ class LocalTaylor(nn.Module):
         Neighbours over which slopes are averaged: the paper's remedy for noisy series.
     clip : float, default=200
         Derivatives beyond this are set to zero and labelled as absent.
+    both_sides : bool, default=False
+        Whether the second neighbour is the nearest one on the other side of the point: for gaps that are
+        filled, and targets in random order. The network sees both, and slopes are averaged over both.
 
     Raises
     ------
     ValueError
-        If ``dim_t`` is neither 1 nor 2.
+        If ``dim_t`` is neither 1 nor 2, or ``both_sides`` is asked for where there are no sides.
     """
 
     def __init__(
@@ -214,14 +217,18 @@ class LocalTaylor(nn.Module):
         published: bool = False,
         n_derivative_neighbours: int = 1,
         clip: float = 200.0,
+        both_sides: bool = False,
     ) -> None:
         super().__init__()
         if dim_t not in (1, 2):
             raise ValueError(f"dim_t={dim_t}, but times have one or two coordinates")
+        if both_sides and (published or dim_t != 1):
+            raise ValueError("both_sides needs one time coordinate and the preset of the paper")
         if n_derivative_neighbours < 1:
             raise ValueError(f"n_derivative_neighbours={n_derivative_neighbours} must be at least 1")
         self.dim_t, self.published, self.clip = dim_t, published, clip
-        self.n_seen = dim_t  # neighbours that the network sees
+        self.both_sides = both_sides
+        self.n_seen = 2 if both_sides else dim_t  # neighbours that the network sees
         self.n_found = max(n_derivative_neighbours, self.n_seen)
         self.norm = DerivativeNorm(dim_t * dim_y, use_batch=published)
 
@@ -236,8 +243,7 @@ class LocalTaylor(nn.Module):
         if mask.shape[0] == 1 and holds_everywhere(x == x[:1]):  # one grid for the whole batch
             x = x[:1]
         mask = mask.expand(x.shape[0], -1, -1)
-        prefer_earlier = not self.published
-        index, valid = nearest(x, mask, self.n_found, prefer_earlier)
+        index, valid = self.search(x, mask)
         index, valid = index.expand(n_windows, -1, -1), valid.expand(n_windows, -1, -1)
         x = x.expand(n_windows, -1, -1)
         near = gather_points(x, index[..., None])  # (B, N, K, X)
@@ -250,9 +256,7 @@ class LocalTaylor(nn.Module):
             return Neighbours(index[..., None], valid[..., None], offset[..., None, :], features)
         # Columns miss different points: each looks for its own neighbours.
         by_column = mask[:, None] & rearrange(observed, "b n d -> b d 1 n")
-        columns, found = nearest(
-            x.repeat_interleave(d, 0), by_column.flatten(0, 1), self.n_found, prefer_earlier
-        )
+        columns, found = self.search(x.repeat_interleave(d, 0), by_column.flatten(0, 1))
         near = gather_points(x.repeat_interleave(d, 0), columns[..., None])
         offset = (x.repeat_interleave(d, 0)[:, :, None] - near) * found[..., None]
         return Neighbours(
@@ -261,6 +265,24 @@ class LocalTaylor(nn.Module):
             rearrange(offset, "(b d) n k x -> b n k d x", d=d),
             features,
         )
+
+    def search(
+        self, x: Float[Tensor, "B N X"], candidates: Bool[Tensor, "B N N"]
+    ) -> tuple[Int[Tensor, "B N K"], Bool[Tensor, "B N K"]]:
+        """Nearest candidates of every point; the second on the other side, if ``both_sides``."""
+        prefer_earlier = not self.published
+        if not self.both_sides:
+            return nearest(x, candidates, self.n_found, prefer_earlier)
+        first, found = nearest(x, candidates, 1)
+        away = x[:, None, :, 0] - x[:, :, None, 0]  # time of a candidate minus time of a point
+        second, found_second = nearest(x, candidates & (away * away.gather(-1, first) < 0), 1)
+        indexes, valids = [first, second], [found, found_second]
+        if self.n_found > 2:
+            rest = candidates.scatter(-1, torch.cat([first, second], -1), False)
+            index, valid = nearest(x, rest, self.n_found - 2)
+            indexes.append(index)
+            valids.append(valid)
+        return torch.cat(indexes, -1), torch.cat(valids, -1)
 
     def jitter(self, near: Tensor) -> Tensor:
         """Noise on the neighbours' times (published code, two dimensions only)."""

@@ -112,6 +112,9 @@ class Taylorformer(nn.Module):
         each to the anchor, times a weight that is learnt. Signed and linear, this part reverts to means and
         repeats seasons however far a path has gone. For points in order of time; those before the
         first point of a window count as not observed.
+    both_sides : bool, default=False
+        Whether a point looks to both sides: it sees the nearest earlier neighbour on each side in time and is
+        predicted around the line between them. For gaps and for targets in random order.
     attention : str or Kernel, default="full"
         Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
         time (:class:`~taylorformer_forecast.core.kernels.Kernel`). Local attention restricts every point to
@@ -158,6 +161,7 @@ class Taylorformer(nn.Module):
         time_max: float = 1.0,
         n_lags: int = 0,
         attention: str | Callable[..., Tensor] = "full",
+        both_sides: bool = False,
     ) -> None:
         super().__init__()
         if preset not in ("paper", "code"):
@@ -184,7 +188,7 @@ class Taylorformer(nn.Module):
         self.dim_y = dim_y
         self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
         self.tokens = Tokens(
-            LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip),
+            LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip, both_sides),
             TimeEncoding(dim_encoding, time_min, time_max),
             dim_encoding,
             dim_y,

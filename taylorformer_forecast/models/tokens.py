@@ -141,8 +141,15 @@ class Tokens(nn.Module):
         return torch.cat([*parts, xf.expand(*seen.shape[:2], -1)], -1)
 
     def anchor(self, near: Tensor, slopes: Tensor, found: Neighbours) -> Float[Tensor, "B M D"]:
-        """Taylor expansion around the nearest neighbour (paper, eq. 8): the base of the mean."""
+        """Base of the mean: the Taylor expansion around the nearest neighbour (paper, eq. 8).
+
+        Between two neighbours, where the network looks to both sides, it is the line through them.
+        """
         value = near[:, :, 0]
-        if self.taylor_order == 0:
+        if self.taylor_order:
+            value = value + (slopes[:, :, 0] * found.offset[:, :, 0].transpose(2, 3)).sum(2)
+        if not self.local.both_sides:
             return value
-        return value + (slopes[:, :, 0] * found.offset[:, :, 0].transpose(2, 3)).sum(2)
+        distance, between = found.offset[:, :, :2, :, 0].abs(), found.valid[:, :, :2].all(2)
+        weight = distance[:, :, 0] / distance.sum(2).clamp_min(torch.finfo(near.dtype).tiny)
+        return torch.where(between, torch.lerp(near[:, :, 0], near[:, :, 1], weight.expand_as(value)), value)

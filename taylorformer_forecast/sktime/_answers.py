@@ -7,7 +7,7 @@ import pandas as pd
 from sktime.datatypes import update_data
 
 from taylorformer_forecast.sktime._checks import check_same_kind
-from taylorformer_forecast.sktime._frames import instances, of_instance
+from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._predictive import Predictive, Request, predict_requests
 
 __all__ = ["PredictiveMethods"]
@@ -15,6 +15,8 @@ __all__ = ["PredictiveMethods"]
 
 class PredictiveMethods:
     """Mean, quantiles, variances and distributions of a fitted :class:`BaseTorchForecaster`."""
+
+    _given = None  # values of the future that are known: a frame like y, NaN where nothing is
 
     @property
     def _is_point(self):
@@ -75,9 +77,15 @@ class PredictiveMethods:
         axis, last = self._axis, y.index[-1]
         is_past = np.asarray(asked <= last)
         future = asked[~is_past]
-        path, path_t, position = future, np.empty(0), np.empty(0, dtype=int)
+        path, path_t, position, path_y = future, np.empty(0), np.empty(0, dtype=int), None
         if len(future):
-            path = axis.future(last, future[-1], y.index).union(future)
+            given = self._given_after(key, last)
+            if given is None or given.empty:
+                path = axis.future(last, future[-1], y.index).union(future)
+            else:  # paths reach the last known value, and pass through all
+                upto = max(future[-1], given.index[-1])
+                path = axis.future(last, upto, y.index).union(future).union(given.index)
+                path_y = to_float(given.reindex(path))
             path_t = axis.numbers(path)
             position = path.get_indexer(future)
         if self._regular:
@@ -94,7 +102,13 @@ class PredictiveMethods:
             path_t,
             self._covariates(path, X, key) if len(future) else None,
             position,
+            path_y,
         )
+
+    def _given_after(self, key, last):
+        """Known values of an instance after its last observation."""
+        given = {} if self._given is None else dict(instances(self._given))
+        return given[key][given[key].index > last] if key in given else None
 
     def _index(self, keys, stamps):
         """Row index of the forecast."""

@@ -32,8 +32,6 @@ from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
-LONGEST_PERIOD = 168  # longer seasons are left to the phases: a context that spans them costs too much
-
 
 class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
     """Base of the package's sktime forecasters."""
@@ -80,6 +78,11 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
     def _instance_norm(self):
         """Whether every window is scaled by its context."""
         return True
+
+    @property
+    def _reorder(self):
+        """How targets of training windows are ordered: a function of windows, None for order of time."""
+        return None
 
     def _build_network(self, dim_covariates):
         """Return an untrained network for one column and this many covariates."""
@@ -155,7 +158,7 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 
         longest = max(int(part.notna().sum().max()) for _, part in instances(y))
-        season = round(max((c for c in self._seasonal.lengths if c <= LONGEST_PERIOD), default=1))
+        season = self._seasonal.season
         ahead = self._steps_ahead(next(instances(y))[1].index, fh)
         horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
         horizon = max(1, min(horizon, longest // 4))
@@ -187,7 +190,7 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
             raise ValueError(f"validation_split={split} leaves nothing to train on")
         held_out = maker.starts(fewest, skip=1.0 - split) if split else train[:0]
         held_out = held_out[:: max(1, len(held_out) // 256)]
-        batches = Batches(maker, train, self.batch_size, seed, last=1.0 - split)
+        batches = Batches(maker, train, self.batch_size, seed, last=1.0 - split, reorder=self._reorder)
         with private_rng(seed):
             if update_steps is None:
                 net = self._build_network(

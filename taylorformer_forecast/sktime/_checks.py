@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 
 import numpy as np
+import pandas as pd
 
-from taylorformer_forecast.sktime._frames import instances, of_instance
+from taylorformer_forecast.sktime._frames import check_values, instances, of_instance
 from taylorformer_forecast.training.time_axis import CYCLES, content
 
-__all__ = ["RULES", "check_enough", "check_observed", "check_parameters", "check_same_kind"]
+__all__ = ["RULES", "check_enough", "check_observed", "check_parameters", "check_same_kind", "known_future"]
 
 
 def _whole(value, least):
@@ -35,11 +36,12 @@ RULES = [
         lambda value: value is None or _whole(value, 0),
     ),
     (
-        ("context_length", "horizon"),
+        ("context_length", "horizon", "window_length", "gap_length"),
         "None or a whole number, at least 1",
         lambda value: value is None or _whole(value, 1),
     ),
     (("instance_norm",), "None, True or False", lambda value: value is None or isinstance(value, bool)),
+    (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
     (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
     (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < value < float("inf")),
     (("dropout",), "a number, at least 0 and below 1", _fraction),
@@ -104,11 +106,11 @@ def check_enough(y, context_length):
         )
 
 
-def check_observed(key, y):
+def check_observed(key, y, name="y"):
     """Raise a ValueError if nothing was observed of a column of an instance."""
     seen = y.notna().any()
     if not seen.all():
-        raise ValueError(f"y column {y.columns[~seen][0]!r}{of_instance(key)} has no observed values")
+        raise ValueError(f"{name} column {y.columns[~seen][0]!r}{of_instance(key)} has no observed values")
 
 
 def check_same_kind(frame, fitted, name):
@@ -119,3 +121,33 @@ def check_same_kind(frame, fitted, name):
     has, had = (content(each.levels[-1] if each.nlevels > 1 else each) for each in (index, known))
     if has != had:
         raise TypeError(f"the index of {name} holds {has}, but that of y holds {had} in the fit")
+
+
+def known_future(known, fitted, cutoff):
+    """Known values of the future as a frame with the columns of y, or an error in the user's words."""
+    name = "y_known"
+    if not isinstance(known, (pd.Series, pd.DataFrame)):
+        raise TypeError(f"{name} is a {type(known).__name__}; a pandas Series or DataFrame is needed")
+    if isinstance(known, pd.Series):
+        if len(fitted.columns) > 1 and known.name not in fitted.columns:
+            raise ValueError(
+                f"{name} is a series named {known.name!r}, but y has columns {list(fitted.columns)}: name it"
+            )
+        known = known.to_frame(known.name if len(fitted.columns) > 1 else fitted.columns[0])
+    unknown = [column for column in known.columns if column not in fitted.columns]
+    if unknown:
+        raise ValueError(f"{name} has a column {unknown[0]!r}, but y has columns {list(fitted.columns)}")
+    check_values(known, name)
+    check_same_kind(known, fitted, name)
+    last = {key: part.index[part.index <= cutoff][-1] for key, part in instances(fitted)}
+    for key, part in instances(known):
+        if key not in last:
+            raise ValueError(f"{name} has values{of_instance(key)}, which is not in y")
+        if part.index[0] <= last[key]:
+            raise ValueError(
+                f"{name}{of_instance(key)} has a value at {part.index[0]}, but y was observed up to "
+                f"{last[key]}: only later values can be given"
+            )
+    if not known.notna().any(axis=None):
+        raise ValueError(f"{name} has missing values only: nothing is known")
+    return known.astype("float64").reindex(columns=fitted.columns)

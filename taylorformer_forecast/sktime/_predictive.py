@@ -25,6 +25,7 @@ __all__ = ["ColumnSeries", "Predictive", "Request", "predict_requests"]
 
 FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
 ROWS_AT_ONCE = 8192  # windows times paths
+POINT_MASS = 1e-12  # scale of a value that is known, relative to the spread of its column
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class Request:
         Times that paths pass through, in order, and covariates there.
     position : int ndarray
         Position of every time that is not in sample among ``path_t``.
+    path_y : ndarray of shape (len(path_t), D), optional
+        Values that are known there, NaN elsewhere: the paths pass through them.
     """
 
     columns: list[ColumnSeries]
@@ -92,6 +95,13 @@ class Request:
     path_t: np.ndarray
     path_covariates: np.ndarray | None
     position: np.ndarray
+    path_y: np.ndarray | None = None
+
+    def given(self, d: int) -> np.ndarray:
+        """Known values of one column on the path, standardised, shape (T,)."""
+        if self.path_y is None:
+            return np.full(len(self.path_t), np.nan)
+        return (self.path_y[:, d] - self.columns[d].center) / self.columns[d].spread
 
 
 @dataclass(frozen=True)
@@ -134,9 +144,19 @@ class _Sampler:
         window = stack_contexts(contexts, self.n_context, t, covariates)
         return window.to(self.device), least_scale(window, FLOOR).to(self.device)
 
-    def future(self, contexts, t, covariates) -> PathSamples:
-        """Joint paths through times after the contexts."""
+    def future(self, contexts, t, covariates, given) -> PathSamples:
+        """Joint paths through times after the contexts, and through values that are given (NaN: none)."""
+        conditional = not np.isnan(given).all()
+        order = np.argsort(np.isnan(given), 1, kind="stable")  # what is given comes first
+        if conditional:
+            t, given = np.take_along_axis(t, order, 1), np.take_along_axis(given, order, 1)
+            if covariates is not None:
+                covariates = np.take_along_axis(covariates, order[..., None], 1)
         window, floor = self.window(contexts, t, covariates)
+        if conditional:
+            y = torch.cat([window.y[:, : self.n_context], torch.as_tensor(given[..., None]).to(window.y)], 1)
+            observed = torch.cat([window.observed[:, : self.n_context], ~y[:, self.n_context :].isnan()], 1)
+            window = replace(window, y=y, observed=observed)
         samples = forecast_paths(
             self.net,
             window,
@@ -147,8 +167,10 @@ class _Sampler:
             self.generator,
             ROWS_AT_ONCE,
             normalise=self.normalise,
+            keep_observed=conditional,
         )
-        return samples.map(lambda value: value.cpu())
+        samples = samples.map(lambda value: value.cpu())
+        return _through(samples, given, order) if conditional else samples
 
     @torch.no_grad()
     def past(self, contexts, t, covariates) -> PathSamples:
@@ -163,6 +185,22 @@ class _Sampler:
             samples = draw_paths(self.net(scaled), self.n_paths, self.generator).to_data(scale)
             parts.append(samples.map(lambda value: value.cpu()))
         return join_samples(parts, 0)
+
+
+def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> PathSamples:
+    """Put targets back in order of time, and points where values are given."""
+    value = torch.as_tensor(given)[:, None, :, None]  # (B, 1, T, 1)
+    is_given, c = ~value.isnan(), samples.conditionals
+    loc = torch.where(is_given[..., None], value[..., None], c.loc)
+    scale = torch.where(is_given[..., None], POINT_MASS, c.scale)
+    samples = PathSamples(torch.where(is_given, value, samples.paths), replace(c, loc=loc, scale=scale))
+    back = torch.as_tensor(np.argsort(order, 1))
+
+    def restore(values: torch.Tensor) -> torch.Tensor:
+        index = back.view(len(back), 1, -1, *[1] * (values.ndim - 3)).expand_as(values)
+        return values.gather(2, index)
+
+    return samples.map(restore)
 
 
 def predict_requests(
@@ -219,6 +257,7 @@ def predict_requests(
             ],
             np.stack([r.path_t for r in chosen]),
             None if chosen[0].path_covariates is None else np.stack([r.path_covariates for r in chosen]),
+            np.stack([requests[i].given(d) for i, d in members]),
         )
         for row, (i, d) in enumerate(members):
             r = requests[i]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
+from taylorformer_forecast.sktime._checks import known_future
 
 __all__ = ["TaylorformerForecaster"]
 
@@ -63,6 +66,10 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long
         horizons) or a kernel that answers one query at a time
         (:class:`~taylorformer_forecast.core.kernels.Kernel`).
+    order : {"time", "random"}, default="time"
+        Order of the targets in training. "time" makes the better forecasts. With "random", a part of the
+        targets of many windows comes first, in random order: forecasts can then be conditional on known
+        values of the future (:meth:`condition`).
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
     device : str, default="auto"
@@ -130,6 +137,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         random_state=None,
         verbose=False,
         trainer_kwargs=None,
+        order="time",
     ):
         self.context_length = context_length
         self.num_samples = num_samples
@@ -154,6 +162,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.random_state = random_state
         self.verbose = verbose
         self.trainer_kwargs = trainer_kwargs
+        self.order = order
         super().__init__()
 
     def _build_network(self, dim_covariates):
@@ -169,10 +178,68 @@ class TaylorformerForecaster(BaseTorchForecaster):
             taylor_order=self.taylor_order,
             n_derivative_neighbours=self.n_derivative_neighbours,
             attention=self.attention,
-            n_lags=self.context_length_,
+            # Lags go by position, which tells of time only where targets are in its order.
+            n_lags=self.context_length_ if self.order == "time" else 0,
+            both_sides=self.order == "random",
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.context_length_,
         )
+
+    @property
+    def _reorder(self):
+        from taylorformer_forecast.training.gaps import some_first
+
+        return some_first if self.order == "random" else None
+
+    def condition(self, y_known):
+        """Return a copy whose forecasts are conditional on known values of the future.
+
+        For a target that will be met, a day without sales, a reading that came in early: ``predict``,
+        ``predict_interval``, ``predict_quantiles``, ``predict_var`` and ``predict_proba`` of the copy pass
+        through the given values, and what lies around them follows. The forecaster itself stays as it is.
+
+        Give ``fit`` an fh that reaches the known values: all steps up to the last of them are then drawn as
+        in training, from one context.
+
+        Parameters
+        ----------
+        y_known : pd.Series or pd.DataFrame
+            Values after the last observation, with time stamps of the kind that y has in the fit, and for
+            panels the same index levels. NaN, columns and instances that are absent mean: not known.
+
+        Returns
+        -------
+        TaylorformerForecaster
+            A fitted copy. Conditions add up if it is conditioned again; ``fit`` forgets them.
+
+        Raises
+        ------
+        ValueError
+            If the forecaster was not fitted with ``order="random"``, or nothing that is known lies ahead.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerForecaster
+        >>> y = load_airline()
+        >>> forecaster = TaylorformerForecaster(order="random", max_steps=5, random_state=0).fit(y)
+        >>> goal = pd.Series([500.0], pd.PeriodIndex(["1961-06"], freq="M"))
+        >>> round(float(forecaster.condition(goal).predict(fh=[5, 6, 7]).iloc[1]), 6)
+        500.0
+        """
+        self.check_is_fitted()
+        if self.order != "random":
+            raise ValueError(
+                f"order={self.order!r}: a forecaster trained in order of time cannot be conditioned on the "
+                f"future; fit one with order='random'"
+            )
+        given = known_future(y_known, self._cur_y, self.cutoff[0])
+        conditional = copy.deepcopy(self)
+        if self._given is not None:
+            given = given.combine_first(self._given)[list(self._cur_y.columns)]
+        conditional._given = given
+        return conditional
 
     @classmethod
     def get_test_params(cls, parameter_set="default"):
@@ -206,4 +273,5 @@ class TaylorformerForecaster(BaseTorchForecaster):
                 "seasonal_periods": 4,
                 "attention": "local",
             },
+            {**small, "context_length": 4, "order": "random"},
         ]

@@ -18,6 +18,7 @@ CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
 N_HARMONICS = 2  # of every cycle
 SPARSEST = 10  # steps for each row of a series that is put on a regular grid
 FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step
+LONGEST_PERIOD = 168  # longer seasons are left to the phases: a context that spans them costs too much
 
 
 def content(index: pd.Index) -> str:
@@ -295,6 +296,11 @@ class SeasonalFeatures:
     def lengths(self) -> list[float]:
         """Lengths of all cycles and seasons, in steps."""
         return [*(self.axis.cycle_steps(name) for name in self.cycles), *self.periods]
+
+    @property
+    def season(self) -> int:
+        """The longest season that a window can span, in steps; 1 without one."""
+        return round(max((c for c in self.lengths if c <= LONGEST_PERIOD), default=1))
 
     def __call__(self, index: pd.Index) -> np.ndarray:
         """Features, shape (n, 2 * N_HARMONICS * number of cycles and seasons)."""

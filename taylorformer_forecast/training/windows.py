@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,21 +145,25 @@ class WindowMaker:
             rows.append(torch.stack([torch.full_like(row, number), row], -1))
         return torch.cat(rows)
 
-    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, Scale]:
-        """Cut windows; targets beyond the fraction ``last`` of their series are hidden."""
+    def cut(self, starts: Tensor, last: float = 1.0) -> Window:
+        """Windows in the units of the series; targets beyond the fraction ``last`` of theirs are hidden."""
         series, row = starts.unbind(-1)
         index = row[:, None] + torch.arange(-self.n_context, self.n_targets)
         begin, end = self.begin[series, None], self.end[series, None]
         stop = begin + torch.floor((end - begin) * last).long()
         inside = (index >= begin) & (index < stop)
         index = torch.minimum(torch.maximum(index, begin), end - 1)
-        window = Window(
+        return Window(
             self.t[index],
             self.y[index],
             self.observed[index] & inside[..., None],
             None if self.covariates is None else self.covariates[index],
             n_context=self.n_context,
         )
+
+    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, Scale]:
+        """Cut scaled windows; targets beyond the fraction ``last`` of their series are hidden."""
+        window = self.cut(starts, last)
         return scale_window(window, self.time_unit, least_scale(window, self.floor), normalise=self.normalise)
 
 
@@ -224,6 +228,8 @@ class Batches:
         Targets beyond this fraction of their series are hidden: those kept for validation.
     shuffle : bool, default=False
         Whether to put the targets in random order.
+    reorder : callable, optional
+        Another way to order them: takes a window and a generator, gives a window.
     """
 
     def __init__(
@@ -234,9 +240,10 @@ class Batches:
         seed: int | None = None,
         last: float = 1.0,
         shuffle: bool = False,
+        reorder: Callable[[Window, torch.Generator], Window] | None = None,
     ) -> None:
         self.maker, self.starts, self.seed = maker, starts, seed
-        self.last, self.shuffle = last, shuffle
+        self.last, self.shuffle, self.reorder = last, shuffle, reorder
         self.batch_size = min(batch_size, len(starts))
 
     def __len__(self) -> int:
@@ -254,6 +261,8 @@ class Batches:
             order = torch.randperm(len(self.starts), generator=generator)
             for chunk in order.split(self.batch_size):
                 window = self.maker.windows(self.starts[chunk], self.last)[0]
+                if self.reorder is not None:
+                    window = self.reorder(window, generator)
                 yield shuffle_targets(window, generator=generator) if self.shuffle else window
 
 

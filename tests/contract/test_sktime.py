@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from sktime.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster, TaylorformerImputer
 
-FORECASTERS = [TaylorformerForecaster, LAMForecaster]
+ESTIMATORS = [TaylorformerForecaster, LAMForecaster, TaylorformerImputer]
 pytestmark = pytest.mark.filterwarnings("ignore:Sorting by default:DeprecationWarning")  # sktime on pandas 3
 
 
-@parametrize_with_checks(FORECASTERS, obj_varname="forecaster")
-def test_forecaster_passes_the_check(forecaster, test_name):
-    check_estimator(forecaster, tests_to_run=test_name, raise_exceptions=True)
+@parametrize_with_checks(ESTIMATORS, obj_varname="estimator")
+def test_estimator_passes_the_check(estimator, test_name):
+    check_estimator(estimator, tests_to_run=test_name, raise_exceptions=True)
 
 
-@pytest.mark.parametrize("forecaster", FORECASTERS)
-def test_no_check_is_skipped(forecaster):
-    assert not forecaster.get_class_tag("tests:skip_all", False)
-    assert not forecaster.get_class_tag("tests:skip_by_name", None)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_no_check_is_skipped(estimator):
+    assert not estimator.get_class_tag("tests:skip_all", False)
+    assert not estimator.get_class_tag("tests:skip_by_name", None)

@@ -1,0 +1,185 @@
+"""What was missing in series, drawn jointly from what lies around it: from arrays to arrays."""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from taylorformer_forecast.core.sampling import PathSamples, join_samples, sample_paths
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.sktime._predictive import FLOOR, ColumnSeries
+from taylorformer_forecast.training.fit import resolve_device
+from taylorformer_forecast.training.gaps import scale_gaps
+
+__all__ = ["Gaps", "fill_gaps"]
+
+N_ORDERS = 4  # orders in which the points of a window are drawn, each by a part of the paths
+AT_ONCE = 256  # missing points that are drawn jointly
+WINDOWS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Missing points of one column of one instance.
+
+    Parameters
+    ----------
+    column : ColumnSeries
+        The observed points.
+    t : ndarray of shape (m,)
+        Times of the missing points, in steps.
+    covariates : ndarray of shape (m, C), optional
+        Covariates there.
+    """
+
+    column: ColumnSeries
+    t: np.ndarray
+    covariates: np.ndarray | None
+
+    def chunks(self, n_context: int, n_targets: int) -> Iterator[tuple[slice, slice]]:
+        """Yield (missing points, observed points around them) for one window after another.
+
+        Neighbouring gaps share a window while it has place; a gap is cut only if it is very long.
+        """
+        seen = self.column.series.t
+        before = np.searchsorted(seen, self.t)  # observed points before every missing one
+        start = 0
+        while start < len(self.t):
+            full = start + n_targets
+            wide = int(np.searchsorted(before, before[start] + n_context // 2, side="right"))
+            stop = min(full, wide, len(self.t))
+            # To the end of the gap that the last point lies in, or back to the end of the gap before.
+            gap = slice(
+                int(np.searchsorted(before, before[stop - 1], side="left")),
+                int(np.searchsorted(before, before[stop - 1], side="right")),
+            )
+            if stop < gap.stop:
+                stop = gap.start if gap.start > start else min(gap.stop, start + max(AT_ONCE, n_targets))
+            inside = before[stop - 1] - before[start]
+            first = max(0, before[start] - (n_context - inside) // 2)
+            last = min(len(seen), first + n_context)
+            yield slice(start, stop), slice(max(0, last - n_context), last)
+            start = stop
+
+    def window(self, missing: slice, around: slice, n_context: int, length: int) -> Window:
+        """One window, its context padded at the start and its targets at the end."""
+        s, lack = self.column.series, n_context - (around.stop - around.start)
+        n_extra = length - (missing.stop - missing.start)
+
+        def join(seen: np.ndarray, asked: np.ndarray, fill: float | None = None) -> torch.Tensor:
+            front = np.repeat(seen[:1], lack, 0) if fill is None else np.full((lack, *seen.shape[1:]), fill)
+            return torch.as_tensor(np.concatenate([front, seen, asked, np.repeat(asked[-1:], n_extra, 0)]))
+
+        asked = self.t[missing]
+        y = join(s.y[around], np.full((len(asked), 1), np.nan), np.nan)
+        covariates = None
+        if s.covariates is not None and self.covariates is not None:
+            covariates = join(s.covariates[around], self.covariates[missing])[None]
+        return Window(join(s.t[around], asked)[None], y[None], None, covariates, n_context=n_context)
+
+
+def fill_gaps(
+    gaps: list[Gaps],
+    net: torch.nn.Module,
+    n_context: int,
+    n_targets: int,
+    n_paths: int,
+    seed: int,
+    device: str,
+) -> list[PathSamples]:
+    """Draw all missing points, those of one window jointly.
+
+    Parameters
+    ----------
+    gaps : list of Gaps
+        One for each column of each instance, each with at least one missing point.
+    net : nn.Module
+        The trained network.
+    n_context, n_targets : int
+        Points of a window of the training.
+    n_paths : int
+        Paths S.
+    seed : int
+        Seed of the draw.
+    device : str
+        Where to compute.
+
+    Returns
+    -------
+    list of PathSamples
+        For each of them paths (S, m) and components (S, m, K), in the units of the data.
+    """
+    device = resolve_device(device)
+    net = net if device == "cpu" else copy.deepcopy(net).to(device)
+    generator = torch.Generator(device).manual_seed(seed)
+    groups: dict[int, list[tuple[int, slice, slice]]] = defaultdict(list)
+    for i, each in enumerate(gaps):
+        for missing, around in each.chunks(n_context, n_targets):
+            # Windows of about the same size go together; nothing is lost by targets after the last.
+            size = 2 ** int(np.ceil(np.log2(missing.stop - missing.start)))
+            groups[size].append((i, missing, around))
+    parts: dict[int, list[tuple[int, PathSamples]]] = defaultdict(list)
+    for size, members in sorted(groups.items()):
+        for first in range(0, len(members), WINDOWS_AT_ONCE):
+            chosen = members[first : first + WINDOWS_AT_ONCE]
+            windows = [gaps[i].window(missing, around, n_context, size) for i, missing, around in chosen]
+            lengths = torch.tensor([missing.stop - missing.start for _, missing, _ in chosen])
+            unit = float(n_context + n_targets)
+            samples = _draw(net, _stack(windows).to(device), lengths.to(device), n_paths, unit, generator)
+            for row, (i, missing, _) in enumerate(chosen):
+                m = slice(0, missing.stop - missing.start)
+                parts[i].append((missing.start, samples.map(lambda v: v[row][:, m, 0])))  # noqa: B023
+    filled = []
+    for i, each in enumerate(gaps):
+        ordered = [part for _, part in sorted(parts[i], key=lambda part: part[0])]
+        filled.append(_to_data(join_samples(ordered, 1), each.column))
+    return filled
+
+
+def _stack(windows: list[Window]) -> Window:
+    """Join windows of equal shape."""
+
+    def join(name: str) -> torch.Tensor | None:
+        parts = [getattr(window, name) for window in windows]
+        return None if parts[0] is None else torch.cat(parts)
+
+    names = ("t", "y", "observed", "covariates")
+    return Window(*(join(name) for name in names), n_context=windows[0].n_context)  # type: ignore[arg-type]
+
+
+def _draw(net, window, lengths, n_paths, time_unit, generator) -> PathSamples:
+    """Joint paths of every window, in several random orders of its targets."""
+    n_windows, n_context, n = window.y.shape[0], window.n_context, window.n_targets
+    n_orders = 1 if n == 1 else next(k for k in range(N_ORDERS, 0, -1) if n_paths % k == 0)
+    scaled, scale = scale_gaps(window.map(lambda v: v.repeat_interleave(n_orders, 0)), time_unit, FLOOR)
+    place = torch.rand(len(scaled.y), n, generator=generator, device=window.y.device)
+    padding = torch.arange(n, device=place.device) >= lengths.repeat_interleave(n_orders)[:, None]
+    order = (place + padding).argsort(1)  # padding comes last: nobody sees it
+    context = torch.arange(n_context, device=order.device).expand(len(order), -1)
+    points = torch.cat([context, order + n_context], 1)
+
+    def take(value: torch.Tensor) -> torch.Tensor:
+        return value.gather(1, points.view(*points.shape, *[1] * (value.ndim - 2)).expand_as(value))
+
+    samples = sample_paths(net, scaled.map(take), n_paths // n_orders, generator).to_data(scale)
+    back = order.argsort(1)[:, None, :]
+
+    def restore(value: torch.Tensor) -> torch.Tensor:
+        index = back.view(len(back), 1, n, *[1] * (value.ndim - 3)).expand_as(value)
+        return value.gather(2, index).reshape(n_windows, n_paths, *value.shape[2:]).cpu()
+
+    return samples.map(restore)
+
+
+def _to_data(samples: PathSamples, column: ColumnSeries) -> PathSamples:
+    """From standardised values to those of the column."""
+    c = samples.conditionals
+    loc, scale = column.center + column.spread * c.loc, column.spread * c.scale
+    return PathSamples(
+        column.center + column.spread * samples.paths, type(c)(**{**vars(c), "loc": loc, "scale": scale})
+    )

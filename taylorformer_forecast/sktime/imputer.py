@@ -1,0 +1,379 @@
+"""Gaps filled by the Taylorformer, as a transformer of sktime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+from sktime.transformations.base import BaseTransformer
+
+from taylorformer_forecast.sktime._checks import check_observed, check_parameters
+from taylorformer_forecast.sktime._frames import check_values, instances, to_float
+from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame, longest_gap
+from taylorformer_forecast.sktime._predictive import FLOOR
+from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis, content
+
+__all__ = ["TaylorformerImputer"]
+
+
+class TaylorformerImputer(GapMethods, BaseTransformer):
+    """Fill gaps with the Taylorformer, which conditions on what lies on both sides of them.
+
+    The network is trained on windows of the series in which random points and random blocks are hidden; it
+    learns their joint distribution given the points before, between and after them. ``transform`` fills gaps
+    with the conditional mean, ``transform_quantiles`` and ``transform_proba`` say how sure it is, and
+    ``sample`` draws whole series. All of them tell of one draw, seeded at ``fit``. Observed values are never
+    changed. At the start and the end of a series gaps are filled from one side.
+
+    Every column is filled from its own values, by one network that serves all columns and instances. Times
+    may be irregular. Only rows that are there are filled: to fill missing rows, reindex before.
+
+    In a pipeline, ``TaylorformerImputer() * forecaster``, it fills the series that the forecaster is fitted
+    to, and forecasts pass through it unchanged.
+
+    Parameters
+    ----------
+    window_length : int, optional
+        Points that a window of the training has. By default three seasons, between 64 and 192.
+    gap_length : int, optional
+        Points that are hidden in a window, and so the longest gap in it. By default the longest gap of the
+        series, between 20 and 48; at most a third of the window. Longer gaps are filled too.
+    num_samples : int, default=100
+        Sample paths that quantiles and means are made of.
+    d_model : int, default=32
+        Width of the network.
+    n_heads : int, default=4
+        Attention heads.
+    n_layers : int, default=2
+        Layers of each of the two streams.
+    dropout : float, default=0.1
+        Dropout in training.
+    max_steps : int, default=300
+        Optimiser steps.
+    batch_size : int, default=32
+        Windows in a step.
+    lr : float, default=0.003
+        Peak learning rate; it warms up and decays by a cosine.
+    time_features : "auto", None or tuple of str, default="auto"
+        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees. "auto"
+        takes those that the index resolves and that the series covers at least twice.
+    seasonal_periods : "auto", None, int or tuple of int, default="auto"
+        Further seasons, in steps. "auto" looks for them in the autocorrelation.
+    distribution : {"normal", "studentt", "mixture", "quantile"}, default="studentt"
+        Distribution of a point given all that is known when it is drawn.
+    device : str, default="auto"
+        "auto" takes a CUDA device if there is one, else the CPU.
+    random_state : int, RandomState or None, default=None
+        Seed of training and of the draws.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+    trainer_kwargs : dict, optional
+        Arguments of ``pytorch_lightning.Trainer``.
+
+    Attributes
+    ----------
+    network_ : Taylorformer
+        The trained network, on the CPU.
+    window_length_, gap_length_ : int
+        Points of a window, and how many of them are hidden in training.
+    time_features_, seasonal_periods_ : tuple
+        Cycles and seasons in use.
+    training_ : dict
+        Steps taken and last loss.
+
+    References
+    ----------
+    .. [1] Nivron, Parthipan, Wischik: "Taylorformer: Probabilistic Modelling for Random Processes including
+       Time Series", https://arxiv.org/abs/2305.19141
+
+    Examples
+    --------
+    >>> from sktime.datasets import load_airline
+    >>> from taylorformer_forecast.sktime import TaylorformerImputer
+    >>> y = load_airline()
+    >>> y.iloc[60:66] = float("nan")
+    >>> imputer = TaylorformerImputer(max_steps=5, random_state=0)
+    >>> int(imputer.fit_transform(y).isna().sum())
+    0
+    >>> imputer.transform_quantiles(y, alpha=[0.1, 0.9]).iloc[60:66].shape
+    (6, 2)
+    >>> imputer.transform_proba(y).mean().shape
+    (6, 1)
+    >>> imputer.sample(y, 3).shape
+    (432, 1)
+    """
+
+    _tags = {
+        "authors": ["taylorformer_forecast developers"],
+        "maintainers": ["taylorformer_forecast developers"],
+        "python_dependencies": ["torch>=2.6", "pytorch-lightning>=2.5", "skpro>=2.14"],
+        "scitype:transform-input": "Series",
+        "scitype:transform-output": "Series",
+        "scitype:instancewise": True,
+        "X_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
+        "y_inner_mtype": "None",
+        "fit_is_empty": False,
+        "capability:missing_values": True,
+        "capability:missing_values:removes": True,
+        "capability:multivariate": True,
+        "capability:unequal_length": True,
+        "capability:categorical_in_X": False,
+        "capability:inverse_transform": True,
+        "skip-inverse-transform": True,
+        "capability:random_state": True,
+        "property:randomness": "derandomized",
+        "transform-returns-same-time-index": True,
+        "remember_data": False,
+    }
+
+    def __init__(
+        self,
+        window_length=None,
+        gap_length=None,
+        num_samples=100,
+        d_model=32,
+        n_heads=4,
+        n_layers=2,
+        dropout=0.1,
+        max_steps=300,
+        batch_size=32,
+        lr=3e-3,
+        time_features="auto",
+        seasonal_periods="auto",
+        distribution="studentt",
+        device="auto",
+        random_state=None,
+        verbose=False,
+        trainer_kwargs=None,
+    ):
+        self.window_length = window_length
+        self.gap_length = gap_length
+        self.num_samples = num_samples
+        self.d_model = d_model
+        self.n_heads = n_heads
+        self.n_layers = n_layers
+        self.dropout = dropout
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.lr = lr
+        self.time_features = time_features
+        self.seasonal_periods = seasonal_periods
+        self.distribution = distribution
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.trainer_kwargs = trainer_kwargs
+        super().__init__()
+
+    # ---- fit -----------------------------------------------------------------------------------------
+
+    def _fit(self, X, y=None):
+        check_parameters({"num_epochs": None, **self.get_params(deep=False)})
+        if self.distribution in ("mse", "mae"):
+            raise ValueError(
+                f"distribution={self.distribution!r} gives points only, no distribution to draw from; "
+                f"choose another one, such as 'studentt'"
+            )
+        check_values(X, "X")
+        parts = dict(instances(X))
+        for key, part in parts.items():
+            check_observed(key, part, "X")
+        longest = max(int(part.notna().sum().max()) for part in parts.values())
+        if longest < 3:
+            raise ValueError(f"X has {longest} observation{'s' * (longest != 1)}, at least 3 are needed")
+        fit_seed, self._seed = (
+            int(seed) for seed in check_random_state(self.random_state).randint(0, 2**31 - 1, size=2)
+        )
+        self._columns, self._content = list(X.columns), content(next(iter(parts.values())).index)
+        self._axis = TimeAxis.of([part.index for part in parts.values()])
+        sample = max(parts.values(), key=len)
+        self._seasonal = SeasonalFeatures.choose(
+            self._axis, sample.index, to_float(sample)[:, 0], self.time_features, self.seasonal_periods
+        )
+        self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
+        window = self.window_length or min(max(3 * self._seasonal.season, 64), 192)
+        self.window_length_ = min(window, longest)
+        gap = self.gap_length or min(max(longest_gap(X), 20), 48)
+        self.gap_length_ = max(1, min(gap, self.window_length_ // 3))
+        self._train(parts, fit_seed)
+        self._remember(parts)
+        return self
+
+    def _train(self, parts, seed):
+        from taylorformer_forecast.models.taylorformer import Taylorformer
+        from taylorformer_forecast.training.fit import fit, private_rng
+        from taylorformer_forecast.training.gaps import GapBatches
+        from taylorformer_forecast.training.windows import WindowMaker
+
+        series = [gaps.column.series for part in parts.values() for gaps in self._gaps(part)]
+        length = self.window_length_
+        maker = WindowMaker(series, length - 1, 1, float(length), FLOOR)
+        with private_rng(seed):
+            self.network_ = Taylorformer(
+                dim_covariates=0 if series[0].covariates is None else series[0].covariates.shape[1],
+                d_model=self.d_model,
+                n_heads=self.n_heads,
+                n_layers=self.n_layers,
+                dropout=self.dropout,
+                distribution=self.distribution,
+                derivative_clip=20.0 * length,  # of slopes per window: absent only at extreme jumps
+                both_sides=True,
+            )
+            self.training_ = fit(
+                self.network_,
+                GapBatches(maker, self.gap_length_, self.batch_size, seed),
+                max_steps=self.max_steps,
+                lr=self.lr,
+                device=self.device,
+                verbose=self.verbose,
+                trainer_kwargs=self.trainer_kwargs,
+            )
+
+    def _update(self, X, y=None):
+        parts = {key: self._continued(key, part) for key, part in self._checked(X)}
+        self._remember({**self._ends, **parts})
+        return self
+
+    # ---- what fills the gaps ---------------------------------------------------------------------------
+
+    def _transform(self, X, y=None):
+        rows, lost, _, mixture = self._fills(X, self.num_samples)
+        if not len(rows):
+            return X.copy()
+        means = self._mixture(X, rows, mixture).mean().to_numpy()
+        return fill_frame(X, rows, lost, means)
+
+    def _inner(self, X):
+        """X as the private methods take it."""
+        self.check_is_fitted()
+        return self._check_X_y(X=X, return_metadata=False)[0]
+
+    def transform_quantiles(self, X, alpha=None):
+        """Quantiles of every value of X: of its distribution where it is missing, else the value itself.
+
+        Parameters
+        ----------
+        X : time series in any format of sktime
+            As for ``transform``.
+        alpha : float or list of float, optional
+            Probabilities, by default 0.05 and 0.95.
+
+        Returns
+        -------
+        pd.DataFrame
+            Rows of X; columns (variable, alpha), as forecasters return them.
+
+        Examples
+        --------
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerImputer
+        >>> y = load_airline()
+        >>> y.iloc[3] = None
+        >>> TaylorformerImputer(max_steps=1).fit(y).transform_quantiles(y, [0.1, 0.5, 0.9]).shape
+        (144, 3)
+        """
+        X = self._inner(X)
+        alpha = np.atleast_1d([0.05, 0.95] if alpha is None else alpha).astype(float).tolist()
+        rows, lost, _, mixture = self._fills(X, self.num_samples)
+        values = np.repeat(to_float(X)[..., None], len(alpha), 2)
+        if len(rows):
+            quantiles = np.moveaxis(self._mixture(X, rows, mixture).quantile_array(alpha), 0, -1)
+            values[rows] = np.where(lost[..., None], quantiles, values[rows])
+        columns = pd.MultiIndex.from_product([X.columns, alpha])
+        return pd.DataFrame(values.reshape(len(values), -1), index=X.index, columns=columns)
+
+    def transform_proba(self, X, marginal=True):
+        """Distribution of the rows of X in which something is missing.
+
+        Parameters
+        ----------
+        X : time series in any format of sktime
+            As for ``transform``.
+        marginal : bool, default=True
+            Whether every value is described on its own, by a density; else the joint distribution of all,
+            as sample paths.
+
+        Returns
+        -------
+        PathMixture or SamplePaths
+            Rows of X where any column is missing. Columns that are observed there are known: their
+            distribution is a point, for the mixture one whose scale is 1e-12 of that of the column.
+
+        Raises
+        ------
+        ValueError
+            If nothing is missing.
+
+        Examples
+        --------
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerImputer
+        >>> y = load_airline()
+        >>> y.iloc[3:9] = None
+        >>> TaylorformerImputer(max_steps=1).fit(y).transform_proba(y).var().shape
+        (6, 1)
+        """
+        from taylorformer_forecast.sktime.distributions import SamplePaths
+
+        X = self._inner(X)
+        rows, _, paths, mixture = self._fills(X, self.num_samples)
+        if not len(rows):
+            raise ValueError("nothing is missing in X, so that there is no distribution")
+        if marginal:
+            return self._mixture(X, rows, mixture)
+        return SamplePaths(paths, index=X.index[rows], columns=X.columns, random_state=self._seed)
+
+    def sample(self, X, n_samples=1):
+        """Draw X with its gaps filled, jointly over time.
+
+        Points of one gap, and of gaps close to each other, are drawn jointly; gaps that lie further apart
+        than a window are independent given what was observed.
+
+        Parameters
+        ----------
+        X : time series in any format of sktime
+            As for ``transform``.
+        n_samples : int, default=1
+            How many draws.
+
+        Returns
+        -------
+        pd.DataFrame
+            All rows of X, the number of the draw as outermost row level.
+
+        Examples
+        --------
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerImputer
+        >>> y = load_airline()
+        >>> y.iloc[3:9] = None
+        >>> TaylorformerImputer(max_steps=1).fit(y).sample(y, 10).loc[9].shape
+        (144, 1)
+        """
+        if n_samples < 1:
+            raise ValueError(f"n_samples={n_samples}, but it must be a whole number, at least 1")
+        X = self._inner(X)
+        rows, lost, paths, _ = self._fills(X, n_samples)
+        draws = [fill_frame(X, rows, lost, None if paths is None else paths[i]) for i in range(n_samples)]
+        return pd.concat(draws, keys=range(n_samples), names=[None, *X.index.names])
+
+    @classmethod
+    def get_test_params(cls, parameter_set="default"):
+        """Return small settings for sktime's test suite.
+
+        Parameters
+        ----------
+        parameter_set : str, default="default"
+            Ignored: there is one set of sets.
+
+        Returns
+        -------
+        list of dict
+            Parameters that construct test instances.
+        """
+        small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 4, "random_state": 0}
+        return [
+            {**small, "distribution": "normal"},
+            {**small, "window_length": 12, "gap_length": 3, "distribution": "mixture"},
+            {**small, "time_features": None, "seasonal_periods": 4, "distribution": "quantile"},
+        ]

@@ -1,0 +1,268 @@
+"""TaylorformerImputer: what it fills, how well, how sure it is, and what it refuses."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sktime.forecasting.naive import NaiveForecaster
+from sktime.transformations.impute import Imputer
+
+from taylorformer_forecast.sktime import TaylorformerForecaster, TaylorformerImputer
+
+pytestmark = pytest.mark.filterwarnings("ignore:The default of config:FutureWarning")  # sktime's own
+
+
+def tiny(**changes):
+    settings = {"d_model": 4, "n_heads": 1, "max_steps": 2, "num_samples": 8, "random_state": 0}
+    return TaylorformerImputer(**{**settings, "distribution": "normal", **changes})
+
+
+def series(n=60, seed=0, index=None, name="sales"):
+    index = pd.period_range("2000-01", periods=n, freq="M") if index is None else index
+    wave = 10 + np.sin(np.arange(len(index)) * 2 * np.pi / 12)
+    return pd.Series(wave + 0.3 * np.random.default_rng(seed).normal(size=len(index)), index, name=name)
+
+
+def with_gaps(y, *places):
+    y = y.copy()
+    for place in places or (3, slice(20, 25), 40):
+        y.iloc[place] = np.nan
+    return y
+
+
+INDEXES = {
+    "months": pd.period_range("2000-01", periods=60, freq="M"),
+    "days": pd.date_range("2000-01-01", periods=60, freq="D"),
+    "hours with a zone": pd.date_range("2000-01-01", periods=60, freq="h", tz="Europe/Berlin"),
+    "integers": pd.RangeIndex(5, 65),
+    "irregular": pd.date_range("2000-01-01", periods=60, freq="D")
+    + pd.to_timedelta(np.random.default_rng(0).integers(0, 600, 60), unit="min"),
+}
+
+
+# --- what is filled -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_gaps_are_filled_and_observed_values_stay_on_every_index(index):
+    y = with_gaps(series(index=index))
+    before = y.copy()
+    filled = tiny().fit_transform(y)
+    assert filled.notna().all()
+    assert filled.index.equals(index)
+    assert filled.name == "sales"
+    assert (filled[y.notna()] == y[y.notna()]).all()
+    pd.testing.assert_series_equal(y, before)
+
+
+def test_the_start_and_the_end_and_gaps_longer_than_a_window_are_filled():
+    y = with_gaps(series(200), slice(0, 5), slice(60, 150), slice(197, 200))
+    imputer = tiny(window_length=24)
+    filled = imputer.fit_transform(y)
+    assert np.isfinite(filled).all()
+    assert imputer.transform_proba(y).shape == (98, 1)
+
+
+def test_columns_are_filled_one_by_one_and_those_without_gaps_keep_their_type():
+    X = pd.DataFrame({"a": with_gaps(series()), "b": with_gaps(series(seed=1), 30), "c": np.arange(60)})
+    imputer = tiny().fit(X)
+    filled = imputer.transform(X)
+    assert filled.notna().all(axis=None)
+    assert filled["c"].dtype == X["c"].dtype
+    quantiles = imputer.transform_quantiles(X, [0.1, 0.9])
+    assert list(quantiles.columns) == [(name, alpha) for name in "abc" for alpha in (0.1, 0.9)]
+    other = X.assign(a=X["a"] * 5)
+    pd.testing.assert_series_equal(imputer.transform(other)["b"], filled["b"])
+
+
+def test_instances_of_a_panel_are_filled_and_new_ones_too():
+    parts = {"x": with_gaps(series()), "y": with_gaps(series(30, seed=1), 3, 29)}
+    panel = pd.concat(parts, names=["shop", "time"]).to_frame()
+    imputer = tiny().fit(panel)
+    assert imputer.transform(panel).notna().all(axis=None)
+    other = pd.concat({"z": parts["x"]}, names=["shop", "time"]).to_frame()
+    assert imputer.transform(other).notna().all(axis=None)
+    assert list(imputer.transform_proba(panel).index.get_level_values(0).unique()) == ["x", "y"]
+
+
+def test_a_series_without_gaps_is_returned_as_it_is_and_has_no_distribution():
+    y = series()
+    imputer = tiny().fit(y)
+    pd.testing.assert_series_equal(imputer.transform(y), y)
+    assert imputer.transform_quantiles(y, [0.1, 0.9]).eq(y, axis=0).all(axis=None)
+    assert imputer.sample(y, 2).shape == (120, 1)
+    with pytest.raises(ValueError, match="nothing is missing in X"):
+        imputer.transform_proba(y)
+
+
+def test_rows_that_continue_a_series_are_filled_from_its_end():
+    y = series(60)
+    imputer = tiny().fit(y.iloc[:50])
+    new = with_gaps(y.iloc[50:], 0)
+    alone = imputer.transform(new.set_axis(new.index + 500))  # far away: the end tells little
+    assert imputer.transform(new).iloc[0] != alone.iloc[0]
+    imputer.update(y.iloc[50:55])
+    lost = y.iloc[55:].mask(np.ones(5, dtype=bool))
+    assert imputer.transform(lost).notna().all()
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+def test_it_works_in_pipelines(inverse):
+    y = with_gaps(series())
+    forecaster = tiny() * NaiveForecaster("mean", sp=12)
+    predicted = forecaster.fit(y, fh=[1, 2]).predict()
+    assert predicted.notna().all()
+    if inverse:
+        imputer = tiny().fit(y)
+        pd.testing.assert_series_equal(imputer.inverse_transform(imputer.transform(y)), imputer.transform(y))
+    small = TaylorformerForecaster(d_model=4, n_heads=1, max_steps=1, num_samples=3, random_state=0)
+    assert (tiny() * small).fit(y, fh=[1, 2]).predict_interval().notna().all(axis=None)
+
+
+# --- one draw for all methods ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("distribution", ["normal", "studentt", "mixture", "quantile"])
+def test_all_methods_tell_of_one_distribution(distribution):
+    X = pd.DataFrame({"a": with_gaps(series()), "b": with_gaps(series(seed=1), slice(22, 28))})
+    imputer = tiny(distribution=distribution).fit(X)
+    lost = X.isna()
+    marginal = imputer.transform_proba(X)
+    rows = lost.any(axis=1)
+    assert marginal.index.equals(X.index[rows])
+    means = imputer.transform(X)
+    np.testing.assert_allclose(marginal.mean(), means[rows], rtol=1e-9)
+    quantiles = imputer.transform_quantiles(X, [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(marginal.quantile([0.1, 0.5, 0.9]), quantiles[rows], rtol=1e-9)
+    assert quantiles.loc[lost["a"], "a"].diff(axis=1).iloc[:, 1:].gt(0).all(axis=None)
+    joint = imputer.transform_proba(X, marginal=False)
+    assert joint.var().to_numpy()[~lost[rows].to_numpy()] == pytest.approx(0)
+    draws = imputer.sample(X, 3)
+    assert draws.shape == (180, 2)
+    for number in range(3):
+        drawn = draws.loc[number]
+        pd.testing.assert_frame_equal(drawn.where(~lost), X, check_freq=False)
+        assert drawn.notna().all(axis=None)
+    assert (draws.loc[0] != draws.loc[1]).to_numpy()[lost.to_numpy()].all()
+
+
+def test_the_same_seed_gives_the_same_fills_and_copies_agree():
+    y = with_gaps(series())
+    imputer = tiny().fit(y)
+    expected = imputer.transform(y)
+    for other in (tiny().fit(y), pickle.loads(pickle.dumps(imputer)), imputer):
+        pd.testing.assert_series_equal(other.transform(y), expected)
+    assert not np.allclose(tiny(random_state=1).fit_transform(y), expected)
+
+
+# --- how good it is -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    """A noisy season on a wandering level, and an imputer that saw it with gaps of 1, 5 and 20 points."""
+    rng = np.random.default_rng(0)
+    n = 400
+    level = 0.2 * rng.normal(size=n).cumsum()
+    y = pd.Series(50 + level + 2 * np.sin(np.arange(n) * 2 * np.pi / 6) + 0.05 * rng.normal(size=n))
+    length_at = np.zeros(n, dtype=int)
+    for length, starts in {1: range(5, 80, 6), 5: range(90, 210, 14), 20: range(220, 380, 50)}.items():
+        for start in starts:
+            length_at[start : start + length] = length
+    gappy = y.mask(length_at > 0)
+    imputer = TaylorformerImputer(
+        d_model=16, n_heads=2, max_steps=120, lr=1e-2, num_samples=60, window_length=48, random_state=0
+    )
+    return y, gappy, length_at, imputer.fit(gappy)
+
+
+@pytest.mark.parametrize("length", [1, 5, 20])
+def test_fills_are_better_than_lines_and_drift(learnt, length):
+    y, gappy, length_at, imputer = learnt
+    here = length_at == length
+    truth = y[here].to_numpy()
+    part = imputer.transform_proba(gappy).loc[y.index[here]]
+    own = (part.energy(truth[:, None]) - 0.5 * part.energy()).to_numpy().mean()
+    error = np.abs(truth - imputer.transform(gappy)[here]).mean()
+    line = np.interp(np.arange(len(y)), np.flatnonzero(length_at == 0), gappy.dropna())[here]
+    for rival in (line, Imputer("drift").fit_transform(gappy)[here].to_numpy()):
+        assert error < 0.8 * np.abs(truth - rival).mean()
+        z = (truth - rival) / np.std(truth - rival)
+        crps = np.std(truth - rival) * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+        assert own < 0.8 * crps.mean()
+
+
+def test_intervals_cover_and_widen_towards_the_middle_of_a_gap(learnt):
+    y, gappy, length_at, imputer = learnt
+    quantiles = imputer.transform_quantiles(gappy, [0.1, 0.9])
+    low, high = quantiles.to_numpy().T
+    lost = length_at > 0
+    assert 0.6 < ((y >= low) & (y <= high))[lost].mean() < 0.97
+    width = (high - low)[length_at == 20].reshape(-1, 20).mean(0)
+    assert width[5:15].mean() > 1.03 * width[[0, -1]].mean()
+
+
+def test_points_of_a_gap_are_drawn_jointly(learnt):
+    _, gappy, length_at, imputer = learnt
+    paths = imputer.transform_proba(gappy, marginal=False).paths[:, :, 0]
+    gaps = paths[:, (length_at == 20)[length_at > 0]].reshape(len(paths), -1, 20)
+    correlation = np.mean([np.corrcoef(gaps[:, i].T) for i in range(gaps.shape[1])], axis=0)
+    assert np.diag(correlation, 1).mean() > np.diag(correlation, 12).mean() + 0.1
+
+
+# --- what is refused ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["fit", "transform"])
+def test_a_column_of_which_nothing_is_known_is_named(when):
+    X = pd.DataFrame({"a": series(), "b": series(seed=1)})
+    empty = X.assign(b=np.nan)
+    message = "X column 'b' has no observed values"
+    if when == "fit":
+        with pytest.raises(ValueError, match=message):
+            tiny().fit(empty)
+        return
+    with pytest.raises(ValueError, match=message):
+        tiny().fit(X).transform(empty.set_axis(X.index - 600))
+    panel = pd.concat({"x": X, "y": empty}, names=["shop", "time"])
+    with pytest.raises(ValueError, match="X column 'b' of instance 'y' has no observed values"):
+        tiny().fit(X).transform(panel)
+
+
+def test_columns_that_were_not_in_the_fit_are_named():
+    X = pd.DataFrame({"a": with_gaps(series()), "b": series(seed=1)})
+    message = "X has a column 'c' that it had not in the fit; the columns were ['a', 'b']"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tiny().fit(X).transform(X.rename(columns={"b": "c"}))
+
+
+def test_another_kind_of_index_is_refused():
+    imputer = tiny().fit(series())
+    with pytest.raises(TypeError, match="holds dates, but it held periods of frequency M in the fit"):
+        imputer.transform(with_gaps(series(index=INDEXES["days"])))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"distribution": "mse"}, "distribution='mse' gives points only"),
+        ({"gap_length": 0}, "gap_length=0, but it must be None or a whole number, at least 1"),
+        ({"window_length": 2.5}, "window_length=2.5, but it must be"),
+        ({"lr": -1}, "lr=-1, but it must be a positive number"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tiny(**settings).fit(series())
+
+
+def test_too_few_observations_and_draws_are_refused():
+    with pytest.raises(ValueError, match="X has 2 observations, at least 3 are needed"):
+        tiny().fit(with_gaps(series(6), slice(2, 6)))
+    with pytest.raises(ValueError, match="n_samples=0"):
+        tiny().fit(series()).sample(with_gaps(series()), 0)
