@@ -169,13 +169,15 @@ def page(book: dict) -> str:
         statistical="statsforecast" if "statsforecast" in book["machine"] else "sktime",
         budget=", ".join(f"{budget:g}" for budget in budgets),
     )
+    n_seeds = len({row["seed"] for row in book["rows"]})
+    chance = " One seed: differences of a few per cent may be chance." if n_seeds == 1 else ""
     ranked_on = ", ".join(table.series[j] for j in table.common()[1])
     parts = [
         "# Benchmark",
         "Made by `examples/benchmark/arena/report.py` from `results/arena.json`; run by\n"
         "`examples/benchmark/arena/run.py`. WQL, in brackets the coverage of the 80 % interval:",
         table.markdown(),
-        f"Mean ranks are over {ranked_on}, which all models with a rank were run on.",
+        f"Mean ranks are over {ranked_on}, which all models with a rank were run on.{chance}",
         "![Ranks](images/arena_ranks.png)",
         not_run(table),
         "## Wins and losses",
