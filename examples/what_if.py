@@ -48,7 +48,7 @@ def main() -> None:
     output = parser.parse_args().output
 
     y, start = load_airline(), time.perf_counter()
-    forecaster = TaylorformerForecaster(order="random", random_state=0).fit(y, fh=FH)
+    forecaster = TaylorformerForecaster(order="random", num_epochs=None, random_state=0).fit(y, fh=FH)
     conditional = forecaster.condition(TARGET)
 
     figure, axes = plt.subplots(figsize=(9, 4.2), layout="constrained")

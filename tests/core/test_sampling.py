@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.distributions import Normal
@@ -10,6 +12,7 @@ from taylorformer_forecast.core.heads import Components
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.taylorformer import Taylorformer
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -175,3 +178,19 @@ def test_beyond_the_networks_horizon_each_path_goes_on_from_its_own_last_points(
                 torch.testing.assert_close(scale, (0.5 * std).expand_as(scale))
     last = torch.cat([w.y[:, None, 2:3].expand(-1, n_paths, -1, -1), out.paths[:, :, :-1]], 2)
     torch.testing.assert_close(out.conditionals.loc[..., 0], last)
+
+
+def test_observed_targets_are_kept_and_the_others_are_conditional_on_them(make_window):
+    net = Taylorformer(d_model=8, n_heads=2, n_layers=2, both_sides=True).eval()
+    w = make_window(n_windows=2, n_context=6, n_targets=4, times="unordered")
+    observed = w.observed.clone()
+    observed[:, -2:] = False  # the first two are known
+    w = replace(w, observed=observed)
+    samples = sample_paths(net, w, 3, torch.Generator().manual_seed(0), keep_observed=True)
+    assert (samples.paths[:, :, :2] == w.y[:, None, 6:8]).all()
+    y = torch.cat([w.y[:, :6].repeat_interleave(3, 0), samples.paths.flatten(0, 1)], 1)
+    with torch.no_grad():
+        expected = net(Window(w.t.repeat_interleave(3, 0), y, n_context=6)).mean
+    assert torch.allclose(samples.conditionals.loc[..., 0].flatten(0, 1), expected, atol=1e-5)
+    free = sample_paths(net, w, 3, torch.Generator().manual_seed(0))
+    assert (free.paths[:, :, :2] != w.y[:, None, 6:8]).all()

@@ -43,7 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
     "lags": {"n_lags": 5},
     "lags-columns": {"n_lags": 3, "dim_y": 2, "dim_covariates": 2, "taylor_order": 1},
     "both-sides": {"both_sides": True},
-    "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 3, "taylor_order": 1},
+    "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 4, "dim_covariates": 1},
     "local": {"attention": "local"},
     "local-window": {"attention": Local(window=4)},
     "local-window-all-options": {
