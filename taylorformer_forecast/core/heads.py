@@ -231,6 +231,10 @@ class Components:
         weights, df = (None if p is None else function(p) for p in (self.weights, self.df))
         return Components(function(self.loc), function(self.scale), weights, df, self.family)
 
+    def affine(self, loc: Tensor | float, factor: Tensor | float) -> Components:
+        """Components of ``loc + factor * y`` for a positive factor."""
+        return replace(self, loc=self.loc * factor + loc, scale=self.scale * factor)
+
 
 class Conditional(Distribution):
     """Base of distributions that a host brings along: they say how they are drawn and described."""

@@ -47,11 +47,10 @@ class PathSamples:
 
     def to_data(self, scale: Scale) -> PathSamples:
         """Return from scaled values to the units of the data, in float64."""
-        c = self.conditionals
         loc = scale.loc.double()[:, :, None]  # (B, 1, 1, D)
         factor = scale.scale.double()[:, :, None]
-        moved = replace(c, loc=c.loc * factor[..., None] + loc[..., None], scale=c.scale * factor[..., None])
-        return PathSamples(self.paths * factor + loc, moved)
+        conditionals = self.conditionals.affine(loc[..., None], factor[..., None])
+        return PathSamples(self.paths * factor + loc, conditionals)
 
 
 def join_samples(parts: list[PathSamples], dim: int) -> PathSamples:

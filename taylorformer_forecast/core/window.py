@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 __all__ = ["Window", "holds_everywhere", "shuffle_targets"]
@@ -159,6 +159,19 @@ class Window:
         covariates[:, self.n_context :, -n_columns:] = 0.0
         return replace(self, covariates=covariates)
 
+    def reorder(self, order: Int[Tensor, "B N"]) -> Window:
+        """Points of every window in another order: times, values, masks and covariates move together."""
+
+        def take(value: Tensor) -> Tensor:
+            return value.gather(1, order.view(*order.shape, *[1] * (value.ndim - 2)).expand_as(value))
+
+        return self.map(take)
+
+    def reorder_targets(self, order: Int[Tensor, "B T"]) -> Window:
+        """Targets of every window in another order, the context as it is."""
+        context = torch.arange(self.n_context, device=order.device).expand(len(order), -1)
+        return self.reorder(torch.cat([context, order + self.n_context], 1))
+
     def rows(self, index: slice | Tensor) -> Window:
         """Some of the windows of the batch."""
         return self.map(lambda value: value[index])
@@ -196,15 +209,7 @@ def shuffle_targets(
     >>> bool((s.t == s.y[..., 0]).all()), s.t[0, :2].tolist()
     (True, [0.0, 1.0])
     """
-    n, device = window.y.shape[1], window.y.device
-    rows = n_permutations * window.y.shape[0]
+    device, rows = window.y.device, n_permutations * window.y.shape[0]
     order = torch.argsort(torch.rand(rows, window.n_targets, generator=generator, device=device), dim=1)
-    index = torch.cat(
-        [torch.arange(window.n_context, device=device).expand(rows, -1), order + window.n_context], dim=1
-    )
-
-    def take(value: Tensor) -> Tensor:
-        value = value.repeat(n_permutations, *[1] * (value.ndim - 1))
-        return value.gather(1, index.view(rows, n, *[1] * (value.ndim - 2)).expand_as(value))
-
-    return window.map(take)
+    copies = window.map(lambda value: value.repeat(n_permutations, *[1] * (value.ndim - 1)))
+    return copies.reorder_targets(order)

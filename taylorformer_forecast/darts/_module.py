@@ -17,17 +17,16 @@ from darts.utils.torch import MonteCarloDropout
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.heads import Components, components
-from taylorformer_forecast.core.sampling import PathSamples, forecast_paths
+from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, join_samples
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
-from taylorformer_forecast.training.module import make_optimizer, time_spent
+from taylorformer_forecast.training.module import CLIP, make_optimizer, time_spent
 
 __all__ = ["ForecastModule", "LAMModule", "TaylorformerModule"]
 
-CLIP = 1.0  # norm of gradients, as in training/fit
 PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
 
@@ -156,9 +155,11 @@ class ForecastModule(PLForecastingModule):
     def raw(self, parts: Components, scale: Scale) -> Tensor:
         """Raw parameters (B, T, C, P) in the units of the data, from components (B * C, T, 1, K)."""
         loc, factor = scale.loc[..., None], scale.scale[..., None]
-        moved = Components(parts.loc * factor + loc, parts.scale * factor, parts.weights, parts.df)
-        raw = self.head.to_raw(moved).to(self.dtype)
-        return raw.unflatten(0, (-1, len(self.floor)))[:, :, :, 0].transpose(1, 2)
+        return self.by_series(self.head.to_raw(parts.affine(loc, factor)))
+
+    def by_series(self, raw: Tensor) -> Tensor:
+        """Parameters of windows (B * C, T, 1, P) as those of series, (B, T, C, P)."""
+        return raw.to(self.dtype).unflatten(0, (-1, len(self.floor)))[:, :, :, 0].transpose(1, 2)
 
     # ---- darts' contract -----------------------------------------------------------------------------------
 
@@ -180,11 +181,10 @@ class ForecastModule(PLForecastingModule):
         state, steps = self.net.encode(window, 1), []
         for step in range(window.n_targets):
             conditional = self.net.query(state, step)
-            steps.append(components(conditional))
-            state = self.net.observe(state, step, conditional.center())
-        names = ("loc", "scale", "weights", "df")
-        columns = ([getattr(step, name) for step in steps] for name in names)
-        return Components(*(None if c[0] is None else torch.cat(c, 1) for c in columns))  # type: ignore[arg-type]
+            center = conditional.center()
+            steps.append(PathSamples(center, components(conditional)))
+            state = self.net.observe(state, step, center)
+        return join_samples(steps, 1).conditionals
 
     def sample(self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int) -> PathSamples:
         """Joint sample paths of windows (B * C, S, n, 1), in the units of the data."""
@@ -229,8 +229,7 @@ class ForecastModule(PLForecastingModule):
         n_paths = PARAMETER_PATHS if parameters else self.pred_num_samples
         samples = self.sample(batch, n, n_paths, self.pred_roll_size or n)
         if parameters:
-            raw = self.head.marginal(samples.conditionals, samples.paths).to(self.dtype)
-            raw = raw.unflatten(0, (-1, n_components))[:, :, :, 0].transpose(1, 2)
+            raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
             predicted = self.likelihood.predict_likelihood_parameters(raw)[None]
         else:
             predicted = samples.paths.unflatten(0, (-1, n_components))[..., 0].permute(2, 0, 3, 1)

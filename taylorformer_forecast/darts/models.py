@@ -17,11 +17,11 @@ from taylorformer_forecast.darts._module import ForecastModule, LAMModule, Taylo
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
 from taylorformer_forecast.models.lam_trunks import Attention
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
+from taylorformer_forecast.training.windows import FLOOR
 
 __all__ = ["LAMModel", "TaylorformerModel"]
 
 MAX_STEPS = 400  # where n_epochs is left open, as in the sktime forecasters
-FLOOR = 0.02  # smallest standard deviation of a window, in those of the series
 MIN_POINTS = 12  # observed values that tell the standard deviation of a series
 
 

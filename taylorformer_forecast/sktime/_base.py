@@ -27,7 +27,7 @@ from taylorformer_forecast.sktime._frames import (
     of_instance,
     to_float,
 )
-from taylorformer_forecast.sktime._predictive import FLOOR, ColumnSeries
+from taylorformer_forecast.sktime._predictive import ColumnSeries
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
@@ -178,7 +178,7 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
     def _train(self, seed, update_steps):
         """Train a new network, or the present one further for ``update_steps``."""
         from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.windows import Batches, WindowMaker
+        from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()
         context = self.context_length_

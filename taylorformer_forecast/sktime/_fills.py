@@ -12,9 +12,10 @@ import torch
 
 from taylorformer_forecast.core.sampling import PathSamples, join_samples, sample_paths
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.sktime._predictive import FLOOR, ColumnSeries
+from taylorformer_forecast.sktime._predictive import ColumnSeries
 from taylorformer_forecast.training.fit import resolve_device
 from taylorformer_forecast.training.gaps import scale_gaps
+from taylorformer_forecast.training.windows import FLOOR
 
 __all__ = ["Gaps", "fill_gaps"]
 
@@ -137,7 +138,9 @@ def fill_gaps(
     filled = []
     for i, each in enumerate(gaps):
         ordered = [part for _, part in sorted(parts[i], key=lambda part: part[0])]
-        filled.append(_to_data(join_samples(ordered, 1), each.column))
+        center, spread, joined = each.column.center, each.column.spread, join_samples(ordered, 1)
+        conditionals = joined.conditionals.affine(center, spread)
+        filled.append(PathSamples(center + spread * joined.paths, conditionals))
     return filled
 
 
@@ -154,19 +157,13 @@ def _stack(windows: list[Window]) -> Window:
 
 def _draw(net, window, lengths, n_paths, time_unit, generator) -> PathSamples:
     """Joint paths of every window, in several random orders of its targets."""
-    n_windows, n_context, n = window.y.shape[0], window.n_context, window.n_targets
+    n_windows, n = window.y.shape[0], window.n_targets
     n_orders = 1 if n == 1 else next(k for k in range(N_ORDERS, 0, -1) if n_paths % k == 0)
     scaled, scale = scale_gaps(window.map(lambda v: v.repeat_interleave(n_orders, 0)), time_unit, FLOOR)
     place = torch.rand(len(scaled.y), n, generator=generator, device=window.y.device)
     padding = torch.arange(n, device=place.device) >= lengths.repeat_interleave(n_orders)[:, None]
     order = (place + padding).argsort(1)  # padding comes last: nobody sees it
-    context = torch.arange(n_context, device=order.device).expand(len(order), -1)
-    points = torch.cat([context, order + n_context], 1)
-
-    def take(value: torch.Tensor) -> torch.Tensor:
-        return value.gather(1, points.view(*points.shape, *[1] * (value.ndim - 2)).expand_as(value))
-
-    samples = sample_paths(net, scaled.map(take), n_paths // n_orders, generator).to_data(scale)
+    samples = sample_paths(net, scaled.reorder_targets(order), n_paths // n_orders, generator).to_data(scale)
     back = order.argsort(1)[:, None, :]
 
     def restore(value: torch.Tensor) -> torch.Tensor:
@@ -174,12 +171,3 @@ def _draw(net, window, lengths, n_paths, time_unit, generator) -> PathSamples:
         return value.gather(2, index).reshape(n_windows, n_paths, *value.shape[2:]).cpu()
 
     return samples.map(restore)
-
-
-def _to_data(samples: PathSamples, column: ColumnSeries) -> PathSamples:
-    """From standardised values to those of the column."""
-    c = samples.conditionals
-    loc, scale = column.center + column.spread * c.loc, column.spread * c.scale
-    return PathSamples(
-        column.center + column.spread * samples.paths, type(c)(**{**vars(c), "loc": loc, "scale": scale})
-    )

@@ -19,11 +19,10 @@ from taylorformer_forecast.core.sampling import (
 )
 from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.training.fit import resolve_device
-from taylorformer_forecast.training.windows import Series, least_scale, stack_contexts
+from taylorformer_forecast.training.windows import FLOOR, Series, least_scale, stack_contexts
 
 __all__ = ["ColumnSeries", "Predictive", "Request", "predict_requests"]
 
-FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
 ROWS_AT_ONCE = 8192  # windows times paths
 POINT_MASS = 1e-12  # scale of a value that is known, relative to the spread of its column
 
@@ -319,9 +318,10 @@ def _assemble(requests: list[Request], pieces) -> Predictive:
             order = torch.as_tensor(np.argsort(rows))
             samples = samples.map(lambda v: v[:, order, 0])  # (S, n, ...)  # noqa: B023
             c = samples.conditionals.map(lambda v: v.expand(n_shared, *v.shape[1:]))
+            c = c.affine(column.center, column.spread)
             columns["paths"].append(column.center + column.spread * samples.paths)
-            columns["loc"].append(_merge(column.center + column.spread * c.loc))
-            columns["scale"].append(_merge(column.spread * c.scale))
+            columns["loc"].append(_merge(c.loc))
+            columns["scale"].append(_merge(c.scale))
             columns["weights"].append(None if c.weights is None else _merge(c.weights / len(c.weights)))
             columns["df"].append(None if c.df is None else _merge(c.df))
         family = c.family

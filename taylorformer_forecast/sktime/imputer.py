@@ -10,7 +10,6 @@ from sktime.transformations.base import BaseTransformer
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame, longest_gap
-from taylorformer_forecast.sktime._predictive import FLOOR
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis, content
 
 __all__ = ["TaylorformerImputer"]
@@ -203,7 +202,7 @@ class TaylorformerImputer(GapMethods, BaseTransformer):
         from taylorformer_forecast.models.taylorformer import Taylorformer
         from taylorformer_forecast.training.fit import fit, private_rng
         from taylorformer_forecast.training.gaps import GapBatches
-        from taylorformer_forecast.training.windows import WindowMaker
+        from taylorformer_forecast.training.windows import FLOOR, WindowMaker
 
         series = [gaps.column.series for part in parts.values() for gaps in self._gaps(part)]
         length = self.window_length_

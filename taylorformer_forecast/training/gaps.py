@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -64,12 +65,7 @@ def hide_gaps(window: Window, n_hidden: int, generator: torch.Generator) -> Wind
     mask = torch.stack([gap_mask(n, n_hidden, generator) for _ in range(n_windows)])
     in_time = (torch.arange(n) / n).expand(n_windows, n)
     order = torch.argsort(torch.where(mask, 1 + torch.rand(n_windows, n, generator=generator), in_time), 1)
-
-    def take(value: Tensor) -> Tensor:
-        return value.gather(1, order.view(n_windows, n, *[1] * (value.ndim - 2)).expand_as(value))
-
-    moved = window.map(take)
-    return Window(moved.t, moved.y, moved.observed, moved.covariates, n_context=n - n_hidden)
+    return replace(window.reorder(order), n_context=n - n_hidden)
 
 
 def some_first(window: Window, generator: torch.Generator) -> Window:
@@ -103,13 +99,8 @@ def some_first(window: Window, generator: torch.Generator) -> Window:
     u = torch.rand(n_windows, 1, generator=generator)
     count = (u.square() * (n // 2 + 1)).long()
     place = torch.rand(n_windows, n, generator=generator).argsort(1).argsort(1)
-    order = torch.where(place < count, place, n + torch.arange(n)).argsort(1) + window.n_context
-    index = torch.cat([torch.arange(window.n_context).expand(n_windows, -1), order], 1)
-
-    def take(value: Tensor) -> Tensor:
-        return value.gather(1, index.view(*index.shape, *[1] * (value.ndim - 2)).expand_as(value))
-
-    return window.map(take)
+    order = torch.where(place < count, place, n + torch.arange(n)).argsort(1)
+    return window.reorder_targets(order)
 
 
 def scale_gaps(window: Window, time_unit: float, floor: float) -> tuple[Window, Scale]:

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.base import training_loss
 
-__all__ = ["BestWeights", "TrainingModule", "make_optimizer", "time_spent"]
+__all__ = ["CLIP", "BestWeights", "TrainingModule", "make_optimizer", "time_spent"]
+
+CLIP = 1.0  # largest norm of a step's gradients
 
 
 def time_spent(module: pl.LightningModule) -> Callable[[], float]:

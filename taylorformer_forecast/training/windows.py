@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from taylorformer_forecast.core.scaling import Scale, scale_window
-from taylorformer_forecast.core.window import Window, shuffle_targets
+from taylorformer_forecast.core.window import Window
 
-__all__ = ["Batches", "Series", "WindowMaker", "least_scale", "stack_contexts"]
+__all__ = ["FLOOR", "Batches", "Series", "WindowMaker", "least_scale", "stack_contexts"]
 
+FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
 MIN_POINTS = 3  # with fewer observed points a context is scaled by its whole series
 
 
@@ -226,10 +227,9 @@ class Batches:
         Seed of the order; without one, a single pass in the order given.
     last : float, default=1.0
         Targets beyond this fraction of their series are hidden: those kept for validation.
-    shuffle : bool, default=False
-        Whether to put the targets in random order.
     reorder : callable, optional
-        Another way to order them: takes a window and a generator, gives a window.
+        How to order the targets: takes a window and a ``generator``, gives a window, as
+        :func:`~taylorformer_forecast.core.window.shuffle_targets` does. By default they keep their order.
     """
 
     def __init__(
@@ -239,11 +239,10 @@ class Batches:
         batch_size: int,
         seed: int | None = None,
         last: float = 1.0,
-        shuffle: bool = False,
-        reorder: Callable[[Window, torch.Generator], Window] | None = None,
+        reorder: Callable[..., Window] | None = None,
     ) -> None:
         self.maker, self.starts, self.seed = maker, starts, seed
-        self.last, self.shuffle, self.reorder = last, shuffle, reorder
+        self.last, self.reorder = last, reorder
         self.batch_size = min(batch_size, len(starts))
 
     def __len__(self) -> int:
@@ -261,9 +260,7 @@ class Batches:
             order = torch.randperm(len(self.starts), generator=generator)
             for chunk in order.split(self.batch_size):
                 window = self.maker.windows(self.starts[chunk], self.last)[0]
-                if self.reorder is not None:
-                    window = self.reorder(window, generator)
-                yield shuffle_targets(window, generator=generator) if self.shuffle else window
+                yield window if self.reorder is None else self.reorder(window, generator=generator)
 
 
 def _rank() -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.core.window import Window, shuffle_targets
 from taylorformer_forecast.training.windows import Batches, Series, WindowMaker, stack_contexts
 
 L, T = 4, 3
@@ -179,7 +179,7 @@ def test_equal_seeds_draw_equal_batches_whatever_the_global_generator_does():
     assert torch.equal(first(0), first(0))
     assert not torch.equal(first(0), first(1))
     before = torch.get_rng_state()
-    next(iter(Batches(maker, starts, 8, seed=0, shuffle=True)))
+    next(iter(Batches(maker, starts, 8, seed=0, reorder=shuffle_targets)))
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -191,7 +191,9 @@ def test_batches_are_never_larger_than_the_number_of_windows():
 def test_shuffling_moves_targets_and_leaves_contexts():
     maker = make(series(30))
     starts = maker.starts(L)[: -T + 1]  # windows without padding
-    plain, shuffled = (next(iter(Batches(maker, starts, 24, seed=0, shuffle=s))) for s in (False, True))
+    plain, shuffled = (
+        next(iter(Batches(maker, starts, 24, seed=0, reorder=r))) for r in (None, shuffle_targets)
+    )
     assert torch.equal(plain.t[:, :L], shuffled.t[:, :L])
     assert not torch.equal(plain.t, shuffled.t)
     assert torch.equal(plain.t.sort(1).values, shuffled.t.sort(1).values)
