@@ -21,6 +21,9 @@ class ForecastNet(Protocol):
     ``encode`` once, then ``query`` and ``observe`` for each target in turn. Networks that predict all targets
     at once have an attribute ``one_shot = True``; their ``observe`` changes nothing, and sampling may call
     them once instead.
+
+    A network with parts that have a closed-form solution has a method ``start(window, overlap)`` too, which
+    is called before training with windows of the training set.
     """
 
     def __call__(self, window: Window) -> Distribution:

@@ -209,6 +209,7 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
                 device=self.device,
                 verbose=self.verbose,
                 trainer_kwargs=self.trainer_kwargs,
+                start=update_steps is None,
             )
         self.network_ = net
 

@@ -35,13 +35,13 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Layers of each of the two streams.
     dropout : float, default=0.1
         Dropout in training.
-    num_epochs : int or None, default=30
+    num_epochs : int or None, default=20
         Passes over all windows. Short series would be learnt by heart with more.
     max_steps : int or None, default=400
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=32
         Windows in a step.
-    lr : float, default=0.003
+    lr : float, default=0.001
         Peak learning rate; it warms up and decays by a cosine.
     validation_split : float, default=0.0
         Fraction at the end of every series that is kept from training and decides about early stopping. By
@@ -120,10 +120,10 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        num_epochs=30,
+        num_epochs=20,
         max_steps=400,
         batch_size=32,
-        lr=3e-3,
+        lr=1e-3,
         validation_split=0.0,
         patience=10,
         time_features="auto",
@@ -166,6 +166,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         super().__init__()
 
     def _build_network(self, dim_covariates):
+        from taylorformer_forecast.core.linear import LinearForecast
         from taylorformer_forecast.models.taylorformer import Taylorformer
 
         return Taylorformer(
@@ -178,8 +179,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
             taylor_order=self.taylor_order,
             n_derivative_neighbours=self.n_derivative_neighbours,
             attention=self.attention,
-            # Lags go by position, which tells of time only where targets are in its order.
-            n_lags=self.context_length_ if self.order == "time" else 0,
+            linear=LinearForecast(self.context_length_, self.horizon_),
             both_sides=self.order == "random",
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.context_length_,

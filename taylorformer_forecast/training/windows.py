@@ -13,9 +13,10 @@ from torch import Tensor
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["FLOOR", "Batches", "Series", "WindowMaker", "least_scale", "stack_contexts"]
+__all__ = ["FLOOR", "SAMPLE", "Batches", "Series", "WindowMaker", "least_scale", "stack_contexts"]
 
 FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
+SAMPLE = 4096  # windows that closed-form solutions are fitted to, at most
 MIN_POINTS = 3  # with fewer observed points a context is scaled by its whole series
 
 
@@ -248,6 +249,11 @@ class Batches:
     def __len__(self) -> int:
         """Batches in one pass."""
         return math.ceil(len(self.starts) / self.batch_size)
+
+    def sample(self, at_most: int = SAMPLE) -> tuple[Window, int]:
+        """Evenly spaced windows, and how many of them after one share targets with it."""
+        stride = -(-len(self.starts) // at_most)
+        return self.maker.windows(self.starts[::stride], self.last)[0], -(-self.maker.n_targets // stride)
 
     def __iter__(self) -> Iterator[Window]:
         """Yield scaled windows."""

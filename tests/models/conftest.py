@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import components
+from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.local import Local
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
@@ -40,8 +41,9 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "paper-2d": {"dim_t": 2},
     "paper-2d-columns": {"dim_t": 2, "dim_y": 2, "taylor_order": 1, "n_derivative_neighbours": 3},
-    "lags": {"n_lags": 5},
-    "lags-columns": {"n_lags": 3, "dim_y": 2, "dim_covariates": 2, "taylor_order": 1},
+    "linear": {"linear": (5, 3)},
+    "linear-columns": {"linear": (7, 6), "dim_y": 2, "dim_covariates": 2, "distribution": "mixture"},
+    "linear-both-sides": {"linear": (7, 4), "both_sides": True, "distribution": "studentt"},
     "both-sides": {"both_sides": True},
     "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 4, "dim_covariates": 1},
     "local": {"attention": "local"},
@@ -80,7 +82,7 @@ LAM_CASES: dict[str, dict[str, Any]] = {
 }
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
 # Those to whom the positions of points mean nothing, only their times.
-FULL = [name for name, options in CASES.items() if not {"attention", "n_lags"} & set(options)]
+FULL = [name for name, options in CASES.items() if not {"attention", "linear"} & set(options)]
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,10 @@ class Case:
             return lam.eval()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            net = Taylorformer(**{**defaults, **self.options, **options})
+            options = {**defaults, **self.options, **options}
+            if "linear" in options:
+                options["linear"] = LinearForecast(*options["linear"])
+            net = Taylorformer(**options)
             with torch.no_grad():
                 for parameter in net.parameters():
                     parameter.add_(0.2 * torch.randn_like(parameter))
@@ -145,6 +150,12 @@ def numbers() -> Callable[[Distribution], Tensor]:
         return torch.cat([p.flatten(2) for p in present], -1)
 
     return listed
+
+
+@pytest.fixture
+def trained() -> Callable[[Any], list[tuple[str, Tensor]]]:
+    """Return the function that lists the parameters that gradients train; a linear map has its own fit."""
+    return lambda net: [(name, p) for name, p in net.named_parameters() if p.requires_grad]
 
 
 @pytest.fixture
