@@ -9,13 +9,14 @@ from sktime.transformations.base import BaseTransformer
 
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
-from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame, longest_gap
+from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame, gap_lengths
+from taylorformer_forecast.sktime._gap_training import GapTraining
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis, content
 
 __all__ = ["TaylorformerImputer"]
 
 
-class TaylorformerImputer(GapMethods, BaseTransformer):
+class TaylorformerImputer(GapMethods, GapTraining, BaseTransformer):
     """Fill gaps with the Taylorformer, which conditions on what lies on both sides of them.
 
     The network is trained on windows of the series in which random points and random blocks are hidden; it
@@ -134,8 +135,8 @@ class TaylorformerImputer(GapMethods, BaseTransformer):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        max_steps=300,
-        batch_size=32,
+        max_steps=100,
+        batch_size=16,
         lr=3e-3,
         time_features="auto",
         seasonal_periods="auto",
@@ -192,41 +193,12 @@ class TaylorformerImputer(GapMethods, BaseTransformer):
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
         window = self.window_length or min(max(3 * self._seasonal.season, 64), 192)
         self.window_length_ = min(window, longest)
-        gap = self.gap_length or min(max(longest_gap(X), 20), 48)
+        lengths = gap_lengths(X)
+        gap = self.gap_length or min(max([20, *lengths]), 48)
         self.gap_length_ = max(1, min(gap, self.window_length_ // 3))
-        self._train(parts, fit_seed)
+        self._train([gaps for part in parts.values() for gaps in self._gaps(part)], lengths, fit_seed)
         self._remember(parts)
         return self
-
-    def _train(self, parts, seed):
-        from taylorformer_forecast.models.taylorformer import Taylorformer
-        from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.gaps import GapBatches
-        from taylorformer_forecast.training.windows import FLOOR, WindowMaker
-
-        series = [gaps.column.series for part in parts.values() for gaps in self._gaps(part)]
-        length = self.window_length_
-        maker = WindowMaker(series, length - 1, 1, float(length), FLOOR)
-        with private_rng(seed):
-            self.network_ = Taylorformer(
-                dim_covariates=0 if series[0].covariates is None else series[0].covariates.shape[1],
-                d_model=self.d_model,
-                n_heads=self.n_heads,
-                n_layers=self.n_layers,
-                dropout=self.dropout,
-                distribution=self.distribution,
-                derivative_clip=20.0 * length,  # of slopes per window: absent only at extreme jumps
-                both_sides=True,
-            )
-            self.training_ = fit(
-                self.network_,
-                GapBatches(maker, self.gap_length_, self.batch_size, seed),
-                max_steps=self.max_steps,
-                lr=self.lr,
-                device=self.device,
-                verbose=self.verbose,
-                trainer_kwargs=self.trainer_kwargs,
-            )
 
     def _update(self, X, y=None):
         parts = {key: self._continued(key, part) for key, part in self._checked(X)}
