@@ -20,7 +20,17 @@ from torch.distributions import Categorical, Distribution, MixtureSameFamily, No
 
 from taylorformer_forecast.core.distributions import Point, QuantileFunction
 
-__all__ = ["HEADS", "POINT_HEADS", "Components", "Conditional", "Head", "affine", "components", "draw", "standard"]
+__all__ = [
+    "HEADS",
+    "POINT_HEADS",
+    "Components",
+    "Conditional",
+    "Head",
+    "affine",
+    "components",
+    "draw",
+    "standard",
+]
 
 SCALE_FLOOR = 1e-3  # the published likelihood adds it to every standard deviation
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # odd, symmetric

@@ -1,8 +1,8 @@
 """A Gaussian process in the anchor: each point given those before it, by a covariance that is learnt.
 
 Whichever points a window holds, and in whatever order they are predicted, one Cholesky factor of their
-covariance has all conditional means and deviations in its rows: the linear part of filling gaps, exact for any
-pattern of missing values and any times.
+covariance has all conditional means and deviations in its rows: the linear part of filling gaps, exact for
+any pattern of missing values and any times.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class GaussianState:
 class GaussianAnchor(nn.Module):
     """Conditional means and deviations of a Gaussian process.
 
-    Its covariance is the sum of a level and a line, both vague; a rough, a medium and a smooth part (Matérn 1/2,
-    3/2 and 5/2), each with its own variance and range; a part that repeats where covariates (phases of seasons
-    and calendar cycles) repeat, and wanders slowly; and noise. It adds nothing but the logarithms of these
-    variances and ranges to the parameters of a network. Computed in double precision.
+    Its covariance is the sum of a level and a line, both vague; a rough, a medium and a smooth part (Matérn
+    1/2, 3/2 and 5/2), each with its own variance and range; a part that repeats where covariates (phases of
+    seasons and calendar cycles) repeat, and wanders slowly; and noise. It adds nothing but the logarithms of
+    these variances and ranges to the parameters of a network. Computed in double precision.
 
-    Three numbers say how what a network adds is taken, and are set after training on points that it did not see
-    (:func:`~taylorformer_forecast.training.anchor.calibrate`): ``trust`` in the shape and ``mean_trust`` in the
-    mean of its distributions, from 0 (not at all: the process alone) to 1, and ``stretch``, which multiplies all
-    deviations.
+    Three numbers say how what a network adds is taken, and are set after training on points that it did not
+    see (:func:`~taylorformer_forecast.training.anchor.calibrate`): ``trust`` in all that it says,
+    ``mean_trust`` beyond that in the shift of the mean, both from 0 (not at all: the process alone) to 1, and
+    ``stretch``, which multiplies all deviations.
 
     Parameters
     ----------
@@ -130,7 +130,9 @@ class GaussianAnchor(nn.Module):
             return torch.linalg.cholesky(total)
         seen = known[..., None, :]
         factor = torch.linalg.cholesky(torch.where(seen & known[..., None], total, eye))
-        rows = torch.linalg.solve_triangular(factor, torch.where(seen, total, 0.0).mT, upper=False).mT.tril(-1)
+        rows = torch.linalg.solve_triangular(factor, torch.where(seen, total, 0.0).mT, upper=False).mT.tril(
+            -1
+        )
         variance = total.diagonal(dim1=-2, dim2=-1) - rows.square().sum(-1)
         rows = rows + torch.diag_embed(variance.clamp_min(JITTER).sqrt())
         return torch.where(known[..., None], factor, rows)
@@ -143,7 +145,7 @@ class GaussianAnchor(nn.Module):
     def whiten(
         self, window: Window
     ) -> tuple[Float[Tensor, "B N D"], Float[Tensor, "B N D"], Float[Tensor, "B N G"]]:
-        """Means given earlier points, what every value adds to its own in deviations, and these deviations."""
+        """Means given earlier points, what values add to them in deviations, and these deviations."""
         factor = self.factor(window)
         y = window.y.to(factor).transpose(1, 2)[..., None]  # (B, D, N, 1)
         shocks = torch.linalg.solve_triangular(factor.expand(-1, y.shape[1], -1, -1), y, upper=False)

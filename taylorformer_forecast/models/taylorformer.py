@@ -182,7 +182,7 @@ class Taylorformer(nn.Module):
         if n_lags and published:
             raise ValueError(f"n_lags={n_lags} with preset='code': the published network has none")
         if gaussian_anchor and (published or dim_t != 1 or n_lags):
-            raise ValueError("gaussian_anchor needs one time coordinate, the preset of the paper and n_lags=0")
+            raise ValueError("gaussian_anchor needs one time coordinate, preset='paper' and n_lags=0")
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
         if head_dim is None and d_model % n_heads:
@@ -347,7 +347,10 @@ class Taylorformer(nn.Module):
         raw = rearrange(self.to_params(self.join(torch.cat(parts, -1))), "... (p d) -> ... d p", d=self.dim_y)
         if unit is None or self.gaussian is None:
             return self.head(raw, anchor)
-        beyond, stretch = self.head(self.gaussian.trust * raw, torch.zeros_like(anchor)), self.gaussian.stretch
+        beyond, stretch = (
+            self.head(self.gaussian.trust * raw, torch.zeros_like(anchor)),
+            self.gaussian.stretch,
+        )
         shift = (self.gaussian.mean_trust - stretch) * beyond.mean  # the stretch is one around the mean
         return affine(beyond, anchor + unit * shift, stretch * unit)
 

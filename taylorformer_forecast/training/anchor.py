@@ -22,7 +22,9 @@ STRETCHES = tuple(1.15**k for k in range(6))  # 1 to 2: a few points can warn, b
 CONFIRMED = 10.0  # targets
 
 
-def fit_anchor(anchor: GaussianAnchor, windows: Iterable[Window], n_steps: int = 150, lr: float = 0.05) -> float:
+def fit_anchor(
+    anchor: GaussianAnchor, windows: Iterable[Window], n_steps: int = 150, lr: float = 0.05
+) -> float:
     """Maximise the marginal likelihood of whole windows, and leave the parameters fixed.
 
     A handful of parameters is all there is, so that it neither needs validation nor overfits as networks do.
@@ -66,13 +68,14 @@ def calibrate(checks: Sequence[tuple[Taylorformer, Sequence[Window]]]) -> tuple[
     Parameters
     ----------
     checks : sequence of (Taylorformer, sequence of Window)
-        Networks with a Gaussian anchor, in evaluation mode, and scaled batches for each, with targets in random
-        order that were hidden when it was trained. The networks' own ``trust`` and ``stretch`` are lost.
+        Networks with a Gaussian anchor, in evaluation mode, and scaled batches for each, with targets in
+        random order that were hidden when it was trained. What the networks' anchors trust is lost.
 
     Returns
     -------
     trust, mean_trust, stretch : float
-        For a network that is trained like these, see :class:`~taylorformer_forecast.models.gaussian.GaussianAnchor`.
+        For a network that is trained like these, see
+        :class:`~taylorformer_forecast.models.gaussian.GaussianAnchor`.
     """
     choices = product(TRUSTS, TRUSTS, STRETCHES)
     loss = {choice: CONFIRMED * math.log(choice[-1]) ** 2 for choice in choices}

@@ -44,7 +44,12 @@ CASES: dict[str, dict[str, Any]] = {
     "lags-columns": {"n_lags": 3, "dim_y": 2, "dim_covariates": 2, "taylor_order": 1},
     "both-sides": {"both_sides": True},
     "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 4, "dim_covariates": 1},
-    "gaussian": {"gaussian_anchor": True, "both_sides": True, "dim_covariates": 2, "distribution": "studentt"},
+    "gaussian": {
+        "gaussian_anchor": True,
+        "both_sides": True,
+        "dim_covariates": 2,
+        "distribution": "studentt",
+    },
     "gaussian-columns": {"gaussian_anchor": True, "dim_y": 2, "distribution": "mixture"},
     "local": {"attention": "local"},
     "local-window": {"attention": Local(window=4)},
