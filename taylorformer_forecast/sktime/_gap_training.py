@@ -73,7 +73,7 @@ class GapTraining:
                 gaussian_anchor=True,
             )
             few = GapBatches(maker, self.gap_length_, ANCHOR_WINDOWS, seed + 1)
-            fit_anchor(self.network_.gaussian, few, min(ANCHOR_STEPS, self.max_steps))
+            fit_anchor(self.network_.gaussian, few, min(ANCHOR_STEPS, 2 * self.max_steps))
             self.training_ = fit(
                 self.network_,
                 GapBatches(maker, self.gap_length_, self.batch_size, seed),

@@ -23,7 +23,7 @@ CONFIRMED = 10.0  # targets
 
 
 def fit_anchor(
-    anchor: GaussianAnchor, windows: Iterable[Window], n_steps: int = 150, lr: float = 0.05
+    anchor: GaussianAnchor, windows: Iterable[Window], n_steps: int = 150, lr: float = 0.15
 ) -> float:
     """Maximise the marginal likelihood of whole windows, and leave the parameters fixed.
 
@@ -37,7 +37,7 @@ def fit_anchor(
         Scaled windows, as the network sees them.
     n_steps : int, default=150
         Steps of Adam.
-    lr : float, default=0.05
+    lr : float, default=0.15
         Peak learning rate.
 
     Returns
