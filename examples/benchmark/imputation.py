@@ -178,6 +178,8 @@ def page(book: dict) -> str:
     """The page of the docs."""
     rows = pd.DataFrame(book["rows"])
     ours = rows[rows["model"] == "taylorformer"]
+    each = sorted(set(ours.groupby(["series", "gap"]).size()))
+    placements = str(each[0]) if len(each) == 1 else f"{each[0]} to {each[-1]}"
     versions = ", ".join(f"{k} {v}" for k, v in book["machine"].items() if k != "processor")
     series = "\n".join(
         f"| {name} | {SOURCES[name]} | {about['length']:,} | {about['season']} |"
@@ -200,8 +202,8 @@ Where another method is better, or the coverage lies outside 70 to 90 %:
 ## Protocol
 
 Of every series disjoint gaps of one length were hidden at random places, at least {100 * HIDDEN:.0f} % of its
-points, with {APART} points or more between them; scores are over all hidden points of
-{rows["seed"].nunique()} such placements. The imputer runs with its defaults and sees nothing of what was
+points, with {APART} points or more between them; scores are over all hidden points of {placements}
+placements (the table counts the points). The imputer runs with its defaults and sees nothing of what was
 hidden: how wide its intervals are follows from gaps that it cuts itself. Linear interpolation and drift are
 the usual ones (drift: sktime's `Imputer("drift")`); "line between seasons" interpolates every season (every
 January, say) on its own.
