@@ -27,6 +27,7 @@ from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.gaussian import GaussianAnchor, GaussianState
 from taylorformer_forecast.models.linear_anchor import LinearAnchor
 from taylorformer_forecast.models.tokens import Tokens
 
@@ -55,6 +56,8 @@ class TaylorformerState:
         Values of the context and linear forecasts of the targets.
     unit : Tensor of shape (B, T, 1), optional
         What remains of them is measured in this.
+    gaussian : GaussianState, optional
+        Of the Gaussian anchor, if there is one.
     """
 
     found: Neighbours
@@ -67,6 +70,7 @@ class TaylorformerState:
     points: Tensor
     center: Tensor | None
     unit: Tensor | None
+    gaussian: GaussianState | None
 
 
 class Taylorformer(nn.Module):
@@ -117,6 +121,11 @@ class Taylorformer(nn.Module):
     both_sides : bool, default=False
         Whether a point looks to both sides: it sees the nearest earlier neighbour on each side in time and is
         predicted around the line between them. For gaps and for targets in random order.
+    gaussian_anchor : bool, default=False
+        Whether points are predicted around the conditional means of a Gaussian process, in units of its
+        conditional deviations (:class:`~taylorformer_forecast.models.gaussian.GaussianAnchor`), in place of a
+        value at a neighbour or a line. The network starts as that process, and learns what it leaves. For one
+        time coordinate.
     attention : str or Kernel, default="full"
         Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
         time (:class:`~taylorformer_forecast.core.kernels.Kernel`). Local attention restricts every point to
@@ -164,6 +173,7 @@ class Taylorformer(nn.Module):
         linear: LinearForecast | None = None,
         attention: str | Callable[..., Tensor] = "full",
         both_sides: bool = False,
+        gaussian_anchor: bool = False,
     ) -> None:
         super().__init__()
         if preset not in ("paper", "code"):
@@ -171,8 +181,10 @@ class Taylorformer(nn.Module):
         published = preset == "code"
         if isinstance(distribution, str) and distribution not in HEADS:
             raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
-        if linear is not None and published:
-            raise ValueError("linear with preset='code': the published network has none")
+        if linear is not None and (published or gaussian_anchor):
+            raise ValueError("linear needs preset='paper', and stands in the place of gaussian_anchor")
+        if gaussian_anchor and (published or dim_t != 1):
+            raise ValueError("gaussian_anchor needs one time coordinate and preset='paper'")
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
         if head_dim is None and d_model % n_heads:
@@ -213,14 +225,15 @@ class Taylorformer(nn.Module):
         self.xy_blocks = nn.ModuleList(
             block(d_model if i else self.tokens.dim_xy, attention=kernel) for i in range(n_layers)
         )
-        self.join = nn.Linear(2 * d_model, d_model)
+        self.join = nn.Linear(2 * d_model + 2 * dim_y * gaussian_anchor, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)
         self.linear = LinearAnchor(linear, both_sides) if linear is not None else None
-        if linear is not None:  # training starts from the linear forecast
+        self.gaussian = GaussianAnchor(dim_covariates) if gaussian_anchor else None
+        if linear is not None or gaussian_anchor:  # training starts from the anchor's own forecast
             nn.init.zeros_(self.to_params.weight)
 
     @classmethod
@@ -299,7 +312,9 @@ class Taylorformer(nn.Module):
             query = key = block(query, key, mask)
         xy_out = self.xy_blocks[-1](query[:, targets], key, mask[:, targets])
         unit = None
-        if self.linear is None:
+        if self.gaussian is not None:
+            anchor, unit = (v[:, targets] for v in self.gaussian(window))
+        elif self.linear is None:
             anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
         else:
             center, unit = self.linear.forecast(window), self.linear.forecast.unit(window)
@@ -318,14 +333,21 @@ class Taylorformer(nn.Module):
         return xf
 
     def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor, unit: Tensor | None) -> Distribution:
-        """Join the streams and turn them into a distribution around the anchor."""
-        raw = self.to_params(self.join(torch.cat([x, xy], -1)))
-        raw = rearrange(raw, "... (p d) -> ... d p", d=self.dim_y)
-        return (
-            self.head(raw, anchor)
-            if unit is None
-            else self.head(raw, anchor, unit.expand_as(raw[..., :1, 0]))
-        )
+        """Join the streams and turn them into a distribution around the anchor, in units of 1 or as given."""
+        parts = [x, xy]
+        if self.gaussian is not None and unit is not None:
+            # Bounded, so that a path that has gone far does not widen what follows without end.
+            parts += [3 * torch.tanh(anchor / 3), unit.log().expand_as(anchor)]
+        raw = rearrange(self.to_params(self.join(torch.cat(parts, -1))), "... (p d) -> ... d p", d=self.dim_y)
+        if unit is None:
+            return self.head(raw, anchor)
+        unit = unit.expand_as(raw[..., :1, 0])
+        if self.gaussian is not None:
+            raw, stretch = self.gaussian.trust * raw, self.gaussian.stretch
+            # The stretch is one around the mean.
+            shift = (self.gaussian.mean_trust - stretch) * self.head(raw, torch.zeros_like(anchor)).mean
+            anchor, unit = anchor + unit * shift, stretch * unit
+        return self.head(raw, anchor, unit)
 
     def start(self, window: Window, overlap: int = 0) -> None:
         """Fit the linear part in closed form; training starts from its forecasts and their errors.
@@ -396,6 +418,7 @@ class Taylorformer(nn.Module):
             if self.linear is None
             else torch.cat([window.y[:, context], self.linear.forecast(window)], 1),
             None if self.linear is None else self.linear.forecast.unit(window),
+            None if self.gaussian is None else self.gaussian.encode(window, n_paths),
         )
 
     def look(self, state: TaylorformerState, step: int) -> tuple[Neighbours, Tensor, Tensor]:
@@ -433,7 +456,9 @@ class Taylorformer(nn.Module):
                 cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
         unit = None if state.unit is None else state.unit[:, step, None]
-        if self.linear is None or state.center is None:
+        if state.gaussian is not None and self.gaussian is not None:
+            anchor, unit = self.gaussian.query(state.gaussian, step)
+        elif self.linear is None or state.center is None:
             anchor = self.tokens.anchor(near, slopes, found)
         elif self.tokens.local.both_sides:
             there = gather_points(state.center[:, None], found.index[:, None])[:, :, 0]
@@ -473,4 +498,6 @@ class Taylorformer(nn.Module):
             state.x_features[:, step, None],
         )
         state.caches[0].write(step, token)
+        if state.gaussian is not None and self.gaussian is not None:
+            self.gaussian.observe(state.gaussian, step, y)
         return state

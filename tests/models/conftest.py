@@ -46,6 +46,13 @@ CASES: dict[str, dict[str, Any]] = {
     "linear-both-sides": {"linear": (7, 4), "both_sides": True, "distribution": "studentt"},
     "both-sides": {"both_sides": True},
     "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 4, "dim_covariates": 1},
+    "gaussian": {
+        "gaussian_anchor": True,
+        "both_sides": True,
+        "dim_covariates": 2,
+        "distribution": "studentt",
+    },
+    "gaussian-columns": {"gaussian_anchor": True, "dim_y": 2, "distribution": "mixture"},
     "local": {"attention": "local"},
     "local-window": {"attention": Local(window=4)},
     "local-window-all-options": {
@@ -130,6 +137,8 @@ class Case:
                 norm.mean.normal_()
                 norm.variance.uniform_(2.0, 20.0)
                 norm.updates.fill_(1000)
+                if net.gaussian is not None:
+                    net.gaussian.set_trust(0.7, 0.6, 1.3)
         return net.eval()
 
     def window(self, **kwargs: Any) -> Window:
