@@ -112,3 +112,34 @@ def test_steps_ahead_are_those_of_the_index_even_if_observations_are_sparser():
 # --- lost points ------------------------------------------------------------------------------------------
 
 
+def rolling_hills(n=400):
+    """A smooth random walk: what comes next is told by the slope of the last points."""
+    shocks, y = np.random.default_rng(1).normal(size=n), np.zeros(n)
+    for i in range(2, n):
+        y[i] = 1.9 * y[i - 1] - 0.92 * y[i - 2] + shocks[i]
+    return pd.Series(100 + y)
+
+
+@pytest.mark.parametrize(("forecaster", "bound"), [(TaylorformerForecaster, 0.25), (LAMForecaster, 0.4)])
+def test_losing_points_changes_the_forecast_little_and_makes_it_less_sure(forecaster, bound):
+    """With 30 % of the points lost at random: changes in deviations of the series, means over two losses.
+
+    Forecasts of the next three steps, and for the widths also one step ahead of 200 points of the past.
+    """
+    y, changes, ratios = rolling_hills(), [], []
+    settings = {"d_model": 8, "n_heads": 2, "max_steps": 150, "lr": 1e-2, "num_samples": 20, "dropout": 0.0}
+    settings |= {"context_length": 32, "seasonal_periods": None}
+
+    def forecast(data):
+        fitted, rows = tiny(forecaster, **settings).fit(data, fh=[1, 2, 3]), np.arange(200, len(y) + 3)
+        return fitted.predict_quantiles(fh=ForecastingHorizon(rows, is_relative=False), alpha=[0.1, 0.5, 0.9])
+
+    whole = forecast(y).to_numpy()
+    for seed in range(2):
+        kept = np.random.default_rng(seed).random(len(y)) > 0.3
+        kept[-1] = True
+        fewer = forecast(y.where(kept)).to_numpy()
+        changes.append(np.sqrt(np.square((fewer - whole)[-3:, 1]).mean()) / y.std())
+        ratios.append((fewer[:, 2] - fewer[:, 0]).mean() / (whole[:, 2] - whole[:, 0]).mean())
+    assert np.mean(changes) < bound
+    assert np.mean(ratios) > 1.2
