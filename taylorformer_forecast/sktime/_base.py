@@ -160,8 +160,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
     def _learn_scaler(self, y, X):
         """Scale of the columns of X, from the rows that y has too."""
-        names = list(self.past_only or ()) if self.past_only != "all" else list(() if X is None else X.columns)
         columns = [] if X is None else list(X.columns)
+        names = columns if self.past_only == "all" else list(self.past_only or ())
         unknown = [name for name in names if name not in columns]
         if unknown:
             raise ValueError(f"past_only has {unknown[0]!r}, which is not a column of X: it has {columns}")

@@ -125,9 +125,10 @@ class ExogenousScaler:
         gone.loc[:, self.flagged] = False
         if gone.any(axis=None):
             column = gone.columns[gone.any()][0]
+            stamp = gone.index[gone[column]][0]
             raise ValueError(
-                f"X column {column!r} has no value for {gone.index[gone[column]][0]} in {when}, but it had no "
-                f"missing values in training: fill it, train with some missing, or name it in past_only"
+                f"X column {column!r} has no value for {stamp} in {when}, but it had no missing values in "
+                f"training: fill it, train with some missing, or name it in past_only"
             )
 
     def features(self, X: pd.DataFrame, target: bool = False) -> np.ndarray:

@@ -78,7 +78,9 @@ def test_pretraining_is_fitting_to_the_panel(pretrained):
 )
 def test_copies_keep_what_was_learnt(pretrained, copied):
     y = wave(MONTHS[:30])
-    one, other = (f.fit(y).predict_quantiles(fh=[1, 9], alpha=[0.1]) for f in (pretrained.clone(), copied(pretrained)))
+    one, other = (
+        f.fit(y).predict_quantiles(fh=[1, 9], alpha=[0.1]) for f in (pretrained.clone(), copied(pretrained))
+    )
     pd.testing.assert_frame_equal(one, other)
     refitted = copied(copied(pretrained).fit(wave(MONTHS[:40], level=99.0))).fit(y)
     pd.testing.assert_frame_equal(refitted.predict_quantiles(fh=[1, 9], alpha=[0.1]), one)
@@ -155,11 +157,10 @@ def test_other_series_are_forecast_without_training(pretrained, y):
 
 
 def test_levels_and_sizes_of_the_panel_do_not_matter(pretrained):
-    here, there = (pretrained.clone().fit(y).predict(fh=[1, 5, 20]) for y in (wave(MONTHS), 50 - 3 * wave(MONTHS)))
-    np.testing.assert_allclose(
-        pretrained.clone().fit(4 + 3 * wave(MONTHS)).predict(fh=[1, 5, 20]), 4 + 3 * here, rtol=1e-5
+    here, there = (
+        pretrained.clone().fit(y).predict(fh=[1, 5, 20]) for y in (wave(MONTHS), 4 + 3 * wave(MONTHS))
     )
-    assert np.isfinite(there).all()
+    np.testing.assert_allclose(there, 4 + 3 * here, rtol=1e-5)
 
 
 def test_irregular_dates_are_forecast_by_a_network_of_regular_ones():
@@ -267,7 +268,7 @@ def test_columns_keep_the_scale_of_the_panel(forecaster, past_only):
     forecaster = tiny(forecaster, past_only=past_only).pretrain(y, X=100 * with_columns(y))
     X = with_columns(new)
     fitted = forecaster.fit(new.iloc[:60], X=X.iloc[:60])
-    assert (80 < fitted._scaler.spread).all()
+    assert (fitted._scaler.spread > 80).all()
     assert np.isfinite(fitted.predict(fh=[-2, 1, 15], X=X.iloc[60:])).all()
 
 
