@@ -134,12 +134,11 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             check_enough(y, None, least=3 if self.finetune_steps else 1)
         rng = check_random_state(self.random_state)
         fit_seed, self._seed = (int(seed) for seed in rng.randint(0, 2**31 - 1, size=2))
-        # Copies, so that what the user does to the data later leaves the forecaster alone.
-        self._cur_y, self._cur_X = y.copy(), None if X is None else X.copy()
+        self._cur_y = y.copy()  # what the user does to it later leaves the forecaster alone
         self._given = None
         axis = self._own_axis(y)
         if pretrained is None:
-            self._axis, self._scaler = axis, self._learn_scaler(y, X)
+            self._axis, self._scaler = axis, ExogenousScaler.of(X, y, self.past_only)
             self._choose(y, fh)
         else:
             self._adopt(y, X, axis)
@@ -158,20 +157,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         observed = None if self._regular else [part.index[part.notna().any(axis=1)] for part in parts]
         return TimeAxis.of([part.index for part in parts], getattr(self.cutoff, "freq", None), observed)
 
-    def _learn_scaler(self, y, X):
-        """Scale of the columns of X, from the rows that y has too."""
-        columns = [] if X is None else list(X.columns)
-        names = columns if self.past_only == "all" else list(self.past_only or ())
-        unknown = [name for name in names if name not in columns]
-        if unknown:
-            raise ValueError(f"past_only has {unknown[0]!r}, which is not a column of X: it has {columns}")
-        if X is None:
-            return None
-        check_values(X, "X")
-        return ExogenousScaler.of(X[X.index.isin(y.index)], names)
-
     def _accepted(self, X, y, when):
-        """X as it is stored beside y, if it is what the forecaster was trained with."""
+        """A copy of X, arranged as it is stored, if it is what the forecaster was trained with."""
         if self._scaler is None:
             return None
         self._scaler.check(X, when)

@@ -87,11 +87,21 @@ class ExogenousScaler:
     flagged: np.ndarray
 
     @classmethod
-    def of(cls, X: pd.DataFrame, past_only: Collection = ()) -> ExogenousScaler:
-        """Learn means and standard deviations of the rows that are trained on."""
-        ahead = sorted((column for column in X.columns if column not in past_only), key=str)
-        columns = ahead + sorted((column for column in X.columns if column in past_only), key=str)
-        values = to_float(X[columns])
+    def of(
+        cls, X: pd.DataFrame | None, y: pd.DataFrame, past_only: str | Collection | None = None
+    ) -> ExogenousScaler | None:
+        """Learn means and standard deviations, from the rows that y has too; nothing without X."""
+        given = [] if X is None else list(X.columns)
+        late = given if isinstance(past_only, str) else list(past_only or ())
+        unknown = [column for column in late if column not in given]
+        if unknown:
+            raise ValueError(f"past_only has {unknown[0]!r}, which is not a column of X: it has {given}")
+        if X is None:
+            return None
+        check_values(X, "X")
+        ahead = sorted((column for column in given if column not in late), key=str)
+        columns = ahead + sorted((column for column in given if column in late), key=str)
+        values = to_float(X.loc[X.index.isin(y.index), columns])
         known = ~np.isnan(values)
         count = np.maximum(known.sum(0), 1)
         center = np.where(known, values, 0).sum(0) / count

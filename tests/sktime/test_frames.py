@@ -239,7 +239,7 @@ def test_rows_are_put_on_a_grid():
 
 def test_columns_are_standardised_by_the_values_of_the_fit():
     X = frame(pd.RangeIndex(4), a=[1.0, 3.0, 1.0, 3.0], b=[0.0, 0.0, 10.0, 10.0])
-    scaler = ExogenousScaler.of(X)
+    scaler = ExogenousScaler.of(X, X)
     np.testing.assert_allclose(scaler.features(X), [[-1, -1], [1, -1], [-1, 1], [1, 1]])
     np.testing.assert_allclose(scaler.features(frame(pd.Index([9]), b=[5.0], a=[5.0])), [[3, 0]])
     assert scaler.past_only == 0
@@ -247,7 +247,7 @@ def test_columns_are_standardised_by_the_values_of_the_fit():
 
 def test_missing_values_are_zero_and_flagged_if_the_fit_had_some():
     X = frame(pd.RangeIndex(4), a=[1.0, np.nan, 3.0, 2.0], b=[1.0, 2.0, 3.0, 4.0])
-    scaler = ExogenousScaler.of(X)
+    scaler = ExogenousScaler.of(X, X)
     features = scaler.features(X)
     assert features[:, 2].tolist() == [1, 0, 1, 1]
     assert features[1, 0] == 0
@@ -260,7 +260,7 @@ def test_missing_values_are_zero_and_flagged_if_the_fit_had_some():
 
 def test_columns_of_the_past_come_last_with_a_flag_and_leave_no_trace_at_targets():
     X = frame(pd.RangeIndex(4), b=[1.0, 3.0, 1.0, 3.0], a=[0.0, np.nan, 10.0, 5.0], c=[2.0, 4.0, 2.0, 4.0])
-    scaler = ExogenousScaler.of(X, past_only=["b"])
+    scaler = ExogenousScaler.of(X, X, past_only=["b"])
     assert (scaler.columns, scaler.n_ahead, scaler.past_only) == (["a", "c", "b"], 2, 2)
     features = scaler.features(X)  # a, c, whether a is known, b, whether b is known
     np.testing.assert_allclose(features[:, 2:], [[1, -1, 1], [0, 1, 1], [1, -1, 1], [1, 1, 1]])
@@ -322,7 +322,8 @@ def test_further_series_go_on_with_an_axis_that_counts_alike(new, same):
 
 @pytest.mark.parametrize("level", [0.0, 0.1, 1e100, np.nan])
 def test_columns_that_do_not_move_are_left_in_their_unit(level):
-    scaler = ExogenousScaler.of(frame(pd.RangeIndex(48), a=np.full(48, level)))
+    X = frame(pd.RangeIndex(48), a=np.full(48, level))
+    scaler = ExogenousScaler.of(X, X)
     assert scaler.spread.tolist() == [1.0]
     assert np.abs(scaler.features(frame(pd.RangeIndex(1), a=[level])))[0, 0] <= 1e-10 * abs(
         np.nan_to_num(level)
@@ -330,5 +331,6 @@ def test_columns_that_do_not_move_are_left_in_their_unit(level):
 
 
 def test_values_far_away_are_drawn_nearer():
-    scaler = ExogenousScaler.of(frame(pd.RangeIndex(4), a=[1.0, 3.0, 1.0, 3.0]))
+    X = frame(pd.RangeIndex(4), a=[1.0, 3.0, 1.0, 3.0])
+    scaler = ExogenousScaler.of(X, X)
     assert scaler.features(frame(pd.RangeIndex(2), a=[1e100, -1e100]))[:, 0].tolist() == [1e6, -1e6]
