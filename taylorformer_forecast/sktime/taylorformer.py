@@ -20,6 +20,10 @@ class TaylorformerForecaster(BaseTorchForecaster):
     Every column of a multivariate series is forecast from its own past, by one network that serves all
     columns and instances.
 
+    Times may be irregular. ``fh`` then holds absolute times, time spans after the last observation, or
+    integers, which count typical (median) steps; an index that is finer than the observations is as good as
+    one without the empty rows, but its steps are those that integers count.
+
     After ``pretrain`` on a panel, ``fit`` to any other series trains nothing, or fine-tunes: the network, its
     lengths, the calendar cycles and seasons (counted in steps) and the scale of X are those of the panel, the
     level and scale of y those of the series, which may be shorter than a context.
