@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -142,6 +143,22 @@ class PredictiveMethods:
             return stamps[0].rename(names[0])
         flat = [stamp for part in stamps for stamp in part]
         return pd.MultiIndex.from_tuples([(*key, s) for key, s in zip(keys, flat, strict=True)], names=names)
+
+    def _predict_moving_cutoff(self, y, cv, X=None, update_params=True, reset_forecaster=True):
+        """sktime's loop; where dates have no frequency, its first cutoff is just before them."""
+        stamps = y.index.get_level_values(-1)
+        if not isinstance(stamps, pd.DatetimeIndex) or self._axis.freq is not None:
+            return super()._predict_moving_cutoff(y, cv, X, update_params, reset_forecaster)
+        from sktime.forecasting.base._base import _format_moving_cutoff_predictions
+
+        moved = copy.deepcopy(self) if reset_forecaster else self
+        moved._set_cutoff(pd.DatetimeIndex([stamps.min()]) - pd.Timedelta(1, unit="ns"))
+        forecasts, cutoffs = [], []
+        for rows, _ in cv.split(y):
+            forecast = moved.update_predict_single(y.iloc[rows], cv.get_fh(), X, update_params)
+            forecasts.append(forecast)
+            cutoffs.append(moved.cutoff)
+        return _format_moving_cutoff_predictions(forecasts, cutoffs)
 
     def _distribution(self, fh, X):
         from taylorformer_forecast.sktime.distributions import PathMixture

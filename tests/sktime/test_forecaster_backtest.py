@@ -277,6 +277,24 @@ def test_irregular_times_are_backtested_by_updates(uneven, update_steps):
         np.testing.assert_allclose(np.ravel(moved), straight, rtol=1e-6)
 
 
+@pytest.mark.parametrize("update_params", [True, False])
+def test_update_predict_on_irregular_times_sees_nothing_of_the_future(uneven, update_params):
+    def moving(data):
+        forecaster = tiny(update_steps=1).fit(data.iloc[:40], fh=[1, 2])
+        cv = ExpandingWindowSplitter(fh=[1, 2], initial_window=5, step_length=3)
+        return forecaster.update_predict(data.iloc[40:], cv=cv, update_params=update_params)
+
+    changed = uneven.copy()
+    changed.iloc[52:] += 100.0
+    one, other = moving(uneven), moving(changed)
+    cutoffs = one.columns.get_level_values(0)
+    known = cutoffs <= uneven.index[51]
+    assert 0 < known.sum() < len(known)
+    pd.testing.assert_frame_equal(one.loc[:, known], other.loc[:, known])
+    last = one.columns[-1]
+    assert (one[last].dropna() - other[last].dropna()).abs().min() > 10
+
+
 def test_on_irregular_times_nothing_later_than_the_cutoff_is_seen(uneven):
     """The cutoff is moved back by hand, as sktime's own backtests move it."""
     changed = uneven.copy()
