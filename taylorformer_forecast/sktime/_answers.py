@@ -145,7 +145,7 @@ class PredictiveMethods:
         return pd.MultiIndex.from_tuples([(*key, s) for key, s in zip(keys, flat, strict=True)], names=names)
 
     def _predict_moving_cutoff(self, y, cv, X=None, update_params=True, reset_forecaster=True):
-        """sktime's loop; where dates have no frequency, its first cutoff is just before them."""
+        """The loop of sktime; where dates have no frequency, its first cutoff is just before them."""
         stamps = y.index.get_level_values(-1)
         if not isinstance(stamps, pd.DatetimeIndex) or self._axis.freq is not None:
             return super()._predict_moving_cutoff(y, cv, X, update_params, reset_forecaster)
