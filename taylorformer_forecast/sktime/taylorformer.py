@@ -20,6 +20,17 @@ class TaylorformerForecaster(BaseTorchForecaster):
     Every column of a multivariate series is forecast from its own past, by one network that serves all
     columns and instances.
 
+    Times may be irregular. ``fh`` then holds absolute times, time spans after the last observation, or
+    integers, which count typical (median) steps; an index that is finer than the observations is as good as
+    one without the empty rows, but its steps are those that integers count.
+
+    After ``pretrain`` on a panel, ``fit`` to any other series trains nothing, or fine-tunes: the network, its
+    lengths, the calendar cycles and seasons (counted in steps) and the scale of X are those of the panel, the
+    level and scale of y those of the series, which may be shorter than a context.
+
+    Missing values in X are flagged, not filled, in columns that had some in training; others must be
+    complete. X is ignored, with a warning, if ``fit`` had none.
+
     Parameters
     ----------
     context_length : int, optional
@@ -72,6 +83,13 @@ class TaylorformerForecaster(BaseTorchForecaster):
         values of the future (:meth:`condition`).
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
+    finetune_steps : int, default=0
+        Optimiser steps of ``fit`` after ``pretrain``. With 0, ``fit`` gives the pretrained network the series
+        to start from and changes nothing else; without ``pretrain`` it has no meaning.
+    past_only : None, "all" or tuple of column labels, default=None
+        Columns of X that are known of the past only. The network sees their past, and learns without their
+        future: ``predict`` needs no values of them, and uses none. All others are known ahead: ``predict``
+        needs them for every step up to the last of ``fh``.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one, else the CPU.
     random_state : int, RandomState or None, default=None
@@ -93,6 +111,9 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Cycles and seasons in use.
     training_ : dict
         Steps taken and last losses.
+    pretrained_ : Pretrained
+        After ``pretrain``: its network and what was chosen from the panel. Clones keep it, and so does
+        ``fit``, which never changes it.
 
     References
     ----------
@@ -133,6 +154,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_derivative_neighbours=1,
         attention="full",
         update_steps=0,
+        finetune_steps=0,
+        past_only=None,
         device="auto",
         random_state=None,
         verbose=False,
@@ -158,6 +181,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.n_derivative_neighbours = n_derivative_neighbours
         self.attention = attention
         self.update_steps = update_steps
+        self.finetune_steps = finetune_steps
+        self.past_only = past_only
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
