@@ -220,7 +220,7 @@ def between_all(
     key: Float[Tensor, "B H N C"] | None = None,
     unit: Float[Tensor, "B H N C"] | None = None,
     offset: Float[Tensor, "B H N C"] | None = None,
-) -> tuple[Float[Tensor, "B H N N2"], Float[Tensor, "B H N C"]]:
+) -> tuple[Float[Tensor, "B H R R2"], Float[Tensor, "B H N C"]]:
     """Merge intervals: integrals between all knots, and from every knot to the end.
 
     Parameters

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 __all__ = ["INTERPOLATIONS", "Interpolant"]
@@ -80,7 +80,7 @@ class Interpolant:
     def find(self, at: Float[Tensor, "B M"]) -> tuple[Int[Tensor, "B M"], Float[Tensor, "B M"]]:
         """Interval that each time lies in (the first for earlier times), and the position in it."""
         # The last knot at or before: where knots share a time, the last of them.
-        index = (torch.searchsorted(self.t, at.contiguous(), right=True) - 1).clamp_min(0)
+        index = (torch.searchsorted(self.t.contiguous(), at.contiguous(), right=True) - 1).clamp_min(0)
         start, length = self.t.gather(1, index), self.lengths.gather(1, index)
         inside = (at > start) & (length > 0)
         return index, torch.where(inside, (at - start) / torch.where(inside, length, 1.0), 0.0)
@@ -118,6 +118,6 @@ class Interpolant:
         return Interpolant(self.t, tuple(c @ weight.mT for c in self.coefficients))
 
 
-def take(values: Float[Tensor, "B N F"], index: Int[Tensor, "B M"]) -> Float[Tensor, "B M F"]:
+def take(values: Shaped[Tensor, "B N F"], index: Int[Tensor, "B M"]) -> Shaped[Tensor, "B M F"]:
     """Rows of every window by their numbers."""
     return values.gather(1, index[..., None].expand(-1, -1, values.shape[-1]))

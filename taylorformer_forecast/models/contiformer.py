@@ -194,8 +194,10 @@ class ContiFormer(OneShotNet):
         r = self.references(window, features)
         *inner, last = self.layers
         x, mask = self.embed(r.tokens), r.visible[:, None]
+        # What fills a window up stays a copy, though a layer that counts points may treat it otherwise.
+        held = torch.where(r.visible, torch.arange(x.shape[1], device=x.device), 0).cummax(1).values
         for layer in inner:
-            x = layer.finish(layer.attention(x, r.t, mask), x)
+            x = take(layer.finish(layer.attention(x, r.t, mask), x), held)
         at, kind = window.times[:, window.n_context :, 0], last.attention.interpolation
         shift = self.target(features[:, window.n_context :] - Interpolant.through(r.t, r.features, kind)(at))
         x_at = Interpolant.through(r.t, x, kind)(at) + shift

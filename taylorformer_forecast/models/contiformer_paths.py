@@ -173,7 +173,7 @@ class ContiFormerPaths(ContiFormer):
             s.y[:, first - 1 : -1],
             None if values is None or lags is None else values.unflatten(1, lags.shape[1:]),
             lags,
-            s.t.diff(dim=1)[:, first - 1 :],
+            (s.t - s.t.gather(1, before))[:, first:],
         )
         return self.predictive(z, anchor)
 
@@ -183,7 +183,7 @@ class ContiFormerPaths(ContiFormer):
             return None
         step = 1.0 / len(self.grid)
         times = t[:, first:, None] + (self.grid.to(t.dtype) - step) + 1e-3 * step
-        index = torch.searchsorted(t, times.flatten(1), right=True).view(times.shape) - 1
+        index = torch.searchsorted(t.contiguous(), times.flatten(1), right=True).view(times.shape) - 1
         place = torch.arange(first, t.shape[1], device=t.device)
         return torch.minimum(index, place[:, None] - 1)
 
