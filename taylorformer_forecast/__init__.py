@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
     from taylorformer_forecast.darts.lam import LAMModel as LAMModel
     from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
     from taylorformer_forecast.models.contiformer import ContiFormer as ContiFormer
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "ContiFormer": "taylorformer_forecast.models.contiformer",
     "ContiFormerForecaster": "taylorformer_forecast.sktime.contiformer",
+    "ContiFormerModel": "taylorformer_forecast.darts",
     "LAMForecaster": "taylorformer_forecast.sktime.lam",
     "LAMModel": "taylorformer_forecast.darts",
     "LAMTransformer": "taylorformer_forecast.models.lam",
@@ -34,6 +36,7 @@ _LAZY = {
 __all__ = [
     "ContiFormer",
     "ContiFormerForecaster",
+    "ContiFormerModel",
     "LAMForecaster",
     "LAMModel",
     "LAMTransformer",

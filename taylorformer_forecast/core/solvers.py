@@ -244,7 +244,7 @@ def _odeint() -> Callable[..., Tensor]:
         from torchdiffeq import odeint
     except ImportError as error:
         raise ImportError(
-            'solver="torchdiffeq" needs the package torchdiffeq: pip install torchdiffeq, or choose another '
-            "solver"
+            "solver='torchdiffeq' needs the package torchdiffeq: pip install 'taylorformer-forecast[ode]', or "
+            "choose another solver"
         ) from error
     return odeint

@@ -16,7 +16,7 @@ from taylorformer_forecast.core.running_sums import RunningSums
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.contiformer import ContiFormer
 
-__all__ = ["ContiFormerPaths", "PathsState"]
+__all__ = ["ContiFormerPaths", "PathsState", "build_contiformer"]
 
 
 @dataclass
@@ -293,3 +293,29 @@ class ContiFormerPaths(ContiFormer):
             x = x if finished is None else finished
         state.x, state.values[:, :, place] = x, y
         return state
+
+
+def build_contiformer(joint: bool | None = None, **options: Any) -> ContiFormer:
+    """Build the network for joint paths or the direct one.
+
+    Parameters
+    ----------
+    joint : bool, optional
+        Whether paths are joint; by default, where dynamics and solver allow it.
+    **options
+        Arguments of the network.
+
+    Returns
+    -------
+    ContiFormer
+        The network.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.models.contiformer_paths import build_contiformer
+    >>> build_contiformer().one_shot, build_contiformer(dynamics="mlp").one_shot
+    (False, True)
+    """
+    if joint is None:
+        joint = options.get("dynamics") != "mlp" and options.get("solver") in (None, "closed")
+    return (ContiFormerPaths if joint else ContiFormer)(**options)

@@ -14,10 +14,11 @@ class ContiFormerForecaster(BaseTorchForecaster):
     their own time stamps, by default by a linear equation that is solved exactly. Any later time can be asked;
     no grid is needed, and nothing is imputed.
 
-    By default every time has a distribution of its own: the steps of a sample path are drawn independently of
-    each other within ``horizon``, so that marginal distributions are exact but sums and differences over steps
-    are not those of a joint model. Beyond ``horizon`` every path goes on from a context that ends with its own
-    last points. With ``joint=True`` every step is drawn given those before it.
+    By default every step of a sample path is drawn given those before it. With ``joint=False`` every time has
+    a distribution of its own, which one call gives for all: steps are then drawn independently of each other
+    within ``horizon``, so that marginal distributions are exact but sums and differences over steps are not
+    those of a joint model. Beyond ``horizon`` every path goes on from a context that ends with its own last
+    points.
 
     Every column of a multivariate series is forecast from its own past, by one network that serves all columns
     and instances; past times are predicted one step ahead.
@@ -25,19 +26,19 @@ class ContiFormerForecaster(BaseTorchForecaster):
     Parameters
     ----------
     context_length : int, optional
-        Steps that a forecast is conditioned on. By default three seasons or two horizons, between 32 and 336,
-        at most half of the series.
+        Observed points that a forecast is conditioned on. By default three seasons or two horizons, between 32
+        and 192, at most half of the series.
     horizon : int, optional
-        Steps that the network predicts at once. By default those to the end of ``fh`` if it is known at
-        ``fit``, else a season; at most 720 and a quarter of the series.
+        Targets of a training window. By default the steps to the end of ``fh`` if it is known at ``fit``, else
+        a season; at most 96 and a quarter of the series.
     num_samples : int, default=100
         Sample paths of a prediction.
     d_model : int, default=32
-        Width of the network; of ``preset="modern"`` only, as are the heads.
+        Width of the network.
     n_heads : int, default=4
         Attention heads.
-    n_layers : int, default=2
-        Encoder layers, and decoder layers of ``preset="faithful"``.
+    n_layers : int, default=1
+        Layers; the last is the one that targets are asked in.
     dropout : float, default=0.1
         Dropout in training.
     num_epochs : int or None, default=40
@@ -63,8 +64,8 @@ class ContiFormerForecaster(BaseTorchForecaster):
         Distribution of a step. "quantile" is a piecewise linear quantile function trained by the pinball
         loss. "mse" and "mae" are point forecasts trained by squared and absolute errors: they have no
         intervals.
-    joint : bool, default=False
-        Whether paths are drawn step by step. It takes longer, and linear dynamics or none.
+    joint : bool, optional
+        Whether paths are drawn step by step, which needs linear dynamics or none: by default, where it can be.
     dynamics : {"linear", "mlp", "none"}, default="linear"
         Equation that keys and values follow: relaxation with learnt rates, solved in closed form; a network of
         tanh units, solved step by step, which is an order of magnitude slower; or none.
@@ -115,7 +116,7 @@ class ContiFormerForecaster(BaseTorchForecaster):
         num_samples=100,
         d_model=32,
         n_heads=4,
-        n_layers=2,
+        n_layers=1,
         dropout=0.1,
         num_epochs=40,
         max_steps=400,
@@ -126,7 +127,7 @@ class ContiFormerForecaster(BaseTorchForecaster):
         time_features="auto",
         seasonal_periods="auto",
         distribution="studentt",
-        joint=False,
+        joint=None,
         dynamics="linear",
         solver=None,
         update_steps=0,
@@ -162,10 +163,10 @@ class ContiFormerForecaster(BaseTorchForecaster):
         super().__init__()
 
     def _build_network(self, dim_covariates):
-        from taylorformer_forecast.models.contiformer import ContiFormer
-        from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
+        from taylorformer_forecast.models.contiformer_paths import build_contiformer
 
-        return (ContiFormerPaths if self.joint else ContiFormer)(
+        return build_contiformer(
+            self.joint,
             dim_covariates=dim_covariates,
             d_model=self.d_model,
             n_heads=self.n_heads,
@@ -198,9 +199,10 @@ class ContiFormerForecaster(BaseTorchForecaster):
                 **small,
                 "horizon": 2,
                 "distribution": "normal",
+                "joint": False,
                 "validation_split": 0.25,
                 "update_steps": 1,
                 "num_epochs": 1,
             },
-            {**small, "context_length": 4, "joint": True, "n_layers": 1},
+            {**small, "context_length": 4, "n_layers": 2, "distribution": "mixture"},
         ]
