@@ -125,7 +125,9 @@ class ContiFormerPaths(ContiFormer):
         features = self.features(window)
         r, targets = self.references(window, features), slice(window.n_context, None)
         y, observed, at = window.y[:, targets], window.observed[:, targets], window.times[:, targets, 0]
-        t, features = torch.cat([r.t, at], 1), features[:, targets]
+        # Where nothing was observed, the context may stand anywhere before the targets.
+        first = torch.where(r.visible.any(1, keepdim=True), r.t, at[:, :1]) if window.n_targets else r.t
+        t, features = torch.cat([first, at], 1), features[:, targets]
         if not torch.compiler.is_compiling() and not holds_everywhere(t.diff(dim=1) >= 0):
             raise ValueError("paths are drawn in order of time: targets must follow the context, and each other")
         tokens = torch.cat([r.tokens, torch.cat([y, observed.to(y.dtype), features], -1)], 1)
