@@ -1,9 +1,10 @@
 """Spirals seen at irregular times: what lies between the points, and where the curve goes on.
 
-A ContiFormer is trained on 300 noisy spirals in the plane, which turn either way and start anywhere. Of each, 50
-points of the first half, at irregular times, are known; it then says where every other point of the first half is
-(interpolation) and the whole second half (extrapolation). Prints the errors on spirals that it has not seen,
-beside straight lines between the known points that go on as the last two did, and draws three of them.
+A ContiFormer is trained on 300 noisy spirals in the plane, which turn either way and start anywhere. Of each,
+50 points of the first half, at irregular times, are known; it then says where every other point of the first
+half is (interpolation) and the whole second half (extrapolation). Prints the errors on spirals that it has
+not seen, beside straight lines between the known points that go on as the last two did, and draws three of
+them.
 
 Run from a checkout, in less than a minute::
 

@@ -5,7 +5,8 @@ One layer, 32 windows, width 32, four heads, forward and backward, causal:
 plain
     Ordinary attention, PyTorch's fused kernel with a causal mask, and its projections.
 closed
-    Linear dynamics in closed form, the default of :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
+    Linear dynamics in closed form, the default of
+    :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
 closed, both sides
     The same, later points included.
 midpoint, rk4
@@ -16,8 +17,9 @@ pairwise
 
 Closed form and a solver of the fourth order must agree to 1e-5 on the same linear field, in double precision.
 
-One thread is used and times are its processor times: kernels take turns, and the smallest time of each counts,
-so that other work on the machine disturbs them little. Trust the ratios, not the seconds. Run from a checkout::
+One thread is used and times are its processor times: kernels take turns, and the smallest time of each
+counts, so that other work on the machine disturbs them little. Trust the ratios, not the seconds. Run from a
+checkout::
 
     python examples/benchmark/contiformer_speed.py --out contiformer_speed.json
 """

@@ -1,9 +1,9 @@
 r"""Averages over time of inner products with exponentially relaxing keys, in closed form.
 
-With the field ``dk/dt = rate * (k - rest)`` the key of point i is ``rest + exp(rate * (t - t_i)) (k_i - rest)``,
-and its inner product with a piecewise polynomial query has an exact integral from t_i to any t_j. The integrals
-of all pairs follow from those over single intervals by merging neighbouring segments of time: a pair that a
-boundary separates is
+With the field ``dk/dt = rate * (k - rest)`` the key of point i is ``rest + exp(rate * (t - t_i)) (k_i -
+rest)``, and its inner product with a piecewise polynomial query has an exact integral from t_i to any t_j.
+The integrals of all pairs follow from those over single intervals by merging neighbouring segments of time: a
+pair that a boundary separates is
 
     integral(i, j) = integral(i, boundary) + exp(rate * (boundary - t_i)) * integral(boundary, j),
 
@@ -54,7 +54,7 @@ class _Moment(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """Multiply by the next moment."""
         (z,) = ctx.saved_tensors
         return grad * moment(z, ctx.k + 1), None
@@ -73,16 +73,14 @@ class _MeanDecay(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
         """Divide by the rate once, after the sum: digits that are lost at short times do not count there."""
         z, mean, rate = ctx.saved_tensors
         total = torch.addcmul(1 - mean, z, mean).mul_(grad).sum_to_size(rate.shape)
         return None, torch.where(rate < 0, total / rate.clamp_max(-TINY), 0.0)
 
 
-def mean_decay(
-    elapsed: Float[Tensor, "B 1 M N"], rate: Float[Tensor, "H 1 1"]
-) -> Float[Tensor, "B H M N"]:
+def mean_decay(elapsed: Float[Tensor, "B 1 M N"], rate: Float[Tensor, "H 1 1"]) -> Float[Tensor, "B H M N"]:
     """Average of ``exp(rate * t)`` for t from 0 to the time elapsed, for one rate of each head.
 
     Parameters
@@ -257,7 +255,7 @@ def between_all(
     table = None if key is None else key.new_zeros(*key.shape[:4], 1)
 
     def halves(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        return x.unflatten(dim, (-1, 2)).unbind(dim + 1)  # type: ignore[return-value]
+        return x.unflatten(dim, (-1, 2)).unbind(dim + 1)
 
     while decay.shape[2] > 1:
         (decay_l, decay_r), (end_l, end_r), (begin_l, begin_r) = (

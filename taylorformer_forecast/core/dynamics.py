@@ -5,10 +5,11 @@ Reference point i has a key and a value that start at its time t_i and follow a 
     score_i = 1 / (T - t_i) * int_{t_i}^{T} <q(t), k_i(t)> dt,
     value_i = 1 / (T - t_i) * int_{t_i}^{T} v_i(t) dt,
 
-and at T = t_i their limits, the inner product of query and key and the value itself. Without movement and with
-a constant query this is ordinary attention.
+and at T = t_i their limits, the inner product of query and key and the value itself. Without movement and
+with a constant query this is ordinary attention.
 
-Source: "ContiFormer: Continuous-Time Transformer for Irregular Time Series Modeling" (Chen et al., NeurIPS 2023).
+Source: "ContiFormer: Continuous-Time Transformer for Irregular Time Series Modeling" (Chen et al., NeurIPS
+2023).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ DYNAMICS = {  # solvers of each, the default first
     "mlp": ("midpoint", "rk4", "pairwise", "torchdiffeq"),
     "none": ("closed",),
 }
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -110,7 +112,8 @@ class ContinuousAttention(nn.Module):
         ``n_nodes`` Gauss-Legendre nodes, as the published code; "torchdiffeq" (the package must be
         installed), the same with an adaptive solver.
     interpolation : {"linear", "hermite", "hold"}, default="linear"
-        Queries between reference times (:meth:`~taylorformer_forecast.core.interpolants.Interpolant.through`).
+        Queries between reference times
+        (:meth:`~taylorformer_forecast.core.interpolants.Interpolant.through`).
     value_average : {"mean", "last"}, default="mean"
         Whether values are averaged over the way or taken at its end.
     both_sides : bool, default=False
@@ -174,6 +177,8 @@ class ContinuousAttention(nn.Module):
         self.heads = MultiHeadAttention(dim, dim, n_heads, head_dim)
         self.interpolation, self.last = interpolation, value_average == "last"
         self.both_sides, self.window, self.n_nodes = both_sides, window, n_nodes
+        self.key_field: nn.Module
+        self.value_field: nn.Module
         if dynamics == "mlp":
             width = n_heads * head_dim
             self.key_field, self.value_field = MLPField(width), MLPField(width)
@@ -249,20 +254,20 @@ class ContinuousAttention(nn.Module):
 
         Values are None where :meth:`mix` knows them in closed form.
         """
-        n_heads, fields = self.heads.n_heads, (self.key_field, self.value_field)
+        fields, options = (self.key_field, self.value_field), (self.heads.n_heads, self.solver)
         elapsed = (r.at[:, :, None] - r.query.t[:, None]).clamp_min(0.0)
         moved = elapsed > 0
         share, values = torch.where(moved, 1 / torch.where(moved, elapsed, 1.0), 0.0), None
         if self.solver == "closed":
             integrals = self.integrals(r)
         elif self.solver in ("pairwise", "torchdiffeq"):  # averages already
-            share, settings = moved.to(share.dtype), (n_heads, self.solver, self.n_nodes)
-            integrals, values = pairwise(r.query, r.at, r.key, r.value, *fields, *settings, r.offset, self.last)
+            share, curves = moved.to(share.dtype), (r.query, r.at, r.key, r.value)
+            integrals, values = pairwise(*curves, *fields, *options, self.n_nodes, r.offset, self.last)
         else:
             every, rows, columns = (r, None, None) if r.at_knots else r.at_all_times()
-            settings = (n_heads, self.solver, self.window if r.at_knots else None)
-            curves = (every.query, every.key, every.value)
-            integrals, values = shared(*curves, *fields, *settings, every.offset, self.last)
+            window = self.window if r.at_knots else None
+            parts = (every.query, every.key, every.value)
+            integrals, values = shared(*parts, *fields, *options, window, every.offset, self.last)
             if rows is not None and columns is not None:
                 integrals = pick(integrals, rows, columns)
                 values = pick(values.movedim(3, 1), rows, columns).movedim(1, 3)

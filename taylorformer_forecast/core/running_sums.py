@@ -1,7 +1,7 @@
-"""Attention in continuous time for paths that are drawn point by point: running integrals in the place of a table.
+"""Attention in continuous time for paths that are drawn point by point: running integrals, not a table.
 
-With the query held between points, the integral of every pair grows by one interval for each new point, and all
-keys decay by the same factors: a new point costs one pass over the points before it.
+With the query held between points, the integral of every pair grows by one interval for each new point, and
+all keys decay by the same factors: a new point costs one pass over the points before it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ class Moving:
 
     def first(self, n: int) -> Moving:
         """The first points, as views."""
-        return Moving(
-            *(x[..., :n, :] for x in (self.key, self.value, self.decayed, self.summed)), self.product[..., :n]
+        key, value, decayed, summed = (
+            x[..., :n, :] for x in (self.key, self.value, self.decayed, self.summed)
         )
+        return Moving(key, value, decayed, summed, self.product[..., :n])
 
 
 class RunningSums:
@@ -159,10 +160,13 @@ class RunningSums:
         if own:
             k, v = heads.split(heads.key(x)), heads.split(heads.value(x))
             scores = torch.cat([scores, (row * k).sum(-1, keepdim=True)], -1)
-            sees, elapsed = (torch.cat([a, b], 1) for a, b in ((sees, sees.new_ones(len(x), 1)), (elapsed, at - at)))
+            sees, elapsed = (
+                torch.cat([a, b], 1) for a, b in ((sees, sees.new_ones(len(x), 1)), (elapsed, at - at))
+            )
         weights = masked_softmax(scores * heads.scale, sees[:, None, None])
 
         field, elapsed = self.layer.value_field, elapsed[:, None, None]
+        assert isinstance(field, LinearField)
         rate, rest = field.rate[..., None], field.rest[:, None]
         still = (elapsed * rate).exp() if self.layer.last else mean_decay(elapsed, rate)
         moved_weights = weights * still

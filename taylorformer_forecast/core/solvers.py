@@ -114,7 +114,10 @@ def shared(
     """
     step, n, t = STEPS[method], key.shape[1], query.t
     gap = query.lengths[..., None]
-    first, middle, end = (sum(c * x**p for p, c in enumerate(query.coefficients)) for x in (0.0, 0.5, 1.0))
+
+    def within(x: float) -> Tensor:
+        """Query at one position of every interval."""
+        return torch.stack([c * x**p for p, c in enumerate(query.coefficients)]).sum(0)
 
     def inner(q: Tensor, k: Tensor) -> Tensor:
         return (q * k).unflatten(-1, (n_heads, -1)).sum(-1)
@@ -124,6 +127,7 @@ def shared(
         new_slope = field(at + h, new)
         return (x + new) / 2 + h / 8 * (slope - new_slope), new, new_slope
 
+    first, middle, end = within(0.0), within(0.5), within(1.0)
     k, v = key, value
     k_slope, v_slope = key_field(t[..., None], k), value_field(t[..., None], v)
     product, k_total, v_total = inner(torch.zeros_like(k), k), torch.zeros_like(k), torch.zeros_like(v)
@@ -244,7 +248,7 @@ def _odeint() -> Callable[..., Tensor]:
         from torchdiffeq import odeint
     except ImportError as error:
         raise ImportError(
-            "solver='torchdiffeq' needs the package torchdiffeq: pip install 'taylorformer-forecast[ode]', or "
-            "choose another solver"
+            "solver='torchdiffeq' needs the package torchdiffeq: pip install 'taylorformer-forecast[ode]', "
+            "or choose another solver"
         ) from error
     return odeint

@@ -32,10 +32,11 @@ class ContiFormerModule(ForecastModule):
 class ContiFormerModel(BaseForecastModel):
     """ContiFormer: attention in continuous time over what was observed, with any likelihood.
 
-    Keys and values of the observed steps move on from their own times, by default by a linear equation that is
-    solved exactly. By default every point of a sample is drawn conditional on the sample so far, so that samples
-    are whole trajectories; ``joint=False`` predicts all steps of the output chunk at once, each on its own.
-    Beyond ``output_chunk_length`` every sample goes on from an input chunk that ends with its own last values.
+    Keys and values of the observed steps move on from their own times, by default by a linear equation that
+    is solved exactly. By default every point of a sample is drawn conditional on the sample so far, so that
+    samples are whole trajectories; ``joint=False`` predicts all steps of the output chunk at once, each on
+    its own. Beyond ``output_chunk_length`` every sample goes on from an input chunk that ends with its own
+    last values.
 
     Missing target values (NaN) are masked: never imputed, attended or scored. Components of a multivariate
     series are forecast each from its own past, by one network.
@@ -57,10 +58,11 @@ class ContiFormerModel(BaseForecastModel):
     dropout : float, default=0.1
         Dropout in training, and in predictions with ``mc_dropout=True``.
     joint : bool, optional
-        Whether samples are drawn step by step, which needs linear dynamics or none: by default, where it can be.
+        Whether samples are drawn step by step, which needs linear dynamics or none: by default, where it can
+        be.
     dynamics : {"linear", "mlp", "none"}, default="linear"
-        Equation that keys and values follow: relaxation with learnt rates, solved in closed form; a network of
-        tanh units, solved step by step, which is an order of magnitude slower; or none.
+        Equation that keys and values follow: relaxation with learnt rates, solved in closed form; a network
+        of tanh units, solved step by step, which is an order of magnitude slower; or none.
     solver : str, optional
         Solver of the equation; see :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
     time_features : "auto", None or tuple of str, default="auto"

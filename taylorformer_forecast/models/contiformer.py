@@ -1,7 +1,7 @@
 """ContiFormer: attention in continuous time over what was observed, asked at any later time.
 
-Source: "ContiFormer: Continuous-Time Transformer for Irregular Time Series Modeling" (Chen et al., NeurIPS 2023),
-with the closed form of linear dynamics in the place of an equation for every pair of points.
+Source: "ContiFormer: Continuous-Time Transformer for Irregular Time Series Modeling" (Chen et al., NeurIPS
+2023), with the closed form of linear dynamics in the place of an equation for every pair of points.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class ContiFormer(OneShotNet):
     time_min, time_max : float
         Shortest time difference and largest time of the encoding, in units of the context's length.
     **attention
-        ``dynamics``, ``solver``, ``interpolation``, ``value_average``, ``both_sides``, ``window``, ``n_nodes``
-        and ``fastest``; see :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
+        ``dynamics``, ``solver``, ``interpolation``, ``value_average``, ``both_sides``, ``window``,
+        ``n_nodes`` and ``fastest``; see :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
 
     Attributes
     ----------
@@ -109,6 +109,8 @@ class ContiFormer(OneShotNet):
     >>> net(w).mean.shape
     torch.Size([3, 4, 1])
     """
+
+    grid: Tensor
 
     def __init__(
         self,
@@ -146,13 +148,13 @@ class ContiFormer(OneShotNet):
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
-        self.linear = None
+        self.linear: TimeMap | None = None
         if context_length is not None and horizon is not None:
             self.linear = TimeMap(context_length, horizon, bias=False)
             nn.init.zeros_(self.linear.steps.weight)
             grid = torch.arange(1.0 - context_length, 1.0) / context_length
             self.register_buffer("grid", grid, persistent=False)
-            self.horizon = horizon
+            self.horizon: int = horizon
         # Training starts near the last value with deviation 1.
         nn.init.xavier_uniform_(self.to_params.weight, gain=0.1)
         nn.init.zeros_(self.to_params.bias)

@@ -78,8 +78,8 @@ class ContiFormerPaths(ContiFormer):
     Parameters
     ----------
     context_length, horizon : int, optional
-        With a ``context_length``, a linear map from the values on the last so many steps of a regular grid, of
-        length ``1 / context_length`` each, is added to the locations. The horizon is ignored.
+        With a ``context_length``, a linear map from the values on the last so many steps of a regular grid,
+        of length ``1 / context_length`` each, is added to the locations. The horizon is ignored.
     **options
         Those of :class:`~taylorformer_forecast.models.contiformer.ContiFormer`.
 
@@ -108,12 +108,14 @@ class ContiFormerPaths(ContiFormer):
         dynamics, solver = options.get("dynamics", "linear"), options.get("solver")
         if dynamics not in ("linear", "none") or solver not in (None, "closed"):
             raise ValueError(
-                f"dynamics={dynamics!r} with solver={solver!r}: paths are drawn point by point with the closed "
-                "form of 'linear' or 'none' only"
+                f"dynamics={dynamics!r} with solver={solver!r}: paths are drawn point by point with the "
+                "closed form of 'linear' or 'none' only"
             )
         for name, only in (("interpolation", "hold"), ("both_sides", False), ("window", None)):
             if options.setdefault(name, only) != only:
-                raise ValueError(f"{name}={options[name]!r}: paths that are drawn point by point need {only!r}")
+                raise ValueError(
+                    f"{name}={options[name]!r}: paths that are drawn point by point need {only!r}"
+                )
         step = None if context_length is None else 1
         super().__init__(context_length=context_length, horizon=step, **options)
 
@@ -129,9 +131,14 @@ class ContiFormerPaths(ContiFormer):
         first = torch.where(r.visible.any(1, keepdim=True), r.t, at[:, :1]) if window.n_targets else r.t
         t, features = torch.cat([first, at], 1), features[:, targets]
         if not torch.compiler.is_compiling() and not holds_everywhere(t.diff(dim=1) >= 0):
-            raise ValueError("paths are drawn in order of time: targets must follow the context, and each other")
+            raise ValueError(
+                "paths are drawn in order of time: targets must follow the context, and each other"
+            )
         tokens = torch.cat([r.tokens, torch.cat([y, observed.to(y.dtype), features], -1)], 1)
-        values, seen = torch.cat([r.y, y], 1), torch.cat([torch.ones_like(r.y, dtype=torch.bool), observed], 1)
+        values, seen = (
+            torch.cat([r.y, y], 1),
+            torch.cat([torch.ones_like(r.y, dtype=torch.bool), observed], 1),
+        )
         place = torch.arange(t.shape[1], device=t.device)[:, None]
         values = values.gather(1, torch.where(seen, place, 0).cummax(1).values)
         visible = torch.cat([r.visible, observed.any(-1)], 1)
@@ -170,13 +177,9 @@ class ContiFormerPaths(ContiFormer):
         strictly = s.visible[:, None] & (place[:, None] > place)
         z = last.finish(last.attention(x, s.t, strictly, None, x_at, shift), x_at)[:, first:]
         lags = self.lags(s.t, first)
-        values = None if lags is None else s.y.gather(1, lags.clamp_min(0).flatten(1)[..., None].expand(-1, -1, self.dim_y))
-        anchor = self.path_anchor(
-            s.y[:, first - 1 : -1],
-            None if values is None or lags is None else values.unflatten(1, lags.shape[1:]),
-            lags,
-            (s.t - s.t.gather(1, before))[:, first:],
-        )
+        read = None if lags is None else take(s.y, lags.clamp_min(0).flatten(1)).unflatten(1, lags.shape[1:])
+        gap = (s.t - s.t.gather(1, before))[:, first:]
+        anchor = self.path_anchor(s.y[:, first - 1 : -1], read, lags, gap)
         return self.predictive(z, anchor)
 
     def lags(self, t: Float[Tensor, "B N"], first: int) -> Int[Tensor, "B T K"] | None:
@@ -196,7 +199,7 @@ class ContiFormerPaths(ContiFormer):
         index: Int[Tensor, "*c K"] | None,
         gap: Float[Tensor, "*c"],
     ) -> Float[Tensor, "*b D"]:
-        """Last value, and one step of the linear path: less of it where the target is less than a step away."""
+        """Last value, and one step of the linear path: less of it if the target is less than a step away."""
         if self.linear is None or lags is None or index is None:
             return last
         deviation = torch.where((index >= 0)[..., None], lags - last[..., None, :], 0.0)

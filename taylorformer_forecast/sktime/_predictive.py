@@ -273,7 +273,8 @@ def predict_requests(
             asked += [(i, d, row, stop) for row, stop in zip(rows, stops, strict=True)]
     if asked:
         # Before the first observation nothing is known but the series' own mean and standard deviation; a
-        # context of one point that was not observed keeps the batch whole, and what it gives is replaced below.
+        # context of one point that was not observed keeps the batch whole, and what it gives is replaced
+        # below.
         samples = sampler.past(
             [requests[i].columns[d].before(stop, n_context) for i, d, _, stop in asked],
             np.array([[requests[i].t[row]] for i, _, row, _ in asked]),

@@ -10,9 +10,9 @@ __all__ = ["ContiFormerForecaster"]
 class ContiFormerForecaster(BaseTorchForecaster):
     """Probabilistic forecasts at any time by the ContiFormer, for series that were observed at any times.
 
-    The observed points of the context attend each other in continuous time: their keys and values move on from
-    their own time stamps, by default by a linear equation that is solved exactly. Any later time can be asked;
-    no grid is needed, and nothing is imputed.
+    The observed points of the context attend each other in continuous time: their keys and values move on
+    from their own time stamps, by default by a linear equation that is solved exactly. Any later time can be
+    asked; no grid is needed, and nothing is imputed.
 
     By default every step of a sample path is drawn given those before it. With ``joint=False`` every time has
     a distribution of its own, which one call gives for all: steps are then drawn independently of each other
@@ -20,17 +20,17 @@ class ContiFormerForecaster(BaseTorchForecaster):
     those of a joint model. Beyond ``horizon`` every path goes on from a context that ends with its own last
     points.
 
-    Every column of a multivariate series is forecast from its own past, by one network that serves all columns
-    and instances; past times are predicted one step ahead.
+    Every column of a multivariate series is forecast from its own past, by one network that serves all
+    columns and instances; past times are predicted one step ahead.
 
     Parameters
     ----------
     context_length : int, optional
-        Observed points that a forecast is conditioned on. By default three seasons or two horizons, between 32
-        and 192, at most half of the series.
+        Observed points that a forecast is conditioned on. By default three seasons or two horizons, between
+        32 and 192, at most half of the series.
     horizon : int, optional
-        Targets of a training window. By default the steps to the end of ``fh`` if it is known at ``fit``, else
-        a season; at most 96 and a quarter of the series.
+        Targets of a training window. By default the steps to the end of ``fh`` if it is known at ``fit``,
+        else a season; at most 96 and a quarter of the series.
     num_samples : int, default=100
         Sample paths of a prediction.
     d_model : int, default=32
@@ -65,10 +65,11 @@ class ContiFormerForecaster(BaseTorchForecaster):
         loss. "mse" and "mae" are point forecasts trained by squared and absolute errors: they have no
         intervals.
     joint : bool, optional
-        Whether paths are drawn step by step, which needs linear dynamics or none: by default, where it can be.
+        Whether paths are drawn step by step, which needs linear dynamics or none: by default, where it can
+        be.
     dynamics : {"linear", "mlp", "none"}, default="linear"
-        Equation that keys and values follow: relaxation with learnt rates, solved in closed form; a network of
-        tanh units, solved step by step, which is an order of magnitude slower; or none.
+        Equation that keys and values follow: relaxation with learnt rates, solved in closed form; a network
+        of tanh units, solved step by step, which is an order of magnitude slower; or none.
     solver : str, optional
         Solver of the equation; see :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
     update_steps : int, default=0

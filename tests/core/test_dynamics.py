@@ -222,7 +222,9 @@ def test_moments_are_accurate_and_have_the_next_as_derivative(k):
     z = -torch.tensor([0.0, 1e-12, 1e-6, 0.1, 0.499, 0.501, 1.0, 3.0, 30.0, 800.0])
     share = torch.linspace(0.0, 1.0, 200_001)
     values = share**k * torch.exp(z[:, None] * share)
-    simpson = (values[:, 0] + values[:, -1] + 4 * values[:, 1:-1:2].sum(1) + 2 * values[:, 2:-1:2].sum(1)) / 600_000
+    simpson = (
+        values[:, 0] + values[:, -1] + 4 * values[:, 1:-1:2].sum(1) + 2 * values[:, 2:-1:2].sum(1)
+    ) / 600_000
     close(moment(z, k), simpson, 1e-9)
     z = z[3:].clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda z: moment(z, k), (z,))
@@ -238,7 +240,9 @@ EVERY = [
     {"dynamics": "mlp"},
     {"dynamics": "mlp", "solver": "pairwise"},
 ]
-each_option = pytest.mark.parametrize("options", EVERY, ids=lambda o: "-".join(map(str, o.values())) or "default")
+each_option = pytest.mark.parametrize(
+    "options", EVERY, ids=lambda o: "-".join(map(str, o.values())) or "default"
+)
 
 
 @each_option

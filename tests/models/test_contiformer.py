@@ -18,7 +18,13 @@ from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths, bui
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-DIRECT = ["contiformer", "contiformer-hermite", "contiformer-none", "contiformer-mlp", "contiformer-linear-path"]
+DIRECT = [
+    "contiformer",
+    "contiformer-hermite",
+    "contiformer-none",
+    "contiformer-mlp",
+    "contiformer-linear-path",
+]
 PATHS = ["contiformer-paths", "contiformer-paths-none", "contiformer-paths-columns"]
 
 
