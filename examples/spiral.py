@@ -102,7 +102,7 @@ def draw(axes: plt.Axes, window: Window, truth: Tensor, mean: Tensor, deviation:
         x, y = mean[0, part][at].T
         axes.plot(x, y, ".-", color=color, lw=0.8, ms=4, label=name)
         for a, b, r in zip(x, y, deviation[0, part][at].mean(-1), strict=True):
-            axes.add_patch(plt.Circle((float(a), float(b)), float(r), color=color, alpha=0.07, lw=0))
+            axes.add_patch(plt.Circle((float(a), float(b)), float(r), color=color, alpha=0.05, lw=0))
     axes.set_aspect("equal")
     axes.set_axis_off()
 
@@ -112,14 +112,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = Path(__file__).parent / "output" / "spiral.png"
     parser.add_argument("--output", type=Path, default=default, help="where to save the picture")
-    parser.add_argument("--steps", type=int, default=400, help="optimiser steps")
+    parser.add_argument("--steps", type=int, default=300, help="optimiser steps")
     args = parser.parse_args()
     start, generator = time.perf_counter(), torch.Generator().manual_seed(0)
     torch.manual_seed(0)
 
-    net = train(split(*spirals(300, generator), generator), args.steps, generator)
     t, places = spirals(100, generator)
     window = split(t, places, generator)
+    net = train(split(*spirals(300, generator), generator), args.steps, generator)
     by_time = torch.searchsorted(t, window.t.contiguous())
     truth = places.gather(1, by_time[..., None].expand(-1, -1, 2))
     with torch.no_grad():

@@ -29,6 +29,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     _module_class: type[ForecastModule]
     _network_params: tuple[str, ...] = ()
+    _sorts: str | None = None  # what the network sorts points for, if it does
     _max_epochs = 40  # where n_epochs is left open: short series are learnt by heart with more
 
     def _set_up(self) -> None:
@@ -146,6 +147,15 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     def supports_static_covariates(self) -> bool:
         """Whether static covariates reach the network."""
         return True
+
+    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
+        """Export to ONNX; see darts. Networks that sort points, to find neighbours or order times, refuse."""
+        if self._sorts:
+            raise NotImplementedError(
+                f"{type(self).__name__} cannot be exported: ONNX has no stable sort, by which {self._sorts}. "
+                "LAMModel can"
+            )
+        super().to_onnx(path, **kwargs)
 
 
 def _columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...]:

@@ -109,6 +109,7 @@ class TaylorformerModel(BaseForecastModel):
     """
 
     _module_class = TaylorformerModule
+    _sorts = "neighbours are found"
     _max_epochs = 30
     _network_params = (
         "d_model",
@@ -141,10 +142,3 @@ class TaylorformerModel(BaseForecastModel):
         **kwargs: Any,
     ) -> None:
         self._set_up()
-
-    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
-        """Refuse: the search for neighbours has no counterpart in ONNX. :class:`LAMModel` can be exported."""
-        raise NotImplementedError(
-            "TaylorformerModel cannot be exported: ONNX has no stable sort, by which neighbours are found. "
-            "LAMModel can"
-        )

@@ -418,9 +418,10 @@ def test_the_direct_model_is_exported_to_onnx(series, tmp_path):
     np.testing.assert_allclose(exported.values(), model.predict(6).values(), rtol=1e-4)
 
 
-def test_the_autoregressive_model_says_why_it_has_no_onnx(series):
+@pytest.mark.parametrize("model_class", [TaylorformerModel, ContiFormerModel])
+def test_models_that_sort_points_say_why_they_have_no_onnx(model_class, series):
     with pytest.raises(NotImplementedError, match="no stable sort"):
-        make(TaylorformerModel).fit(series).to_onnx()
+        make(model_class).fit(series).to_onnx()
 
 
 # --- likelihoods ------------------------------------------------------------------------------------------
