@@ -173,6 +173,21 @@ def test_free_running_paths_have_the_conditionals_of_a_pass_along_them(build_cas
     close(torch.cat(present, -1), expected, 1e-12)
 
 
+@pytest.mark.parametrize("name", PATHS)
+def test_points_at_one_time_are_sampled_as_they_are_scored(build_case, name, numbers):
+    """A target at the time of the last known point, and two at one time: averages over no time at all."""
+    case = build_case(name)
+    w, net = case.window(), case.net()
+    t = w.t.clone()
+    t[:, 7], t[:, 9] = t[:, 6], t[:, 8]
+    w = replace(w, t=t)
+    with torch.no_grad():
+        state, expected = net.encode(w, 1), numbers(net(w))
+        for step in range(w.n_targets):
+            close(numbers(net.query(state, step))[:, 0], expected[:, step], 1e-12)
+            state = net.observe(state, step, w.y[:, None, 7 + step])
+
+
 @pytest.mark.parametrize("network", [ContiFormer, ContiFormerPaths])
 @pytest.mark.parametrize("distribution", sorted(HEADS))
 def test_every_head_can_be_trained_and_sampled(make_window, network, distribution):
