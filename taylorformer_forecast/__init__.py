@@ -6,10 +6,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
     from taylorformer_forecast.darts.lam import LAMModel as LAMModel
     from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
+    from taylorformer_forecast.models.contiformer import ContiFormer as ContiFormer
     from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
+    from taylorformer_forecast.sktime.contiformer import ContiFormerForecaster as ContiFormerForecaster
     from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
     from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
     from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
@@ -19,6 +22,9 @@ __version__ = "0.1.0"
 # Public name -> module that defines it. Resolved on first access (PEP 562), so that importing the
 # package loads neither torch nor pandas nor a host library.
 _LAZY = {
+    "ContiFormer": "taylorformer_forecast.models.contiformer",
+    "ContiFormerForecaster": "taylorformer_forecast.sktime.contiformer",
+    "ContiFormerModel": "taylorformer_forecast.darts",
     "LAMForecaster": "taylorformer_forecast.sktime.lam",
     "LAMModel": "taylorformer_forecast.darts",
     "LAMTransformer": "taylorformer_forecast.models.lam",
@@ -28,6 +34,9 @@ _LAZY = {
     "TaylorformerModel": "taylorformer_forecast.darts",
 }
 __all__ = [
+    "ContiFormer",
+    "ContiFormerForecaster",
+    "ContiFormerModel",
     "LAMForecaster",
     "LAMModel",
     "LAMTransformer",

@@ -48,3 +48,14 @@ def test_the_page_on_long_horizons_shows_the_speeds_that_were_recorded():
                 cells.append("–" if took is None else f"{took * 1e3:.1f}{factor}")
             line = f"| {row['n']} | {row['window']} | {' | '.join(cells)} |"
             assert line in PAGES["docs/long_horizons.md"], line
+
+
+def test_the_readme_tells_the_speed_of_continuous_attention_that_was_recorded():
+    row = json.loads((ROOT / "docs/results/contiformer_speed.json").read_text())["rows"][-1]
+    assert row["points"] == 192
+    assert row["closed_by_plain"] <= 12
+    assert row["pairwise_by_closed"] >= 30
+    text = PAGES["README.md"].replace("\n", " ")
+    assert f"costs {row['closed_by_plain']:.1f} times ordinary attention" in text
+    assert f"takes {row['pairwise_by_closed']:.0f} times as long" in text
+    assert f"does, {row['seconds']['midpoint'] / row['seconds']['closed']:.0f} times" in text

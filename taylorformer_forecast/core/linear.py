@@ -273,7 +273,7 @@ class LinearForecast(nn.Module):
                     error = rest[low:high] - past[low:high] @ weight - bias
                     errors.setdefault((s, p), []).append(error)
         outside = {key: torch.cat(parts) for key, parts in errors.items()}
-        best = min(outside, key=lambda key: outside[key][observed].abs().mean().item())
+        best = min(outside, key=lambda key: outside[key][observed].square().mean().item())
         shape = shapes[best[0]]
         weight, bias = _ridge(past, y - past @ shape, observed)[best[1]]
         self._write(weight + shape, bias, past)
@@ -308,7 +308,7 @@ def _best_repetition(
     length, steps = past.shape[1], torch.arange(y.shape[1])
 
     def error(period: int) -> float:
-        return (y - past[:, length - period + steps % period])[observed].abs().mean().item()
+        return (y - past[:, length - period + steps % period])[observed].square().mean().item()
 
     best = min(range(1, length + 1), key=error)
     repeat = past.new_zeros(length, len(steps))

@@ -4,13 +4,15 @@ from darts.utils.serialization import add_safe_globals
 
 from taylorformer_forecast.core.kernels import Full, Prob
 from taylorformer_forecast.core.local import Local, log_window
+from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
 from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
-__all__ = ["LAMModel", "StudentTLikelihood", "TaylorformerModel"]
+__all__ = ["ContiFormerModel", "LAMModel", "StudentTLikelihood", "TaylorformerModel"]
 
 # darts unpickles only what it knows to be safe, unless called with trusted=True.
 add_safe_globals([StudentTLikelihood, LAMModel, TaylorformerModel, SeasonalFeatures, TimeAxis])
+add_safe_globals([ContiFormerModel])
 add_safe_globals([Full, Local, Prob, log_window])

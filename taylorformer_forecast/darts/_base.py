@@ -21,7 +21,6 @@ from taylorformer_forecast.training.windows import FLOOR
 __all__ = ["BaseForecastModel"]
 
 MAX_STEPS = 400  # where n_epochs is left open, as in the sktime forecasters
-MAX_PASSES = 20  # short series are learnt by heart with more
 MIN_POINTS = 12  # observed values that tell the standard deviation of a series
 
 
@@ -30,6 +29,8 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     _module_class: type[ForecastModule]
     _network_params: tuple[str, ...] = ()
+    _sorts: str | None = None  # what the network sorts points for, if it does
+    _max_epochs = 20  # where n_epochs is left open: short series are learnt by heart with more
 
     def _set_up(self) -> None:
         """Initialise darts' part from ``model_params``, which darts fills from the signature."""
@@ -38,7 +39,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             params["likelihood"] = StudentTLikelihood()
         LikelihoodHead(params.get("likelihood"))  # refuses what it cannot serve
         if params["n_epochs"] is None:
-            params["n_epochs"] = MAX_PASSES
+            params["n_epochs"] = self._max_epochs
         norm = params["use_reversible_instance_norm"]
         if isinstance(norm, dict) and norm.get("affine"):
             raise ValueError("use_reversible_instance_norm: windows are normalised without an affine map")
@@ -134,7 +135,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""
         if epochs == 0 and self.model_params["n_epochs"] is None:
             per_epoch = math.ceil(len(train_dataset) / self.batch_size)
-            epochs = min(MAX_PASSES, max(1, round(MAX_STEPS / max(1, per_epoch))))
+            epochs = min(self._max_epochs, max(1, round(MAX_STEPS / max(1, per_epoch))))
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
     @property
@@ -146,6 +147,15 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     def supports_static_covariates(self) -> bool:
         """Whether static covariates reach the network."""
         return True
+
+    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
+        """Export to ONNX; see darts. Networks that sort points, to find neighbours or order times, refuse."""
+        if self._sorts:
+            raise NotImplementedError(
+                f"{type(self).__name__} cannot be exported: ONNX has no stable sort, by which {self._sorts}. "
+                "LAMModel can"
+            )
+        super().to_onnx(path, **kwargs)
 
 
 def _columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...]:

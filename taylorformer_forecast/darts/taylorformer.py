@@ -109,6 +109,7 @@ class TaylorformerModel(BaseForecastModel):
     """
 
     _module_class = TaylorformerModule
+    _sorts = "neighbours are found"
     _network_params = (
         "d_model",
         "n_heads",
@@ -140,10 +141,3 @@ class TaylorformerModel(BaseForecastModel):
         **kwargs: Any,
     ) -> None:
         self._set_up()
-
-    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
-        """Refuse: the search for neighbours has no counterpart in ONNX. :class:`LAMModel` can be exported."""
-        raise NotImplementedError(
-            "TaylorformerModel cannot be exported: ONNX has no stable sort, by which neighbours are found. "
-            "LAMModel can"
-        )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from taylorformer_forecast.core.heads import Head
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["ForecastNet", "negative_log_likelihood", "training_loss"]
+__all__ = ["ForecastNet", "OneShotNet", "OneShotState", "negative_log_likelihood", "training_loss"]
 
 
 class ForecastNet(Protocol):
@@ -41,6 +43,65 @@ class ForecastNet(Protocol):
     def observe(self, state: Any, step: int, y: Float[Tensor, "B S D"]) -> Any:
         """Take note of the value of target number ``step`` on every path."""
         ...
+
+
+@dataclass(frozen=True)
+class OneShotState:
+    """What sampling keeps of a network that predicts all targets at once.
+
+    Parameters
+    ----------
+    parts : tuple of Tensor of shape (B, T, ...)
+        What the head makes distributions of, for all targets. No drawn value changes it.
+    n_paths : int
+        Paths S.
+    """
+
+    parts: tuple[Tensor, ...]
+    n_paths: int
+
+
+class OneShotNet(nn.Module):
+    """Base of networks that predict all targets at once, each on its own given the context.
+
+    A subclass has a ``head`` and says what the head is called with (:meth:`parts`).
+    """
+
+    one_shot = True
+    head: Head
+
+    def parts(self, window: Window) -> tuple[Tensor, ...]:
+        """Arguments of the head for all targets: raw numbers (B, T, D, P), anchors (B, T, D), maybe units."""
+        raise NotImplementedError
+
+    def forward(self, window: Window) -> Distribution:
+        """Distribution of every target given the context.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows; the values of the targets are ignored.
+
+        Returns
+        -------
+        Distribution
+            Batch shape (B, T, D).
+        """
+        return self.head(*self.parts(window))
+
+    def encode(self, window: Window, n_paths: int) -> OneShotState:
+        """Predict all targets; see :meth:`forward`."""
+        return OneShotState(self.parts(window), n_paths)
+
+    def query(self, state: OneShotState, step: int) -> Distribution:
+        """Distribution of target number ``step``, the same on every path, batch shape (B, S, D)."""
+        return self.head(
+            *(part[:, step, None].expand(-1, state.n_paths, *part.shape[2:]) for part in state.parts)
+        )
+
+    def observe(self, state: OneShotState, step: int, y: Float[Tensor, "B S D"]) -> OneShotState:
+        """Nothing: no prediction depends on the value of a target."""
+        return state
 
 
 def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, ""]:

@@ -7,45 +7,23 @@ points only, time and memory of a layer grow as n log n.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import HEADS, Head
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.models.base import OneShotNet
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
 
-__all__ = ["LAMState", "LAMTransformer"]
+__all__ = ["LAMTransformer"]
 
 
-@dataclass(frozen=True)
-class LAMState:
-    """What sampling keeps: the raw numbers and anchors of all targets, which no drawn value changes.
-
-    Parameters
-    ----------
-    raw : Tensor of shape (B, T, D, P)
-        Raw numbers of the head.
-    anchor : Tensor of shape (B, T, D)
-        What locations are measured from.
-    unit : Tensor of shape (B, T, 1)
-        What they and scales are measured in.
-    n_paths : int
-        Paths S.
-    """
-
-    raw: Float[Tensor, "B T D P"]
-    anchor: Float[Tensor, "B T D"]
-    unit: Float[Tensor, "B T 1"]
-    n_paths: int
-
-
-class LAMTransformer(nn.Module):
+class LAMTransformer(OneShotNet):
     """Direct multi-horizon transformer with local attention.
 
     Points must lie on a regular grid, as many as ``context_length`` before the targets: shorter contexts are
@@ -115,8 +93,6 @@ class LAMTransformer(nn.Module):
     torch.Size([2, 12, 1])
     """
 
-    one_shot = True
-
     def __init__(
         self,
         context_length: int,
@@ -144,7 +120,7 @@ class LAMTransformer(nn.Module):
         if preset == "modern" and (d_model % n_heads or d_model % 2):
             raise ValueError(f"d_model={d_model} must be even and a multiple of n_heads={n_heads}")
         self.context_length, self.horizon, self.dim_y = context_length, horizon, dim_y
-        self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
+        self.head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
         sizes = (context_length, horizon, dim_y, dim_covariates, self.head.n_params)
         self.trunk: nn.Module
         if preset == "modern":
@@ -156,10 +132,16 @@ class LAMTransformer(nn.Module):
         linear = preset == "modern" and linear_path
         self.linear = LinearForecast(context_length, horizon) if linear else None
 
-    def raw(
+    def parts(
         self, window: Window
     ) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
-        """Raw numbers of the head, anchors and units of all targets."""
+        """Raw numbers of the head, anchors and units of all targets.
+
+        Raises
+        ------
+        ValueError
+            If the window does not have ``context_length`` points of context and at most ``horizon`` targets.
+        """
         if window.n_context != self.context_length or window.n_targets > self.horizon:
             raise ValueError(
                 f"the window has {window.n_context} context points and {window.n_targets} targets, but the "
@@ -194,38 +176,3 @@ class LAMTransformer(nn.Module):
         residuals = None if self.linear is None else self.linear.start(self._on_grid(window), overlap)
         if self.linear is not None and residuals is not None:
             self.linear.start_scale(*residuals)
-
-    def forward(self, window: Window) -> Distribution:
-        """Distribution of every target given the context.
-
-        Parameters
-        ----------
-        window : Window
-            Scaled windows with ``context_length`` points of context and up to ``horizon`` targets, whose
-            values are ignored.
-
-        Returns
-        -------
-        Distribution
-            Batch shape (B, T, D).
-
-        Raises
-        ------
-        ValueError
-            If the window does not have these sizes.
-        """
-        return self.head(*self.raw(window))
-
-    def encode(self, window: Window, n_paths: int) -> LAMState:
-        """Predict all targets; see :meth:`forward`."""
-        return LAMState(*self.raw(window), n_paths)
-
-    def query(self, state: LAMState, step: int) -> Distribution:
-        """Distribution of target number ``step``, the same on every path, batch shape (B, S, D)."""
-        raw, anchor, unit = (v[:, step, None] for v in (state.raw, state.anchor, state.unit))
-        n = state.n_paths
-        return self.head(raw.expand(-1, n, -1, -1), anchor.expand(-1, n, -1), unit.expand(-1, n, -1))
-
-    def observe(self, state: LAMState, step: int, y: Float[Tensor, "B S D"]) -> LAMState:
-        """Nothing: no prediction depends on the value of a target."""
-        return state

@@ -1,9 +1,17 @@
 """sktime forecasters, an imputer, and skpro distributions."""
 
+from taylorformer_forecast.sktime.contiformer import ContiFormerForecaster as ContiFormerForecaster
 from taylorformer_forecast.sktime.distributions import PathMixture as PathMixture
 from taylorformer_forecast.sktime.distributions import SamplePaths as SamplePaths
 from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
 from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
 from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
 
-__all__ = ["LAMForecaster", "PathMixture", "SamplePaths", "TaylorformerForecaster", "TaylorformerImputer"]
+__all__ = [
+    "ContiFormerForecaster",
+    "LAMForecaster",
+    "PathMixture",
+    "SamplePaths",
+    "TaylorformerForecaster",
+    "TaylorformerImputer",
+]

@@ -44,7 +44,11 @@ RULES = [
         "None or a whole number, at least 1",
         lambda value: value is None or _whole(value, 1),
     ),
-    (("instance_norm",), "None, True or False", lambda value: value is None or isinstance(value, bool)),
+    (
+        ("instance_norm", "joint"),
+        "None, True or False",
+        lambda value: value is None or isinstance(value, bool),
+    ),
     (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
     (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
     (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < value < float("inf")),

@@ -60,9 +60,10 @@ class ColumnSeries:
         return cls(Series(t, ((y - center) / spread)[:, None], covariates), center, spread)
 
     def before(self, stop: int, length: int) -> Series:
-        """Up to ``length`` points before point number ``stop``."""
-        part, s = slice(max(0, stop - length), stop), self.series
-        return Series(s.t[part], s.y[part], None if s.covariates is None else s.covariates[part])
+        """Up to ``length`` points before point number ``stop``; before the first, that one, not observed."""
+        part, s = slice(max(0, stop - length), max(stop, 1)), self.series
+        y = s.y[part] if stop else np.full_like(s.y[:1], np.nan)
+        return Series(s.t[part], y, None if s.covariates is None else s.covariates[part])
 
 
 @dataclass(frozen=True)
@@ -280,9 +281,10 @@ def predict_requests(
             asked += [(i, d, row, stop) for row, stop in zip(rows, stops, strict=True)]
     if asked:
         # Before the first observation nothing is known but the series' own mean and standard deviation; a
-        # stand-in context of one point keeps the batch whole, and is replaced below.
+        # context of one point that was not observed keeps the batch whole, and what it gives is replaced
+        # below.
         samples = sampler.past(
-            [requests[i].columns[d].before(max(stop, 1), n_context) for i, d, _, stop in asked],
+            [requests[i].columns[d].before(stop, n_context) for i, d, _, stop in asked],
             np.array([[requests[i].t[row]] for i, _, row, _ in asked]),
             None
             if requests[asked[0][0]].covariates is None

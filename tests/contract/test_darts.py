@@ -12,9 +12,9 @@ from darts.models import NaiveEnsembleModel, NaiveSeasonal, RegressionEnsembleMo
 from darts.utils.likelihood_models import torch as likelihoods
 from darts.utils.timeseries_generation import gaussian_timeseries, linear_timeseries, sine_timeseries
 
-from taylorformer_forecast.darts import LAMModel, StudentTLikelihood, TaylorformerModel
+from taylorformer_forecast.darts import ContiFormerModel, LAMModel, StudentTLikelihood, TaylorformerModel
 
-MODELS = [TaylorformerModel, LAMModel]
+MODELS = [TaylorformerModel, LAMModel, ContiFormerModel]
 QUIET = {
     "accelerator": "cpu",
     "enable_progress_bar": False,
@@ -418,9 +418,10 @@ def test_the_direct_model_is_exported_to_onnx(series, tmp_path):
     np.testing.assert_allclose(exported.values(), model.predict(6).values(), rtol=1e-4)
 
 
-def test_the_autoregressive_model_says_why_it_has_no_onnx(series):
+@pytest.mark.parametrize("model_class", [TaylorformerModel, ContiFormerModel])
+def test_models_that_sort_points_say_why_they_have_no_onnx(model_class, series):
     with pytest.raises(NotImplementedError, match="no stable sort"):
-        make(TaylorformerModel).fit(series).to_onnx()
+        make(model_class).fit(series).to_onnx()
 
 
 # --- likelihoods ------------------------------------------------------------------------------------------
@@ -488,13 +489,19 @@ def test_infinite_values_are_named(model_class, wide):
     [
         ({"seasonal_periods": -3}, "seasonal_periods=-3"),
         ({"time_features": ("yaer",)}, "'yaer', which is not one of day, week, month, year"),
-        ({"attention": "lokal"}, "attention='lokal'"),
         ({"n_heads": 3}, "n_heads=3"),
     ],
 )
 def test_what_does_not_fit_is_refused_at_fit(model_class, series, params, message):
     with pytest.raises(ValueError, match=message):
         make(model_class, **params).fit(series)
+
+
+@each_model
+def test_an_unknown_choice_is_refused_at_fit(model_class, series):
+    name = "dynamics" if model_class is ContiFormerModel else "attention"
+    with pytest.raises(ValueError, match=f"{name}='lokal'"):
+        make(model_class, **{name: "lokal"}).fit(series)
 
 
 @each_model

@@ -13,7 +13,7 @@ from darts.utils.data.torch_datasets.utils import TorchInferenceBatch
 from darts.utils.likelihood_models.torch import GaussianLikelihood
 from sktime.datasets import load_airline
 
-from taylorformer_forecast.darts import LAMModel, TaylorformerModel
+from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 QUIET = {
@@ -42,7 +42,7 @@ def test_paths_of_a_random_walk_are_joint():
     assert np.corrcoef(paths[5], paths[11])[0, 1] == pytest.approx(0.71, abs=0.1)
 
 
-@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel])
+@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel, ContiFormerModel])
 @pytest.mark.parametrize("likelihood", [None, GaussianLikelihood()], ids=["default", "Gaussian"])
 def test_instance_normalisation_leaves_the_parameters_of_a_likelihood_intact(model_class, likelihood):
     noise = from_values(100.0 + np.random.default_rng(0).normal(size=3000))
@@ -69,7 +69,7 @@ def airline():
     return TimeSeries.from_times_and_values(y.index.to_timestamp(), y.to_numpy(dtype="float32"))
 
 
-@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel])
+@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel, ContiFormerModel])
 def test_with_a_fifth_missing_airline_is_forecast_better_than_by_the_last_season(model_class, airline):
     past, truth = airline[:-12], airline[-12:]
     values = past.values().copy()

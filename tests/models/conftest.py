@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import components
@@ -16,6 +16,8 @@ from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.local import Local
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.contiformer import ContiFormer
+from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -87,9 +89,47 @@ LAM_CASES: dict[str, dict[str, Any]] = {
     },
     "lam-faithful-alone": {"preset": "faithful", "distribution": "mae"},
 }
+# The same for the ContiFormer, direct and path by path.
+CONTIFORMER_CASES: dict[str, dict[str, Any]] = {
+    "contiformer": {},
+    "contiformer-hermite": {"interpolation": "hermite", "value_average": "last", "distribution": "mixture"},
+    "contiformer-none": {"dynamics": "none", "both_sides": True, "n_layers": 1},
+    "contiformer-mlp": {"dynamics": "mlp", "window": 3, "distribution": "quantile"},
+    "contiformer-pairwise": {"dynamics": "mlp", "solver": "pairwise", "n_layers": 1},
+    "contiformer-linear-path": {"context_length": 7, "horizon": 6},
+    "contiformer-columns": {"dim_y": 2, "dim_covariates": 2, "context_length": 5, "horizon": 3},
+}
+PATHS_CASES: dict[str, dict[str, Any]] = {
+    "contiformer-paths": {},
+    "contiformer-paths-none": {"dynamics": "none", "n_layers": 1, "distribution": "studentt"},
+    "contiformer-paths-columns": {
+        "dim_y": 2,
+        "dim_covariates": 2,
+        "value_average": "last",
+        "distribution": "mixture",
+        "context_length": 5,
+    },
+}
+CONTIFORMERS = {**CONTIFORMER_CASES, **PATHS_CASES}
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
 # Those to whom the positions of points mean nothing, only their times.
 FULL = [name for name, options in CASES.items() if not {"attention", "linear"} & set(options)]
+FULL += [name for name in CONTIFORMERS if name != "contiformer-mlp"]  # its solver stops at every point
+
+
+def perturbed(build: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """Build a network in evaluation mode, no parameter or statistic of which is neutral."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        net = build()
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter.add_(0.2 * torch.randn_like(parameter))
+            for norm in (module for module in net.modules() if hasattr(module, "updates")):
+                norm.mean.normal_()
+                norm.variance.uniform_(2.0, 20.0)
+                norm.updates.fill_(1000)
+    return net.eval()
 
 
 @dataclass(frozen=True)
@@ -115,37 +155,28 @@ class Case:
             "dropout": 0.1,
         }
         if self.name in LAM_CASES:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                # Built for one target more than the windows have.
-                sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
-                lam = LAMTransformer(**{**sizes, **self.options, **options})
-                with torch.no_grad():
-                    for parameter in lam.parameters():
-                        parameter.add_(0.2 * torch.randn_like(parameter))
-            return lam.eval()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            options = {**defaults, **self.options, **options}
-            if "linear" in options:
-                options["linear"] = LinearForecast(*options["linear"])
-            net = Taylorformer(**options)
-            with torch.no_grad():
-                for parameter in net.parameters():
-                    parameter.add_(0.2 * torch.randn_like(parameter))
-                norm = net.tokens.local.norm
-                norm.mean.normal_()
-                norm.variance.uniform_(2.0, 20.0)
-                norm.updates.fill_(1000)
-                if net.gaussian is not None:
-                    net.gaussian.set_trust(0.7, 0.6, 1.3)
-        return net.eval()
+            # Built for one target more than the windows have.
+            sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
+            return perturbed(lambda: LAMTransformer(**{**sizes, **self.options, **options}), seed)
+        if self.name in CONTIFORMERS:
+            network = ContiFormerPaths if self.name in PATHS_CASES else ContiFormer
+            sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dim_encoding": 4, "dropout": 0.1}
+            return perturbed(lambda: network(**{**sizes, **self.options, **options}), seed)
+        options = {**defaults, **self.options, **options}
+        if "linear" in options:
+            options["linear"] = LinearForecast(*options["linear"])
+        net = perturbed(lambda: Taylorformer(**options), seed)
+        if net.gaussian is not None:
+            net.gaussian.set_trust(0.7, 0.6, 1.3)
+        return net
 
     def window(self, **kwargs: Any) -> Window:
         """Draw windows with the columns, coordinates and covariates of the case."""
         sizes = {
             name: self.options[name] for name in ("dim_y", "dim_t", "dim_covariates") if name in self.options
         }
+        if self.name in PATHS_CASES and kwargs.get("times") == "unordered":
+            kwargs["times"] = "irregular"  # these draw in order of time
         return self.random_window(**{**sizes, **kwargs})
 
 
@@ -172,7 +203,7 @@ def build_case(monkeypatch: pytest.MonkeyPatch, make_window: Callable[..., Windo
     """Return the builder of a case from its name."""
     # The published code's jitter is drawn anew on every call: here it is a function of the neighbour.
     monkeypatch.setattr(LocalTaylor, "jitter", lambda _, near: 0.01 * torch.sin(1e3 * near))
-    return lambda name: Case(name, {**CASES, **LAM_CASES}[name], make_window)
+    return lambda name: Case(name, {**CASES, **LAM_CASES, **CONTIFORMERS}[name], make_window)
 
 
 @pytest.fixture(params=CASES)
@@ -181,7 +212,7 @@ def case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> C
     return build_case(request.param)
 
 
-@pytest.fixture(params=[*CASES, *LAM_CASES])
+@pytest.fixture(params=[*CASES, *LAM_CASES, *CONTIFORMERS])
 def any_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every network, preset and option in turn."""
     return build_case(request.param)
@@ -205,7 +236,7 @@ def full_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case])
     return build_case(request.param)
 
 
-@pytest.fixture(params=[name for name in PAPER if name in FULL])
+@pytest.fixture(params=[name for name in [*PAPER, *CONTIFORMER_CASES] if name in FULL])
 def full_paper_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every option of ``preset="paper"`` with full attention in turn."""
     return build_case(request.param)

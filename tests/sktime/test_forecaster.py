@@ -12,7 +12,7 @@ import pytest
 from joblib.externals.loky import ProcessPoolExecutor
 from sktime.base import load
 
-from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import ContiFormerForecaster, LAMForecaster, TaylorformerForecaster
 
 # Forecasters and distributions whose paths or marginals are made in different ways.
 KINDS = {
@@ -20,6 +20,8 @@ KINDS = {
     "studentt": {"distribution": "studentt"},
     "mixture": {"distribution": "mixture"},
     "quantile": {"distribution": "quantile"},
+    "contiformer": {"forecaster": ContiFormerForecaster, "distribution": "studentt"},
+    "contiformer-direct": {"forecaster": ContiFormerForecaster, "distribution": "mixture", "joint": False},
     "lam": {"forecaster": LAMForecaster, "distribution": "studentt"},
     "lam-quantile": {"forecaster": LAMForecaster, "distribution": "quantile"},
     "lam-faithful": {"forecaster": LAMForecaster, "distribution": "mixture", "preset": "faithful"},
@@ -347,7 +349,7 @@ def test_a_value_that_was_not_observed_cannot_matter():
 # --- point forecasts ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("forecaster", [TaylorformerForecaster, LAMForecaster])
+@pytest.mark.parametrize("forecaster", [TaylorformerForecaster, LAMForecaster, ContiFormerForecaster])
 @pytest.mark.parametrize("distribution", ["mse", "mae"])
 def test_point_forecasts_have_no_intervals_and_say_why(forecaster, distribution):
     fitted = tiny(forecaster, distribution=distribution).fit(monthly())

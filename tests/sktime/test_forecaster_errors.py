@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from pytorch_lightning import Callback
 
-from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import ContiFormerForecaster, LAMForecaster, TaylorformerForecaster
 from taylorformer_forecast.sktime._checks import RULES
 
 N = 40
@@ -75,6 +75,7 @@ WRONG = {
     "context_length": [0, -1, 2.5, "a"],
     "horizon": [0, -1, 2.5, "a"],
     "instance_norm": ["auto", 1],
+    "joint": ["auto", 1],
     "window_length": [0, 2.5],
     "gap_length": [0, 2.5],
     "order": ["any", None],
@@ -93,7 +94,7 @@ WRONG = {
     ("forecaster", "name", "value"),
     [
         (forecaster, name, value)
-        for forecaster in (TaylorformerForecaster, LAMForecaster)
+        for forecaster in (TaylorformerForecaster, LAMForecaster, ContiFormerForecaster)
         for name, values in WRONG.items()
         for value in values
         if name in forecaster.get_param_names()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import ContiFormerForecaster, LAMForecaster, TaylorformerForecaster
 
 N, AHEAD = 48, 12
 CALENDAR = pd.period_range("2000-01", periods=N + AHEAD, freq="M")
@@ -18,7 +18,7 @@ def tiny(forecaster=TaylorformerForecaster, **changes):
     return forecaster(**{**settings, **changes})
 
 
-FORECASTERS = [TaylorformerForecaster, LAMForecaster]
+FORECASTERS = [TaylorformerForecaster, LAMForecaster, ContiFormerForecaster]
 
 
 @pytest.fixture

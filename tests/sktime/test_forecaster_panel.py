@@ -12,7 +12,7 @@ from sktime.split import ExpandingWindowSplitter
 from sktime.transformations.hierarchical.aggregate import Aggregator
 from sktime.transformations.hierarchical.reconcile import Reconciler
 
-from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import ContiFormerForecaster, LAMForecaster, TaylorformerForecaster
 
 
 def tiny(forecaster=TaylorformerForecaster, **changes):
@@ -21,7 +21,7 @@ def tiny(forecaster=TaylorformerForecaster, **changes):
     return forecaster(**{**settings, **changes})
 
 
-FORECASTERS = [TaylorformerForecaster, LAMForecaster]
+FORECASTERS = [TaylorformerForecaster, LAMForecaster, ContiFormerForecaster]
 
 
 def stamps(kind, start, n):

@@ -1,0 +1,223 @@
+"""ContiFormer: attention in continuous time over what was observed, asked at any later time.
+
+Source: "ContiFormer: Continuous-Time Transformer for Irregular Time Series Modeling" (Chen et al., NeurIPS
+2023), with the closed form of linear dynamics in the place of an equation for every pair of points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.dynamics import ContinuousAttention
+from taylorformer_forecast.core.encoding import TimeEncoding
+from taylorformer_forecast.core.heads import HEADS, Head
+from taylorformer_forecast.core.interpolants import Interpolant, take
+from taylorformer_forecast.core.linear import TimeMap
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.base import OneShotNet
+from taylorformer_forecast.models.blocks import Block
+
+__all__ = ["ContiFormer"]
+
+
+@dataclass(frozen=True)
+class References:
+    """What was observed of the context, in order of time, and copies of the last point after it.
+
+    Parameters
+    ----------
+    t : Tensor of shape (B, L)
+        Times.
+    visible : bool Tensor of shape (B, L)
+        Which points are there; the others are copies.
+    tokens : Tensor of shape (B, L, F)
+        Values, what was observed of them, features of times and covariates.
+    features : Tensor of shape (B, L, G)
+        The latter alone.
+    y : Tensor of shape (B, L, D)
+        Values; where a column was not observed, that before it.
+    """
+
+    t: Tensor
+    visible: Bool[Tensor, "B L"]
+    tokens: Tensor
+    features: Tensor
+    y: Tensor
+
+
+class ContiFormer(OneShotNet):
+    """Direct forecasts of any later time by attention in continuous time.
+
+    The observed points of the context are the reference points of all layers: their keys and values move on
+    from their own times. The last layer is asked at the times of the targets, as far ahead as they may be;
+    there the network goes on from the last reference point with the features of the target in the place of
+    its own. Points that were not observed are left out, so that times may be irregular and values missing.
+
+    The targets are predicted at once and independently of each other: given the context, every time has a
+    distribution of its own. For joint paths see
+    :class:`~taylorformer_forecast.models.contiformer_paths.ContiFormerPaths`.
+
+    Parameters
+    ----------
+    dim_y, dim_covariates : int
+        Columns D of y and covariates C. Times have one coordinate.
+    d_model, n_heads : int
+        Width and attention heads.
+    n_layers : int, default=2
+        Layers, the one that targets are asked in included.
+    dim_encoding : int, default=16
+        Width of the encoding of times.
+    dropout : float, default=0.1
+        Dropout in the feed-forward parts.
+    distribution : str or Head, default="studentt"
+        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself.
+    scale : {"exp", "bounded"}, default="exp"
+        How raw scales become positive.
+    context_length, horizon : int, optional
+        Steps of a regular grid, of length ``1 / context_length`` each. With both, a linear map from the
+        context, read on its grid by interpolation, is added to the locations; between and beyond the steps of
+        the horizon it is interpolated.
+    time_min, time_max : float
+        Shortest time difference and largest time of the encoding, in units of the context's length.
+    **attention
+        ``dynamics``, ``solver``, ``interpolation``, ``value_average``, ``both_sides``, ``window``,
+        ``n_nodes`` and ``fastest``; see :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
+
+    Attributes
+    ----------
+    one_shot : bool
+        True: sampling needs one call for all targets.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or widths do not fit.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.models.contiformer import ContiFormer
+    >>> net = ContiFormer(d_model=16)
+    >>> w = Window(torch.linspace(-1, 1, 12).repeat(3, 1), torch.randn(3, 12, 1), n_context=8)
+    >>> net(w).mean.shape
+    torch.Size([3, 4, 1])
+    """
+
+    grid: Tensor
+
+    def __init__(
+        self,
+        dim_y: int = 1,
+        dim_covariates: int = 0,
+        d_model: int = 32,
+        n_heads: int = 4,
+        n_layers: int = 2,
+        dim_encoding: int = 16,
+        dropout: float = 0.1,
+        distribution: str | Head = "studentt",
+        scale: str = "exp",
+        context_length: int | None = None,
+        horizon: int | None = None,
+        time_min: float = 0.1,
+        time_max: float = 1.0,
+        **attention: Any,
+    ) -> None:
+        super().__init__()
+        if isinstance(distribution, str) and distribution not in HEADS:
+            raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
+        if d_model % n_heads:
+            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        if (context_length is None) != (horizon is None):
+            raise ValueError("a linear path needs both context_length and horizon")
+        self.dim_y = dim_y
+        self.head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
+        self.encoding = TimeEncoding(dim_encoding, time_min, time_max)
+        self.embed = nn.Linear(2 * dim_y + dim_encoding + dim_covariates, d_model)
+        self.target = nn.Linear(dim_encoding + dim_covariates, d_model, bias=False)
+
+        def block() -> Block:
+            layer = ContinuousAttention(d_model, n_heads, d_model // n_heads, **attention)
+            return Block(layer, d_model, d_model, dropout, dim_feedforward=4 * d_model)
+
+        self.blocks = nn.ModuleList(block() for _ in range(n_layers))
+        self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
+        self.linear: TimeMap | None = None
+        if context_length is not None and horizon is not None:
+            self.linear = TimeMap(context_length, horizon, bias=False)
+            nn.init.zeros_(self.linear.steps.weight)
+            grid = torch.arange(1.0 - context_length, 1.0) / context_length
+            self.register_buffer("grid", grid, persistent=False)
+            self.horizon: int = horizon
+        # Training starts near the last value with deviation 1.
+        nn.init.xavier_uniform_(self.to_params.weight, gain=0.1)
+        nn.init.zeros_(self.to_params.bias)
+
+    @property
+    def layers(self) -> list[Block]:
+        """All layers; targets are asked in the last."""
+        return cast("list[Block]", list(self.blocks))
+
+    def features(self, window: Window) -> Float[Tensor, "B N G"]:
+        """Encoding of all times, and covariates."""
+        if window.times.shape[-1] != 1:
+            raise ValueError(f"times have {window.times.shape[-1]} coordinates, but time goes one way")
+        encoded = self.encoding(window.times)
+        return encoded if window.covariates is None else torch.cat([encoded, window.covariates], -1)
+
+    def references(self, window: Window, features: Tensor) -> References:
+        """Observed points of the context, in order of time."""
+        assert window.observed is not None
+        n = window.n_context
+        t, y, observed, features = (
+            v[:, :n] for v in (window.times[..., 0], window.y, window.observed, features)
+        )
+        visible = window.visible[:, :n]
+        order = t.masked_fill(~visible, float("inf")).argsort(dim=1, stable=True)
+        count = visible.sum(1, keepdim=True)
+        place = torch.arange(n, device=t.device).expand_as(order)
+        order = order.gather(1, torch.minimum(place, (count - 1).clamp_min(0)))
+        t, features, y = t.gather(1, order), take(features, order), take(y, order)
+        observed = take(observed, order)
+        known = torch.where(observed, place[..., None], 0).cummax(1).values
+        before = y.gather(1, known)
+        tokens = torch.cat([y, observed.to(y.dtype), features], -1)
+        return References(t, place < count, tokens, features, before)
+
+    def parts(self, window: Window) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"]]:
+        """Raw numbers of the head and anchors of all targets."""
+        features = self.features(window)
+        r = self.references(window, features)
+        *inner, last = self.layers
+        x, mask = self.embed(r.tokens), r.visible[:, None]
+        # What fills a window up stays a copy, though a layer that counts points may treat it otherwise.
+        held = torch.where(r.visible, torch.arange(x.shape[1], device=x.device), 0).cummax(1).values
+        for layer in inner:
+            x = take(layer.finish(layer.attention(x, r.t, mask), x), held)
+        at, kind = window.times[:, window.n_context :, 0], last.attention.interpolation
+        shift = self.target(features[:, window.n_context :] - Interpolant.through(r.t, r.features, kind)(at))
+        x_at = Interpolant.through(r.t, x, kind)(at) + shift
+        z = last.finish(last.attention(x, r.t, mask, at, x_at, shift), x_at)
+        raw = rearrange(self.to_params(z), "b t (p d) -> b t d p", d=self.dim_y)
+        return raw, self.anchor(r, at)
+
+    def anchor(self, r: References, at: Float[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
+        """What locations are measured from: the last value before, between values the line through them."""
+        path = Interpolant.through(r.t, r.y)
+        anchor = path(at)
+        if self.linear is None:
+            return anchor
+        # What lies before the first point is as if it were equal to the last.
+        grid = self.grid.to(at.dtype).expand(len(at), -1)
+        begun = grid > r.t[:, :1] - 0.5 / len(self.grid)
+        deviation = torch.where(begun[..., None], path(grid) - r.y[:, -1:], 0.0)
+        steps = self.linear(deviation, self.horizon)
+        place = torch.arange(self.horizon + 1, dtype=at.dtype, device=at.device) / len(self.grid)
+        steps = torch.cat([torch.zeros_like(steps[:, :1]), steps], 1)
+        return anchor + Interpolant.through(place.expand(len(at), -1), steps)(at)

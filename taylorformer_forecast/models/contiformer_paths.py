@@ -1,0 +1,326 @@
+"""ContiFormer for joint paths: every target is drawn given those before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.distributions import Distribution
+
+from taylorformer_forecast.core.interpolants import take
+from taylorformer_forecast.core.running_sums import RunningSums
+from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.models.contiformer import ContiFormer
+
+__all__ = ["ContiFormerPaths", "PathsState", "build_contiformer"]
+
+
+@dataclass
+class Sequence:
+    """Context and targets as one sequence in order of time.
+
+    Parameters
+    ----------
+    t : Tensor of shape (B, N)
+        Times.
+    visible : bool Tensor of shape (B, N)
+        Which points may be attended.
+    tokens, features : Tensor of shape (B, N, F) and (B, N, G)
+        What the network sees of every point, and what it knows of targets beforehand.
+    y : Tensor of shape (B, N, D)
+        Values; where a column was not observed, that before it.
+    """
+
+    t: Tensor
+    visible: Bool[Tensor, "B N"]
+    tokens: Tensor
+    features: Tensor
+    y: Tensor
+
+
+@dataclass
+class PathsState:
+    """What sampling keeps between steps.
+
+    Parameters
+    ----------
+    sums : list of RunningSums
+        Keys and values that each layer attends.
+    sequence : Sequence
+        Context and targets; what is known of the latter beforehand.
+    lags : int Tensor of shape (B, T, K)
+        Points that the linear path of every target reads, -1 where there is none.
+    values : Tensor of shape (B, S, N, D)
+        Values on every path.
+    x, features : Tensor of shape (B, S, I) and (B, 1, G)
+        State of the last point before the last layer, and its features.
+    """
+
+    sums: list[RunningSums]
+    sequence: Sequence
+    lags: Tensor | None
+    values: Tensor
+    x: Tensor
+    features: Tensor
+
+
+class ContiFormerPaths(ContiFormer):
+    """Autoregressive ContiFormer: joint sample paths, and the exact joint likelihood of the targets.
+
+    Targets are reference points for those after them. Queries are held between points, so that nothing that
+    was computed for a point changes later: a new point of a path costs one pass over the points before it
+    (:class:`~taylorformer_forecast.core.running_sums.RunningSums`).
+
+    Parameters
+    ----------
+    context_length, horizon : int, optional
+        With a ``context_length``, a linear map from the values on the last so many steps of a regular grid,
+        of length ``1 / context_length`` each, is added to the locations. The horizon is ignored.
+    **options
+        Those of :class:`~taylorformer_forecast.models.contiformer.ContiFormer`.
+
+    Raises
+    ------
+    ValueError
+        If the dynamics have no closed form, or ``both_sides`` or another ``interpolation`` is asked for.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.sampling import sample_paths
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
+    >>> net = ContiFormerPaths(d_model=8).eval()
+    >>> w = Window(torch.linspace(-1, 1, 10)[None], torch.randn(1, 10, 1), n_context=6)
+    >>> sample_paths(net, w, n_paths=5).paths.shape
+    torch.Size([1, 5, 4, 1])
+    """
+
+    one_shot = False
+
+    def __init__(
+        self, *, context_length: int | None = None, horizon: int | None = None, **options: Any
+    ) -> None:
+        dynamics, solver = options.get("dynamics", "linear"), options.get("solver")
+        if dynamics not in ("linear", "none") or solver not in (None, "closed"):
+            raise ValueError(
+                f"dynamics={dynamics!r} with solver={solver!r}: paths are drawn point by point with the "
+                "closed form of 'linear' or 'none' only"
+            )
+        for name, only in (("interpolation", "hold"), ("both_sides", False), ("window", None)):
+            if options.setdefault(name, only) != only:
+                raise ValueError(
+                    f"{name}={options[name]!r}: paths that are drawn point by point need {only!r}"
+                )
+        step = None if context_length is None else 1
+        super().__init__(context_length=context_length, horizon=step, **options)
+
+    # ---- teacher-forced ------------------------------------------------------------------------------
+
+    def sequence(self, window: Window) -> Sequence:
+        """Observed context points in order of time, then the targets."""
+        assert window.observed is not None
+        features = self.features(window)
+        r, targets = self.references(window, features), slice(window.n_context, None)
+        y, observed, at = window.y[:, targets], window.observed[:, targets], window.times[:, targets, 0]
+        # Where nothing was observed, the context may stand anywhere before the targets.
+        first = torch.where(r.visible.any(1, keepdim=True), r.t, at[:, :1]) if window.n_targets else r.t
+        t, features = torch.cat([first, at], 1), features[:, targets]
+        if not torch.compiler.is_compiling() and not holds_everywhere(t.diff(dim=1) >= 0):
+            raise ValueError(
+                "paths are drawn in order of time: targets must follow the context, and each other"
+            )
+        tokens = torch.cat([r.tokens, torch.cat([y, observed.to(y.dtype), features], -1)], 1)
+        values, seen = (
+            torch.cat([r.y, y], 1),
+            torch.cat([torch.ones_like(r.y, dtype=torch.bool), observed], 1),
+        )
+        place = torch.arange(t.shape[1], device=t.device)[:, None]
+        values = values.gather(1, torch.where(seen, place, 0).cummax(1).values)
+        visible = torch.cat([r.visible, observed.any(-1)], 1)
+        return Sequence(t, visible, tokens, torch.cat([r.features, features], 1), values)
+
+    def forward(self, window: Window) -> Distribution:
+        """Distribution of every target given the context and the true earlier targets.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows with at least one context point, targets in order of time and after it.
+
+        Returns
+        -------
+        Distribution
+            Batch shape (B, T, D).
+
+        Raises
+        ------
+        ValueError
+            If targets are not in order of time.
+        """
+        s, first = self.sequence(window), window.n_context
+        place = torch.arange(s.t.shape[1], device=s.t.device)
+        # Where nothing was observed, everything stays as it was at the point before.
+        held = torch.where(s.visible, place, 0).cummax(1).values
+        *inner, last = self.layers
+        upto = s.visible[:, None] & (place[:, None] >= place)
+        x = take(self.embed(s.tokens), held)
+        for layer in inner:
+            x = take(layer.finish(layer.attention(x, s.t, upto), x), held)
+        before = torch.cat([held[:, :1], held[:, :-1]], 1)
+        shift = self.target(s.features - take(s.features, before))
+        x_at = take(x, before) + shift
+        strictly = s.visible[:, None] & (place[:, None] > place)
+        z = last.finish(last.attention(x, s.t, strictly, None, x_at, shift), x_at)[:, first:]
+        lags = self.lags(s.t, first)
+        read = None if lags is None else take(s.y, lags.clamp_min(0).flatten(1)).unflatten(1, lags.shape[1:])
+        gap = (s.t - s.t.gather(1, before))[:, first:]
+        anchor = self.path_anchor(s.y[:, first - 1 : -1], read, lags, gap)
+        return self.predictive(z, anchor)
+
+    def lags(self, t: Float[Tensor, "B N"], first: int) -> Int[Tensor, "B T K"] | None:
+        """Last points at or before the steps of a grid that precede each target, -1 before the context."""
+        if self.linear is None:
+            return None
+        step = 1.0 / len(self.grid)
+        times = t[:, first:, None] + (self.grid.to(t.dtype) - step) + 1e-3 * step
+        index = torch.searchsorted(t.contiguous(), times.flatten(1), right=True).view(times.shape) - 1
+        place = torch.arange(first, t.shape[1], device=t.device)
+        return torch.minimum(index, place[:, None] - 1)
+
+    def path_anchor(
+        self,
+        last: Float[Tensor, "*b D"],
+        lags: Float[Tensor, "*b K D"] | None,
+        index: Int[Tensor, "*c K"] | None,
+        gap: Float[Tensor, "*c"],
+    ) -> Float[Tensor, "*b D"]:
+        """Last value, and one step of the linear path: less of it if the target is less than a step away."""
+        if self.linear is None or lags is None or index is None:
+            return last
+        deviation = torch.where((index >= 0)[..., None], lags - last[..., None, :], 0.0)
+        step = self.linear(deviation.flatten(0, -3), 1).view(last.shape)
+        return last + step * (gap * len(self.grid)).clamp(0.0, 1.0)[..., None]
+
+    def predictive(self, z: Float[Tensor, "*b I"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+        """Distribution around an anchor."""
+        return self.head(rearrange(self.to_params(z), "... (p d) -> ... d p", d=self.dim_y), anchor)
+
+    # ---- sampling ------------------------------------------------------------------------------------
+
+    def encode(self, window: Window, n_paths: int) -> PathsState:  # type: ignore[override]
+        """Process the context once for all paths and steps.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows; values of the targets are ignored.
+        n_paths : int
+            Paths S to be drawn of each window.
+
+        Returns
+        -------
+        PathsState
+            For :meth:`query` and :meth:`observe`.
+        """
+        s, n = self.sequence(window), window.n_context
+        t, visible = s.t[:, :n], s.visible[:, :n]
+        held = torch.where(visible, torch.arange(n, device=t.device), 0).cummax(1).values
+        x, sums = self.embed(s.tokens[:, :n]), []
+        for layer in self.layers:
+            x = take(x, held)
+            sums.append(RunningSums(layer.attention, x, s.t, visible, n_paths))
+            if len(sums) < len(self.layers):
+                x = layer.finish(layer.attention(x, t, visible[:, None]), x)
+        values = s.y[:, None].repeat(1, n_paths, 1, 1)
+        values[:, :, n:] = 0.0
+        last = x[:, None, -1].expand(-1, n_paths, -1)
+        return PathsState(sums, s, self.lags(s.t, n), values, last, s.features[:, n - 1 : n])
+
+    def query(self, state: PathsState, step: int) -> Distribution:  # type: ignore[override]
+        """Distribution of target number ``step`` on every path, its own value unseen, (B, S, D).
+
+        Parameters
+        ----------
+        state : PathsState
+            From :meth:`encode`, with all earlier targets observed.
+        step : int
+            Number of the target.
+
+        Returns
+        -------
+        Distribution
+            Batch shape (B, S, D).
+        """
+        s, sums, last = state.sequence, state.sums[-1], self.layers[-1]
+        place = sums.n + step
+        shift = self.target(s.features[:, place : place + 1] - state.features).expand_as(state.x)
+        x_at = state.x + shift
+        z = last.finish(sums.attend(step, x_at, shift), x_at)
+        lags = index = None
+        if state.lags is not None:
+            index = state.lags[:, None, step]
+            read = index.clamp_min(0)[..., None].expand(-1, state.values.shape[1], -1, self.dim_y)
+            lags = state.values.gather(2, read)
+        gap = (s.t[:, place] - s.t[:, place - 1])[:, None]
+        return self.predictive(z, self.path_anchor(state.values[:, :, place - 1], lags, index, gap))
+
+    def observe(self, state: PathsState, step: int, y: Float[Tensor, "B S D"]) -> PathsState:  # type: ignore[override]
+        """Take note of the value of target number ``step`` on every path.
+
+        Parameters
+        ----------
+        state : PathsState
+            The state that :meth:`query` saw.
+        step : int
+            Number of the target.
+        y : Tensor of shape (B, S, D)
+            Its value on each path, drawn or known.
+
+        Returns
+        -------
+        PathsState
+            The same state, updated in place.
+        """
+        place = state.sums[0].n + step
+        state.features = state.sequence.features[:, place : place + 1]
+        known = state.features.expand(-1, y.shape[1], -1)
+        x = self.embed(torch.cat([y, torch.ones_like(y), known], -1))
+        for layer, sums in zip(self.layers, state.sums, strict=True):
+            finished = None
+            if sums is not state.sums[-1]:
+                finished = layer.finish(sums.attend(step, x, own=True), x)
+            sums.add(step, x)
+            x = x if finished is None else finished
+        state.x, state.values[:, :, place] = x, y
+        return state
+
+
+def build_contiformer(joint: bool | None = None, **options: Any) -> ContiFormer:
+    """Build the network for joint paths or the direct one.
+
+    Parameters
+    ----------
+    joint : bool, optional
+        Whether paths are joint; by default, where dynamics and solver allow it.
+    **options
+        Arguments of the network.
+
+    Returns
+    -------
+    ContiFormer
+        The network.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.models.contiformer_paths import build_contiformer
+    >>> build_contiformer().one_shot, build_contiformer(dynamics="mlp").one_shot
+    (False, True)
+    """
+    if joint is None:
+        joint = options.get("dynamics") != "mlp" and options.get("solver") in (None, "closed")
+    return (ContiFormerPaths if joint else ContiFormer)(**options)
