@@ -341,7 +341,7 @@ class Taylorformer(nn.Module):
         raw = rearrange(self.to_params(self.join(torch.cat(parts, -1))), "... (p d) -> ... d p", d=self.dim_y)
         if unit is None:
             return self.head(raw, anchor)
-        unit = unit.expand_as(raw[..., :1, 0])
+        unit = unit.expand(*anchor.shape[:-1], -1)
         if self.gaussian is not None:
             raw, stretch = self.gaussian.trust * raw, self.gaussian.stretch
             # The stretch is one around the mean.
