@@ -73,10 +73,13 @@ class LinearAnchor(nn.Module):
             See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
         """
         residuals = self.forecast.start(window, overlap)
-        if residuals is not None:
-            inside, outside = residuals
+        if residuals is None:
+            return
+        inside, outside = residuals
+        if self.weights is None:  # on one side of all, the error of the neighbour stays
+            weights = outside.error.new_ones(1)
+        else:
             weights = outside.autoregression(N_LAGS)
-            if self.weights is not None:
-                with torch.no_grad():
-                    self.weights.copy_(weights)
-            self.forecast.start_scale(inside.after(weights), outside.after(weights))
+            with torch.no_grad():
+                self.weights.copy_(weights)
+        self.forecast.start_scale(inside.after(weights), outside.after(weights))

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 import torch
 
+from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.gaussian import JITTER, GaussianAnchor
 from taylorformer_forecast.models.taylorformer import Taylorformer
@@ -87,7 +88,7 @@ def test_trust_and_stretch_act_on_what_they_say():
     torch.testing.assert_close(net(w).stddev, 1.001 * deviation)
 
 
-@pytest.mark.parametrize("other", [{"dim_t": 2}, {"n_lags": 3}, {"preset": "code"}])
+@pytest.mark.parametrize("other", [{"dim_t": 2}, {"linear": LinearForecast(4, 2)}, {"preset": "code"}])
 def test_what_does_not_go_with_it_is_refused(other):
-    with pytest.raises(ValueError, match="gaussian_anchor needs"):
+    with pytest.raises(ValueError, match="gaussian_anchor"):
         Taylorformer(gaussian_anchor=True, **other)
