@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from taylorformer_forecast.darts.models import TaylorformerModel as TaylorformerModel
     from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
+    from taylorformer_forecast.models.tnp import TNPA as TNPA
     from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
     from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
     from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
@@ -22,12 +23,14 @@ _LAZY = {
     "LAMForecaster": "taylorformer_forecast.sktime.lam",
     "LAMModel": "taylorformer_forecast.darts",
     "LAMTransformer": "taylorformer_forecast.models.lam",
+    "TNPA": "taylorformer_forecast.models.tnp",
     "Taylorformer": "taylorformer_forecast.models.taylorformer",
     "TaylorformerForecaster": "taylorformer_forecast.sktime.taylorformer",
     "TaylorformerImputer": "taylorformer_forecast.sktime.imputer",
     "TaylorformerModel": "taylorformer_forecast.darts",
 }
 __all__ = [
+    "TNPA",
     "LAMForecaster",
     "LAMModel",
     "LAMTransformer",

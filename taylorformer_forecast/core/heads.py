@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +20,17 @@ from torch.distributions import Categorical, Distribution, MixtureSameFamily, No
 
 from taylorformer_forecast.core.distributions import Point, QuantileFunction
 
-__all__ = ["HEADS", "POINT_HEADS", "Components", "Conditional", "Head", "components", "draw", "standard"]
+__all__ = [
+    "HEADS",
+    "POINT_HEADS",
+    "Components",
+    "Conditional",
+    "Head",
+    "components",
+    "draw",
+    "find_head",
+    "standard",
+]
 
 SCALE_FLOOR = 1e-3  # the published likelihood adds it to every standard deviation
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # odd, symmetric
@@ -39,6 +49,7 @@ def bounded_scale(raw: Tensor) -> Tensor:
 SCALES: dict[str, Callable[[Tensor], Tensor]] = {"exp": exp_scale, "bounded": bounded_scale}
 
 
+@runtime_checkable
 class Head(Protocol):
     """What a model needs of a head."""
 
@@ -202,6 +213,41 @@ HEADS: dict[str, Callable[..., Head]] = {
     "mae": partial(PointHead, power=1),
 }
 POINT_HEADS = ("mse", "mae")  # those without a distribution: no intervals, no density
+
+
+def find_head(distribution: str | Head, scale: str = "exp") -> Head:
+    """Return a head by its name in :data:`HEADS`; a head itself passes.
+
+    Parameters
+    ----------
+    distribution : str or Head
+        Name or head.
+    scale : str, default="exp"
+        How raw scales of a named head become positive, a name in :data:`SCALES`.
+
+    Returns
+    -------
+    Head
+        The head.
+
+    Raises
+    ------
+    ValueError
+        If there is no head or scale of that name.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.core.heads import find_head
+    >>> find_head("normal", scale="bounded")
+    NormalHead(scale='bounded', n_params=2)
+    """
+    if not isinstance(distribution, str):
+        return distribution
+    if distribution not in HEADS:
+        raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
+    if scale not in SCALES:
+        raise ValueError(f"scale={scale!r} is not one of {sorted(SCALES)}")
+    return HEADS[distribution](scale=scale)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -21,15 +23,28 @@ class Block(nn.Module):
         Width of the queries and of the output. Where they differ, the residual goes through a linear map.
     dropout : float
         Dropout inside the feed-forward part, the only one of a block.
+    dim_feedforward : int, optional
+        Width between the two maps of the feed-forward part, ``d_model`` by default.
+    activation : callable, default=nn.GELU
+        Makes the layer between them.
     """
 
-    def __init__(self, attention: MultiHeadAttention, dim_query: int, d_model: int, dropout: float) -> None:
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        dim_query: int,
+        d_model: int,
+        dropout: float,
+        dim_feedforward: int | None = None,
+        activation: Callable[[], nn.Module] = nn.GELU,
+    ) -> None:
         super().__init__()
+        width = d_model if dim_feedforward is None else dim_feedforward
         self.attention = attention
         self.residual = nn.Identity() if dim_query == d_model else nn.Linear(dim_query, d_model)
         self.norm_attention = nn.LayerNorm(d_model, eps=1e-3)
         self.feedforward = nn.Sequential(
-            nn.Linear(d_model, d_model), nn.GELU(), nn.Dropout(dropout), nn.Linear(d_model, d_model)
+            nn.Linear(d_model, width), activation(), nn.Dropout(dropout), nn.Linear(width, d_model)
         )
         self.norm_feedforward = nn.LayerNorm(d_model, eps=1e-3)
 

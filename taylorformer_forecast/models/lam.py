@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.heads import HEADS, Head
+from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
 
@@ -133,12 +133,10 @@ class LAMTransformer(nn.Module):
         super().__init__()
         if preset not in ("modern", "faithful"):
             raise ValueError(f"preset={preset!r} is neither 'modern' nor 'faithful'")
-        if isinstance(distribution, str) and distribution not in HEADS:
-            raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
         if preset == "modern" and (d_model % n_heads or d_model % 2):
             raise ValueError(f"d_model={d_model} must be even and a multiple of n_heads={n_heads}")
         self.context_length, self.horizon, self.dim_y = context_length, horizon, dim_y
-        self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
+        self.head = find_head(distribution, scale)
         sizes = (context_length, horizon, dim_y, dim_covariates, self.head.n_params)
         self.trunk: nn.Module
         if preset == "modern":

@@ -22,7 +22,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import HEADS, Head
+from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.kernels import Kernel
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window, holds_everywhere
@@ -167,8 +167,6 @@ class Taylorformer(nn.Module):
         if preset not in ("paper", "code"):
             raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
         published = preset == "code"
-        if isinstance(distribution, str) and distribution not in HEADS:
-            raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
         if n_lags and published:
             raise ValueError(f"n_lags={n_lags} with preset='code': the published network has none")
         if n_layers < 2:
@@ -186,7 +184,7 @@ class Taylorformer(nn.Module):
         self.kernel = kernel
         head_dim = d_model // n_heads if head_dim is None else head_dim
         self.dim_y = dim_y
-        self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
+        self.head = find_head(distribution, scale)
         self.tokens = Tokens(
             LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip, both_sides),
             TimeEncoding(dim_encoding, time_min, time_max),

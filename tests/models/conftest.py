@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import components
@@ -17,6 +17,7 @@ from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.models.tnp import TNPA
 
 # A name for every combination of options whose mathematics differs.
 CASES: dict[str, dict[str, Any]] = {
@@ -78,9 +79,32 @@ LAM_CASES: dict[str, dict[str, Any]] = {
     },
     "lam-faithful-alone": {"preset": "faithful", "distribution": "mae"},
 }
+# The same for the transformer neural process.
+TNP_CASES: dict[str, dict[str, Any]] = {
+    "tnp": {},
+    "tnp-columns": {"dim_y": 2, "dim_covariates": 2, "distribution": "mixture", "n_layers": 1},
+    "tnp-2d": {"dim_t": 2, "scale": "bounded", "distribution": "studentt"},
+}
+# Networks that predict a target given those before it.
+STEPWISE = {**CASES, **TNP_CASES}
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
 # Those to whom the positions of points mean nothing, only their times.
-FULL = [name for name, options in CASES.items() if not {"attention", "n_lags"} & set(options)]
+FULL = [name for name, options in STEPWISE.items() if not {"attention", "n_lags"} & set(options)]
+
+
+def perturbed(build: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """Build a network in evaluation mode, no parameter or statistic of which is neutral."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        net = build()
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter.add_(0.2 * torch.randn_like(parameter))
+            for norm in (module for module in net.modules() if hasattr(module, "updates")):
+                norm.mean.normal_()
+                norm.variance.uniform_(2.0, 20.0)
+                norm.updates.fill_(1000)
+    return net.eval()
 
 
 @dataclass(frozen=True)
@@ -96,7 +120,7 @@ class Case:
         return self.options.get("dim_y", 1) > 1
 
     def net(self, seed: int = 0, **options: Any) -> Any:
-        """Build a tiny network in evaluation mode; no parameter or statistic is left at a neutral value."""
+        """Build a tiny network; see :func:`perturbed`."""
         defaults = {
             "d_model": 8,
             "n_heads": 2,
@@ -105,27 +129,14 @@ class Case:
             "dim_encoding": 4,
             "dropout": 0.1,
         }
+        if self.name in TNP_CASES:
+            sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dropout": 0.1}
+            return perturbed(lambda: TNPA(**{**sizes, **self.options, **options}), seed)
         if self.name in LAM_CASES:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                # Built for one target more than the windows have.
-                sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
-                lam = LAMTransformer(**{**sizes, **self.options, **options})
-                with torch.no_grad():
-                    for parameter in lam.parameters():
-                        parameter.add_(0.2 * torch.randn_like(parameter))
-            return lam.eval()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            net = Taylorformer(**{**defaults, **self.options, **options})
-            with torch.no_grad():
-                for parameter in net.parameters():
-                    parameter.add_(0.2 * torch.randn_like(parameter))
-                norm = net.tokens.local.norm
-                norm.mean.normal_()
-                norm.variance.uniform_(2.0, 20.0)
-                norm.updates.fill_(1000)
-        return net.eval()
+            # Built for one target more than the windows have.
+            sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
+            return perturbed(lambda: LAMTransformer(**{**sizes, **self.options, **options}), seed)
+        return perturbed(lambda: Taylorformer(**{**defaults, **self.options, **options}), seed)
 
     def window(self, **kwargs: Any) -> Window:
         """Draw windows with the columns, coordinates and covariates of the case."""
@@ -152,16 +163,22 @@ def build_case(monkeypatch: pytest.MonkeyPatch, make_window: Callable[..., Windo
     """Return the builder of a case from its name."""
     # The published code's jitter is drawn anew on every call: here it is a function of the neighbour.
     monkeypatch.setattr(LocalTaylor, "jitter", lambda _, near: 0.01 * torch.sin(1e3 * near))
-    return lambda name: Case(name, {**CASES, **LAM_CASES}[name], make_window)
+    return lambda name: Case(name, {**STEPWISE, **LAM_CASES}[name], make_window)
 
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
-    """Every preset and option in turn."""
+    """Every preset and option of the Taylorformer in turn."""
     return build_case(request.param)
 
 
-@pytest.fixture(params=[*CASES, *LAM_CASES])
+@pytest.fixture(params=STEPWISE)
+def stepwise_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
+    """Every autoregressive network, preset and option in turn."""
+    return build_case(request.param)
+
+
+@pytest.fixture(params=[*STEPWISE, *LAM_CASES])
 def any_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every network, preset and option in turn."""
     return build_case(request.param)
@@ -185,9 +202,9 @@ def full_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case])
     return build_case(request.param)
 
 
-@pytest.fixture(params=[name for name in PAPER if name in FULL])
+@pytest.fixture(params=[name for name in [*PAPER, *TNP_CASES] if name in FULL])
 def full_paper_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
-    """Every option of ``preset="paper"`` with full attention in turn."""
+    """Every network and option with full attention in turn, but for ``preset="code"``."""
     return build_case(request.param)
 
 

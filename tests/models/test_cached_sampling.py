@@ -71,14 +71,14 @@ def test_each_cached_step_equals_the_teacher_forced_row(any_case, times, missing
 
 @pytest.mark.parametrize("lacks", ["all", "a column", "all but one point"])
 def test_cached_steps_equal_the_teacher_forced_rows_when_the_context_lacks_almost_everything(
-    case, lacks, numbers
+    stepwise_case, lacks, numbers
 ):
-    w = case.window()
+    w = stepwise_case.window()
     observed = w.observed.clone()
     observed[
         0, 1 if lacks == "all but one point" else 0 : w.n_context, : 1 if lacks == "a column" else None
     ] = False
-    check_each_step(replace(w, observed=observed), case.net(), numbers, 1e-12)
+    check_each_step(replace(w, observed=observed), stepwise_case.net(), numbers, 1e-12)
 
 
 def test_asking_twice_gives_the_same_and_disturbs_nothing(any_case, numbers):
@@ -111,8 +111,10 @@ def rebuilt(parts, step):
     return Normal(loc[..., 0], scale[..., 0])
 
 
-def test_free_running_paths_equal_those_of_recomputing_everything_at_each_step(case, missing, numbers):
-    w, net = case.window(missing=missing), case.net()
+def test_free_running_paths_equal_those_of_recomputing_everything_at_each_step(
+    stepwise_case, missing, numbers
+):
+    w, net = stepwise_case.window(missing=missing), stepwise_case.net()
     cached = sample_paths(net, w, N_PATHS, torch.Generator().manual_seed(5))
     generator, y = torch.Generator().manual_seed(5), torch.zeros(cached.paths.shape)
     with torch.no_grad():
@@ -127,8 +129,8 @@ def test_free_running_paths_equal_those_of_recomputing_everything_at_each_step(c
     assert largest_relative_difference(torch.cat(present, -1), at_once) < 1e-12
 
 
-def test_values_of_the_targets_are_ignored(case):
-    w, net = case.window(missing="entries"), case.net()
+def test_values_of_the_targets_are_ignored(stepwise_case):
+    w, net = stepwise_case.window(missing="entries"), stepwise_case.net()
     y = w.y.masked_fill(~w.observed, float("nan"))
     y[:, w.n_context :] = float("nan")
     unknown = Window(w.t, y, covariates=w.covariates, n_context=w.n_context)
@@ -157,11 +159,12 @@ def storage(state):
     return found
 
 
-def test_only_what_belongs_to_a_path_grows_with_the_number_of_paths(case):
-    w, net = case.window(missing="entries"), case.net()
+def test_only_what_belongs_to_a_path_grows_with_the_number_of_paths(stepwise_case):
+    w, net = stepwise_case.window(missing="entries"), stepwise_case.net()
     with torch.no_grad():
         one, many = storage(net.encode(w, 1)), storage(net.encode(w, 50))
-    assert {name for name in one if many[name] != one[name]} == {"paths", "points"}
+    grown = {name for name in one if many[name] != one[name]}
+    assert "paths" in grown <= {"paths", "points"}
 
 
 def test_the_context_is_stored_once_for_all_paths(case):
