@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from taylorformer_forecast.darts.models import LAMModel as LAMModel
-    from taylorformer_forecast.darts.models import TaylorformerModel as TaylorformerModel
+    from taylorformer_forecast.darts.lam import LAMModel as LAMModel
+    from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
     from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
     from taylorformer_forecast.models.tnp import TNPA as TNPA

@@ -4,9 +4,9 @@ from darts.utils.serialization import add_safe_globals
 
 from taylorformer_forecast.core.kernels import Full, Prob
 from taylorformer_forecast.core.local import Local, log_window
+from taylorformer_forecast.darts.lam import LAMModel as LAMModel
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
-from taylorformer_forecast.darts.models import LAMModel as LAMModel
-from taylorformer_forecast.darts.models import TaylorformerModel as TaylorformerModel
+from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["LAMModel", "StudentTLikelihood", "TaylorformerModel"]

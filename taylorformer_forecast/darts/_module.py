@@ -21,11 +21,9 @@ from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, joi
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
-from taylorformer_forecast.models.lam import LAMTransformer
-from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.training.module import CLIP, make_optimizer, time_spent
 
-__all__ = ["ForecastModule", "LAMModule", "TaylorformerModule"]
+__all__ = ["ForecastModule"]
 
 PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
@@ -280,35 +278,6 @@ class ForecastModule(PLForecastingModule):
         if self.own_optimizer and gradient_clip_val is None:
             gradient_clip_val = CLIP
         self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
-
-
-class TaylorformerModule(ForecastModule):
-    """The Taylorformer for darts."""
-
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
-        """Return the network for windows of one column."""
-        return Taylorformer(
-            dim_covariates=dim_covariates,
-            distribution=self.head,
-            # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
-            derivative_clip=20.0 * self.input_chunk_length,
-            n_lags=self.input_chunk_length if self.head.has_location else 0,
-            **network,
-        )
-
-
-class LAMModule(ForecastModule):
-    """The LAM transformer for darts."""
-
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
-        """Return the network for windows of one column."""
-        return LAMTransformer(
-            self.input_chunk_length,
-            self.output_chunk_length or 1,
-            dim_covariates=dim_covariates,
-            distribution=self.head,
-            **network,
-        )
 
 
 def _use_monte_carlo_dropout(module: nn.Module) -> None:

@@ -6,7 +6,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["models", "likelihoods"])
+@pytest.mark.parametrize("name", ["taylorformer", "lam", "likelihoods"])
 def test_examples_in_docstrings_run(name):
     failures, tests = doctest.testmod(importlib.import_module(f"taylorformer_forecast.darts.{name}"))
     assert tests

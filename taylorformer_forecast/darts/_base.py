@@ -1,0 +1,156 @@
+"""What every darts model of the package does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from darts import TimeSeries
+from darts.dataprocessing.encoders import SequentialEncoder
+from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
+from darts.utils.data.torch_datasets.utils import TorchTrainingSample, _parse_input_chunk_length
+from darts.utils.ts_utils import series2seq
+
+from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
+from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
+from taylorformer_forecast.training.windows import FLOOR
+
+__all__ = ["BaseForecastModel"]
+
+MAX_STEPS = 400  # where n_epochs is left open, as in the sktime forecasters
+MIN_POINTS = 12  # observed values that tell the standard deviation of a series
+
+
+class BaseForecastModel(MixedCovariatesTorchModel):
+    """Base of the package's darts models: likelihood, what is left to the series, training length."""
+
+    _module_class: type[ForecastModule]
+    _network_params: tuple[str, ...] = ()
+    _max_epochs = 40  # where n_epochs is left open: short series are learnt by heart with more
+
+    def _set_up(self) -> None:
+        """Initialise darts' part from ``model_params``, which darts fills from the signature."""
+        params = dict(self.model_params)
+        if params.get("likelihood") is None and params.get("loss_fn") is None:
+            params["likelihood"] = StudentTLikelihood()
+        LikelihoodHead(params.get("likelihood"))  # refuses what it cannot serve
+        if params["n_epochs"] is None:
+            params["n_epochs"] = self._max_epochs
+        norm = params["use_reversible_instance_norm"]
+        if isinstance(norm, dict) and norm.get("affine"):
+            raise ValueError("use_reversible_instance_norm: windows are normalised without an affine map")
+        if norm is True:
+            params["use_reversible_instance_norm"] = {"affine": False}
+        shortest, params["input_chunk_length"] = _parse_input_chunk_length(params["input_chunk_length"])
+        super().__init__(**self._extract_torch_model_params(**params))
+        self._shortest_input = shortest
+        self.pl_module_params = self._extract_pl_module_params(**params)
+        self._considers_static_covariates = params["use_static_covariates"]
+        asked = ("optimizer_cls", "optimizer_kwargs", "lr_scheduler_cls")
+        self._own_optimizer = all(params.get(name) is None for name in asked)
+        self._seasonal: SeasonalFeatures | None = None
+        self._floor: tuple[float, ...] | None = None
+        self._flags: dict[str, tuple[int, ...]] = {"past_flags": (), "future_flags": ()}
+
+    def _create_model(self, train_sample: TorchTrainingSample) -> ForecastModule:
+        dims = train_sample.component_dims()
+        n_components = train_sample.past_target.shape[1]
+        return self._module_class(
+            n_past=dims["past_covariates"] or 0,
+            n_future=dims["future_covariates"] or 0,
+            n_static=dims["static_covariates"] or 0,
+            **self._flags,
+            floor=self._floor or (0.0,) * n_components,
+            own_optimizer=self._own_optimizer,
+            lr=self.model_params["lr"],
+            network={name: self.model_params[name] for name in self._network_params},
+            **self.pl_module_params,
+        )
+
+    def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.model is None:
+            self._choose(series2seq(series))
+        return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
+
+    def _choose(self, series: Sequence[TimeSeries]) -> None:
+        """Choose what the user left open, from the series to train on."""
+        values = [np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float) for one in series]
+        for one, v in zip(series, values, strict=True):
+            if np.isinf(v).any():
+                raise ValueError(
+                    f"the target has infinite values in component {one.components[np.isinf(v).any(0)][0]!r}"
+                )
+        if not any(np.isfinite(v).any() for v in values):
+            raise ValueError("the target series has no observed value")
+        indexes = [one.time_index for one in series]
+        longest = int(np.argmax([len(index) for index in indexes]))
+        params = self.model_params
+        self._seasonal = SeasonalFeatures.choose(
+            TimeAxis.of(indexes, series[longest].freq if series[longest].has_datetime_index else None),
+            indexes[longest],
+            values[longest][:, 0],
+            params["time_features"],
+            params["seasonal_periods"],
+        )
+        known = [np.isfinite(v) for v in values]
+        spread = [
+            np.where(k.sum(0) >= MIN_POINTS, np.nanstd(np.where(k, v, np.nan), axis=0), np.nan)
+            for v, k in zip(values, known, strict=True)
+            if k.any(0).all()
+        ]
+        least = np.nanmin([*spread, np.full(values[0].shape[1], np.inf)], axis=0)
+        self._floor = tuple(np.where(np.isfinite(least), FLOOR * least, 0.0).tolist())
+
+    def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
+        """Encoders of the user, and the phases of calendar and seasons, as future covariates."""
+        asked = self.add_encoders
+        if not default and self._seasonal:
+            custom = dict((asked or {}).get("custom", {}))
+            custom["future"] = [*custom.get("future", []), self._seasonal]
+            self.add_encoders = {**(asked or {}), "custom": custom}
+        try:
+            return super().initialize_encoders(default)
+        finally:
+            self.add_encoders = asked
+
+    def _load_encoders(self, tfm_save: Any, load_encoders: bool) -> Any:
+        self._seasonal = tfm_save._seasonal
+        return super()._load_encoders(tfm_save, load_encoders)
+
+    def _build_train_dataset(
+        self, series: Any, past_covariates: Any, future_covariates: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        if self.model is None and self.train_sample is None:
+            self._flags = {
+                "past_flags": _columns_with_gaps(past_covariates),
+                "future_flags": _columns_with_gaps(future_covariates),
+            }
+        return super()._build_train_dataset(series, past_covariates, future_covariates, *args, **kwargs)
+
+    def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
+        """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""
+        if epochs == 0 and self.model_params["n_epochs"] is None:
+            per_epoch = math.ceil(len(train_dataset) / self.batch_size)
+            epochs = min(self._max_epochs, max(1, round(MAX_STEPS / max(1, per_epoch))))
+        return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
+
+    @property
+    def min_input_chunk_length(self) -> int:
+        """Fewest past steps of a series to predict from."""
+        return self._shortest_input
+
+    @property
+    def supports_static_covariates(self) -> bool:
+        """Whether static covariates reach the network."""
+        return True
+
+
+def _columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...]:
+    """Components with missing values."""
+    if not covariates:
+        return ()
+    gaps = np.any([np.isnan(one.all_values(copy=False)).any((0, 2)) for one in covariates], axis=0)
+    return tuple(np.flatnonzero(gaps).tolist())
