@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
     from taylorformer_forecast.models.tnp import TNPA as TNPA
+    from taylorformer_forecast.models.unn import UNN as UNN
     from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
     from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
     from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
+    from taylorformer_forecast.sktime.tnp import TNPForecaster as TNPForecaster
+    from taylorformer_forecast.sktime.unn import UNNForecaster as UNNForecaster
 
 __version__ = "0.1.0"
 
@@ -24,20 +27,26 @@ _LAZY = {
     "LAMModel": "taylorformer_forecast.darts",
     "LAMTransformer": "taylorformer_forecast.models.lam",
     "TNPA": "taylorformer_forecast.models.tnp",
+    "TNPForecaster": "taylorformer_forecast.sktime.tnp",
     "Taylorformer": "taylorformer_forecast.models.taylorformer",
     "TaylorformerForecaster": "taylorformer_forecast.sktime.taylorformer",
     "TaylorformerImputer": "taylorformer_forecast.sktime.imputer",
     "TaylorformerModel": "taylorformer_forecast.darts",
+    "UNN": "taylorformer_forecast.models.unn",
+    "UNNForecaster": "taylorformer_forecast.sktime.unn",
 }
 __all__ = [
     "TNPA",
+    "UNN",
     "LAMForecaster",
     "LAMModel",
     "LAMTransformer",
+    "TNPForecaster",
     "Taylorformer",
     "TaylorformerForecaster",
     "TaylorformerImputer",
     "TaylorformerModel",
+    "UNNForecaster",
     "__version__",
 ]
 

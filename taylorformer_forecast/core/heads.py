@@ -46,7 +46,16 @@ def bounded_scale(raw: Tensor) -> Tensor:
     return 0.01 + 0.99 * F.softplus(raw) + SCALE_FLOOR
 
 
-SCALES: dict[str, Callable[[Tensor], Tensor]] = {"exp": exp_scale, "bounded": bounded_scale}
+def softplus_scale(raw: Tensor) -> Tensor:
+    """Positive scale that grows linearly, ``log(1 + exp(raw))`` plus the same floor."""
+    return F.softplus(raw) + SCALE_FLOOR
+
+
+SCALES: dict[str, Callable[[Tensor], Tensor]] = {
+    "exp": exp_scale,
+    "bounded": bounded_scale,
+    "softplus": softplus_scale,
+}
 
 
 @runtime_checkable
@@ -69,7 +78,7 @@ class NormalHead:
 
     Parameters
     ----------
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How the raw scale becomes positive.
 
     Examples
@@ -94,7 +103,7 @@ class StudentTHead:
 
     Parameters
     ----------
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How the raw scale becomes positive.
     """
 
@@ -120,7 +129,7 @@ class MixtureHead:
 
     Parameters
     ----------
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How the raw scales become positive.
     n_components : int, default=3
         Number of components K.

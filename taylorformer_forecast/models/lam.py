@@ -66,7 +66,7 @@ class LAMTransformer(nn.Module):
         Dropout.
     distribution : str or Head, default="studentt"
         Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself. The paper's own is "mse".
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive.
     preset : {"modern", "faithful"}, default="modern"
         "modern": linear embedding, pre-norm encoder with GELU, a map over time shared by all features.

@@ -89,7 +89,7 @@ class Taylorformer(nn.Module):
         Dropout in the feed-forward parts and of lags.
     distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
         Predictive distribution of a point given all earlier ones.
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive.
     preset : {"paper", "code"}, default="paper"
         ``"code"`` follows the published code to the bit: slopes divided by the absolute offset, no neighbour

@@ -97,7 +97,7 @@ class TNPA(nn.Module):
     distribution : str or Head, default="normal"
         Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself: the predictive distribution
         of a point given all earlier ones.
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive. "bounded" is the paper's choice for images.
     value_noise : float, default=0.0
         Standard deviation of noise on the values that targets show in training. The published code adds 0.05

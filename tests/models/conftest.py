@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
+from taylorformer_forecast.models.unn import UNN
 
 # A name for every combination of options whose mathematics differs.
 CASES: dict[str, dict[str, Any]] = {
@@ -85,8 +86,15 @@ TNP_CASES: dict[str, dict[str, Any]] = {
     "tnp-columns": {"dim_y": 2, "dim_covariates": 2, "distribution": "mixture", "n_layers": 1},
     "tnp-2d": {"dim_t": 2, "scale": "bounded", "distribution": "studentt"},
 }
+# The same for the network of points of several series.
+UNN_CASES: dict[str, dict[str, Any]] = {
+    "unn": {"n_series": 3},
+    "unn-deep": {"n_series": 2, "n_layers": 3, "dim_covariates": 2, "distribution": "mixture"},
+    "unn-2d": {"dim_t": 2, "rank": 0, "distribution": "studentt"},
+    "unn-notes": {"history_indicator": False, "n_layers": 1, "dim_encoding": 0, "null": False},
+}
 # Networks that predict a target given those before it.
-STEPWISE = {**CASES, **TNP_CASES}
+STEPWISE = {**CASES, **TNP_CASES, **UNN_CASES}
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
 # Those to whom the positions of points mean nothing, only their times.
 FULL = [name for name, options in STEPWISE.items() if not {"attention", "n_lags"} & set(options)]
@@ -132,6 +140,9 @@ class Case:
         if self.name in TNP_CASES:
             sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dropout": 0.1}
             return perturbed(lambda: TNPA(**{**sizes, **self.options, **options}), seed)
+        if self.name in UNN_CASES:
+            sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dim_encoding": 4, "dropout": 0.1}
+            return perturbed(lambda: UNN(**{**sizes, **self.options, **options}), seed)
         if self.name in LAM_CASES:
             # Built for one target more than the windows have.
             sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
@@ -143,7 +154,12 @@ class Case:
         sizes = {
             name: self.options[name] for name in ("dim_y", "dim_t", "dim_covariates") if name in self.options
         }
-        return self.random_window(**{**sizes, **kwargs})
+        window = self.random_window(**{**sizes, **kwargs})
+        if self.name not in UNN_CASES:
+            return window
+        g = torch.Generator().manual_seed(7)
+        series = torch.randint(self.options.get("n_series", 2), window.y.shape[:2], generator=g)
+        return replace(window, series=series)
 
 
 @pytest.fixture
@@ -202,7 +218,7 @@ def full_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case])
     return build_case(request.param)
 
 
-@pytest.fixture(params=[name for name in [*PAPER, *TNP_CASES] if name in FULL])
+@pytest.fixture(params=[name for name in [*PAPER, *TNP_CASES, *UNN_CASES] if name in FULL])
 def full_paper_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every network and option with full attention in turn, but for ``preset="code"``."""
     return build_case(request.param)

@@ -12,7 +12,6 @@ from torch.distributions import Categorical, MixtureSameFamily, Normal, StudentT
 
 from taylorformer_forecast.core.heads import components, draw
 from taylorformer_forecast.core.sampling import sample_paths
-from taylorformer_forecast.core.window import Window
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -33,7 +32,7 @@ def window_of_each_path(w, y, known=None):
     observed[:, w.n_context :] = True
     if known is not None:
         observed[:, w.n_context + known :] = False
-    return Window(wide.t, everything, observed, wide.covariates, n_context=w.n_context)
+    return replace(wide, y=everything, observed=observed)
 
 
 def largest_relative_difference(got, expected):
@@ -133,7 +132,7 @@ def test_values_of_the_targets_are_ignored(stepwise_case):
     w, net = stepwise_case.window(missing="entries"), stepwise_case.net()
     y = w.y.masked_fill(~w.observed, float("nan"))
     y[:, w.n_context :] = float("nan")
-    unknown = Window(w.t, y, covariates=w.covariates, n_context=w.n_context)
+    unknown = replace(w, y=y, observed=None)
     first, second = (sample_paths(net, v, 2, torch.Generator().manual_seed(1)).paths for v in (w, unknown))
     assert torch.equal(first, second)
 

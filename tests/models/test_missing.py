@@ -22,8 +22,8 @@ def close(got, expected):
 
 def take(w, index, n_context):
     """Pick points of every window."""
-    parts = (None if p is None else p[:, index] for p in (w.t, w.y, w.observed, w.covariates))
-    return Window(*parts, n_context=n_context)
+    parts = (w.t, w.y, w.observed, w.covariates, w.series)
+    return Window(*(None if p is None else p[:, index] for p in parts), n_context=n_context)
 
 
 def without(w, points):
@@ -130,7 +130,7 @@ def test_missing_values_reach_neither_outputs_nor_gradients(any_case, missing):
     torch.set_default_dtype(torch.float32)
     w, net = any_case.window(missing=missing, missing_targets="entries"), any_case.net()
     y = w.y.masked_fill(~w.observed, NAN).requires_grad_()
-    w = Window(w.t, y, covariates=w.covariates, n_context=w.n_context)
+    w = replace(w, y=y, observed=None)
     loss = training_loss(net(w), w)
     assert torch.isfinite(loss)
     loss.backward()
