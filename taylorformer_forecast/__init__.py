@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from taylorformer_forecast.darts.lam import LAMModel as LAMModel
     from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
+    from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
+    from taylorformer_forecast.darts.unn import UNNModel as UNNModel
     from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
     from taylorformer_forecast.models.tnp import TNPA as TNPA
@@ -28,12 +30,14 @@ _LAZY = {
     "LAMTransformer": "taylorformer_forecast.models.lam",
     "TNPA": "taylorformer_forecast.models.tnp",
     "TNPForecaster": "taylorformer_forecast.sktime.tnp",
+    "TNPModel": "taylorformer_forecast.darts",
     "Taylorformer": "taylorformer_forecast.models.taylorformer",
     "TaylorformerForecaster": "taylorformer_forecast.sktime.taylorformer",
     "TaylorformerImputer": "taylorformer_forecast.sktime.imputer",
     "TaylorformerModel": "taylorformer_forecast.darts",
     "UNN": "taylorformer_forecast.models.unn",
     "UNNForecaster": "taylorformer_forecast.sktime.unn",
+    "UNNModel": "taylorformer_forecast.darts",
 }
 __all__ = [
     "TNPA",
@@ -42,11 +46,13 @@ __all__ = [
     "LAMModel",
     "LAMTransformer",
     "TNPForecaster",
+    "TNPModel",
     "Taylorformer",
     "TaylorformerForecaster",
     "TaylorformerImputer",
     "TaylorformerModel",
     "UNNForecaster",
+    "UNNModel",
     "__version__",
 ]
 

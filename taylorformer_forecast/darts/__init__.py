@@ -7,10 +7,13 @@ from taylorformer_forecast.core.local import Local, log_window
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
 from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
+from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
+from taylorformer_forecast.darts.unn import UNNModel as UNNModel
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
-__all__ = ["LAMModel", "StudentTLikelihood", "TaylorformerModel"]
+__all__ = ["LAMModel", "StudentTLikelihood", "TNPModel", "TaylorformerModel", "UNNModel"]
 
 # darts unpickles only what it knows to be safe, unless called with trusted=True.
-add_safe_globals([StudentTLikelihood, LAMModel, TaylorformerModel, SeasonalFeatures, TimeAxis])
+add_safe_globals([StudentTLikelihood, LAMModel, TaylorformerModel, TNPModel, UNNModel])
+add_safe_globals([SeasonalFeatures, TimeAxis])
 add_safe_globals([Full, Local, Prob, log_window])

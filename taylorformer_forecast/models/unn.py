@@ -86,6 +86,9 @@ class UNN(nn.Module):
     null : bool, default=True
         Whether every point also attends a key and value that are learnt, so that the first point has a
         distribution too.
+    residual : bool, default=True
+        Whether locations are measured from a linear combination of the heads' averages of y, which is learnt.
+        Without, they are what the perceptron says.
     time_min, time_max : float
         Range of times of the positional encoding
         (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
@@ -132,6 +135,7 @@ class UNN(nn.Module):
         history_indicator: bool = True,
         rank: int = 4,
         null: bool = True,
+        residual: bool = True,
         time_min: float = 0.1,
         time_max: float = 1.0,
     ) -> None:
@@ -161,6 +165,7 @@ class UNN(nn.Module):
         )
         self.null_key = nn.Parameter(torch.randn(d_model)) if null else None
         self.null_value = nn.Parameter(torch.zeros(dim_value)) if null else None
+        self.mix = nn.Parameter(torch.full((n_heads,), 1.0 / n_heads)) if residual else None
         width = 2 * d_model if dim_hidden is None else dim_hidden
         self.hidden = nn.Linear(3 * d_model, width)
         self.dropout = nn.Dropout(dropout)
@@ -218,8 +223,10 @@ class UNN(nn.Module):
         attended = self.attention.project_average(average)
         features = torch.cat([attended, skip.expand(-1, attended.shape[1], -1)], -1)
         raw = self.to_params(self.dropout(F.leaky_relu(self.hidden(features), 0.01)))
-        raw = raw.unflatten(1, (-1, n_columns))
-        return self.head(raw, raw.new_zeros(raw.shape[:-1]))
+        anchor = raw.new_zeros(raw.shape[:-1])
+        if self.mix is not None:
+            anchor = torch.einsum("bhm,h->bm", average[..., 0], self.mix)
+        return self.head(*(part.unflatten(1, (-1, n_columns)) for part in (raw, anchor)))
 
     # ---- teacher-forced ------------------------------------------------------------------------------
 

@@ -12,9 +12,15 @@ from darts.models import NaiveEnsembleModel, NaiveSeasonal, RegressionEnsembleMo
 from darts.utils.likelihood_models import torch as likelihoods
 from darts.utils.timeseries_generation import gaussian_timeseries, linear_timeseries, sine_timeseries
 
-from taylorformer_forecast.darts import LAMModel, StudentTLikelihood, TaylorformerModel
+from taylorformer_forecast.darts import (
+    LAMModel,
+    StudentTLikelihood,
+    TaylorformerModel,
+    TNPModel,
+    UNNModel,
+)
 
-MODELS = [TaylorformerModel, LAMModel]
+MODELS = [TaylorformerModel, LAMModel, TNPModel, UNNModel]
 QUIET = {
     "accelerator": "cpu",
     "enable_progress_bar": False,
@@ -177,7 +183,7 @@ def test_a_darts_optimizer_and_scheduler_are_taken(model_class, series):
 @each_model
 def test_the_training_length_follows_the_data_unless_given(model_class, series, monkeypatch):
     short = series[:24]  # seven windows
-    most = 30 if model_class is TaylorformerModel else 40
+    most = 40 if model_class is LAMModel else 30
     assert make(model_class, n_epochs=None).fit(short).epochs_trained == most
     monkeypatch.setattr("taylorformer_forecast.darts._base.MAX_STEPS", 21)
     assert make(model_class, n_epochs=None, batch_size=1).fit(short).epochs_trained == 3
@@ -459,7 +465,7 @@ def test_quantile_regression_works(model_class, wide):
 
 @each_model
 def test_a_joint_likelihood_is_refused(model_class):
-    with pytest.raises(ValueError, match="each is forecast on its own"):
+    with pytest.raises(ValueError, match="each has a distribution of its own"):
         make(model_class, likelihood=likelihoods.DirichletLikelihood())
 
 
@@ -488,13 +494,18 @@ def test_infinite_values_are_named(model_class, wide):
     [
         ({"seasonal_periods": -3}, "seasonal_periods=-3"),
         ({"time_features": ("yaer",)}, "'yaer', which is not one of day, week, month, year"),
-        ({"attention": "lokal"}, "attention='lokal'"),
         ({"n_heads": 3}, "n_heads=3"),
     ],
 )
 def test_what_does_not_fit_is_refused_at_fit(model_class, series, params, message):
     with pytest.raises(ValueError, match=message):
         make(model_class, **params).fit(series)
+
+
+@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel])
+def test_a_kernel_that_does_not_exist_is_refused_at_fit(model_class, series):
+    with pytest.raises(ValueError, match="attention='lokal'"):
+        make(model_class, attention="lokal").fit(series)
 
 
 @each_model

@@ -91,7 +91,13 @@ UNN_CASES: dict[str, dict[str, Any]] = {
     "unn": {"n_series": 3},
     "unn-deep": {"n_series": 2, "n_layers": 3, "dim_covariates": 2, "distribution": "mixture"},
     "unn-2d": {"dim_t": 2, "rank": 0, "distribution": "studentt"},
-    "unn-notes": {"history_indicator": False, "n_layers": 1, "dim_encoding": 0, "null": False},
+    "unn-notes": {
+        "history_indicator": False,
+        "n_layers": 1,
+        "dim_encoding": 0,
+        "null": False,
+        "residual": False,
+    },
 }
 # Networks that predict a target given those before it.
 STEPWISE = {**CASES, **TNP_CASES, **UNN_CASES}

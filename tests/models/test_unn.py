@@ -45,7 +45,13 @@ def of_series(w, n_series=2, seed=3):
 @pytest.mark.parametrize("history_indicator", [True, False])
 def test_the_network_of_one_head_and_layer_is_that_of_the_formulas(make_window, history_indicator):
     net = built(
-        n_heads=1, n_layers=1, dim_encoding=0, rank=0, null=False, history_indicator=history_indicator
+        n_heads=1,
+        n_layers=1,
+        dim_encoding=0,
+        rank=0,
+        null=False,
+        residual=False,
+        history_indicator=history_indicator,
     )
     w = of_series(make_window(n_context=1, n_targets=6, times="unordered"))
     heads, e = net.attention, 8
