@@ -167,7 +167,7 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "B Q I"],
         key: Float[Tensor, "B N I"],
         mask: Bool[Tensor, "#B Q N"],
-        bias: Float[Tensor, "B H Q N"] | None = None,
+        bias: Float[Tensor, "#B #H #Q N"] | None = None,
     ) -> Float[Tensor, "B H Q N"]:
         """Weights of full attention, for layers whose weights are known before the values.
 

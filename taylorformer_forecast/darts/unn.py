@@ -44,7 +44,7 @@ class UNNModel(BaseForecastModel):
         Steps between the input and the output chunk.
     d_model : int, default=32
         Width of the network.
-    n_heads : int, default=4
+    n_heads : int, default=8
         Attention heads, each a smoother of its own.
     n_layers : int, default=2
         Attention layers. Those before the last one turn times and components into queries and keys.
@@ -109,7 +109,7 @@ class UNNModel(BaseForecastModel):
         output_chunk_length: int,
         output_chunk_shift: int = 0,
         d_model: int = 32,
-        n_heads: int = 4,
+        n_heads: int = 8,
         n_layers: int = 2,
         dropout: float = 0.1,
         history_indicator: bool = True,

@@ -8,6 +8,7 @@ perceptron makes a distribution from the smoothed values and the point's own tim
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -62,7 +63,7 @@ class UNN(nn.Module):
         Time coordinates (1 or 2) and covariates.
     d_model : int, default=32
         Width of the embeddings.
-    n_heads : int, default=4
+    n_heads : int, default=8
         Attention heads, each a smoother of its own.
     n_layers : int, default=2
         Attention layers. Those before the last one turn times and series into queries and keys.
@@ -89,6 +90,9 @@ class UNN(nn.Module):
     residual : bool, default=True
         Whether locations are measured from a linear combination of the heads' averages of y, which is learnt.
         Without, they are what the perceptron says.
+    decay : bool, default=True
+        Whether the scores of each head fall with the distance in time, at a rate that is learnt: the
+        counterpart of the length of a stationary kernel.
     time_min, time_max : float
         Range of times of the positional encoding
         (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
@@ -125,7 +129,7 @@ class UNN(nn.Module):
         dim_t: int = 1,
         dim_covariates: int = 0,
         d_model: int = 32,
-        n_heads: int = 4,
+        n_heads: int = 8,
         n_layers: int = 2,
         dim_hidden: int | None = None,
         dim_encoding: int = 32,
@@ -136,6 +140,7 @@ class UNN(nn.Module):
         rank: int = 4,
         null: bool = True,
         residual: bool = True,
+        decay: bool = True,
         time_min: float = 0.1,
         time_max: float = 1.0,
     ) -> None:
@@ -163,9 +168,12 @@ class UNN(nn.Module):
         self.row, self.column = (
             nn.Linear(d_model, n_heads * self.rank, bias=False) if self.rank else None for _ in range(2)
         )
-        self.null_key = nn.Parameter(torch.randn(d_model)) if null else None
+        # From heads that see all of the window to some that see little more than the point's own time.
+        rates = torch.logspace(0, math.log10(20 / time_min), n_heads) / time_max
+        self.log_rate = nn.Parameter(rates.log()) if decay else None
+        self.null_score = nn.Parameter(torch.zeros(n_heads)) if null else None
         self.null_value = nn.Parameter(torch.zeros(dim_value)) if null else None
-        self.mix = nn.Parameter(torch.full((n_heads,), 1.0 / n_heads)) if residual else None
+        self.mix = nn.Parameter(torch.zeros(n_heads)) if residual else None
         width = 2 * d_model if dim_hidden is None else dim_hidden
         self.hidden = nn.Linear(3 * d_model, width)
         self.dropout = nn.Dropout(dropout)
@@ -204,15 +212,24 @@ class UNN(nn.Module):
         key, values, mask = h, points.y, mask[:, n:]
         if self.history_indicator:
             values = torch.cat([values, series], -1)
-        bias = None
+        bias = h.new_zeros(1, 1, 1, points.y.shape[1])
         if self.row is not None and self.column is not None:
             rows, columns = self.attention.split(self.row(series)), self.attention.split(self.column(series))
-            bias = rows[:, :, n:] @ columns.mT
-        if self.null_key is not None and self.null_value is not None:
-            key = torch.cat([self.null_key.expand(len(h), 1, -1), key], 1)
+            bias = bias + rows[:, :, n:] @ columns.mT
+        if self.log_rate is not None:
+            # Not by way of inner products, which would round small distances.
+            exact = "donot_use_mm_for_euclid_dist"
+            distance = torch.cdist(points.times[:, n:], points.times, compute_mode=exact)
+            bias = bias - self.log_rate.exp()[:, None, None] * distance[:, None]
+        if self.null_score is not None and self.null_value is not None:
+            # A key of zeros: the score is the bias, and the rest of a point's scores cancels in the softmax.
+            key = F.pad(key, (0, 0, 1, 0))
+            null = self.null_score.view(1, -1, 1, 1)
+            bias = torch.cat(
+                [null.expand(*bias.shape[:3], 1), bias.expand(-1, len(self.null_score), -1, -1)], -1
+            )
             values = torch.cat([self.null_value.expand(len(h), 1, -1), values], 1)
             mask = F.pad(mask, (1, 0), value=True)
-            bias = None if bias is None else F.pad(bias, (1, 0))
         skip = torch.cat([x, series], -1)[:, n:]
         return self.attention.weights(h[:, n:], key, mask, bias), values, skip
 

@@ -28,7 +28,7 @@ class UNNForecaster(BaseTorchForecaster):
         Sample paths of a prediction.
     d_model : int, default=32
         Width of the network.
-    n_heads : int, default=4
+    n_heads : int, default=8
         Attention heads, each a smoother of its own.
     n_layers : int, default=2
         Attention layers. Those before the last one turn times and series into queries and keys.
@@ -106,7 +106,7 @@ class UNNForecaster(BaseTorchForecaster):
         context_length=None,
         num_samples=100,
         d_model=32,
-        n_heads=4,
+        n_heads=8,
         n_layers=2,
         dropout=0.1,
         num_epochs=30,

@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 from sktime.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster, TaylorformerImputer
+from taylorformer_forecast.sktime import (
+    LAMForecaster,
+    TaylorformerForecaster,
+    TaylorformerImputer,
+    TNPForecaster,
+    UNNForecaster,
+)
 
-ESTIMATORS = [TaylorformerForecaster, LAMForecaster, TaylorformerImputer]
+ESTIMATORS = [TaylorformerForecaster, LAMForecaster, TaylorformerImputer, TNPForecaster, UNNForecaster]
 pytestmark = pytest.mark.filterwarnings("ignore:Sorting by default:DeprecationWarning")  # sktime on pandas 3
 
 

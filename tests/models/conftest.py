@@ -97,6 +97,7 @@ UNN_CASES: dict[str, dict[str, Any]] = {
         "dim_encoding": 0,
         "null": False,
         "residual": False,
+        "decay": False,
     },
 }
 # Networks that predict a target given those before it.

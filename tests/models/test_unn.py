@@ -51,6 +51,7 @@ def test_the_network_of_one_head_and_layer_is_that_of_the_formulas(make_window, 
         rank=0,
         null=False,
         residual=False,
+        decay=False,
         history_indicator=history_indicator,
     )
     w = of_series(make_window(n_context=1, n_targets=6, times="unordered"))
@@ -73,7 +74,7 @@ def test_the_network_of_one_head_and_layer_is_that_of_the_formulas(make_window, 
 
 @pytest.mark.parametrize("missing", ["none", "rows"])
 def test_the_smoother_is_the_taylorformers_layer_with_values_y(make_window, missing):
-    net = built(history_indicator=False, null=False)
+    net = built(history_indicator=False, null=False, decay=False)
     w = of_series(make_window(n_context=1, n_targets=9, missing_targets=missing))
     mask, layer = w.attention_mask(), net.attention
     weights, values, _ = net.smoother(w)
@@ -101,6 +102,20 @@ def test_scores_have_a_part_of_low_rank_that_depends_on_the_series_alone(make_wi
     close(weights - weights[:, :1], expected - expected[:, :1])
 
 
+def test_scores_fall_with_the_distance_in_time_at_the_rate_of_each_head(make_window):
+    net, w = built(rank=0, null=False), of_series(make_window(n_context=9, n_targets=1, dim_t=1))
+    with torch.no_grad():
+        net.attention.query.weight.zero_()
+        net.attention.query.bias.zero_()
+        weights = net.smoother(w)[0][:, :, 0, :9].log()
+    distance = (w.t[:, 9:] - w.t[:, :9])[:, None]
+    rate = net.log_rate.detach().exp()[:, None]
+    close(weights - weights[..., :1], -rate * (distance - distance[..., :1]))
+    rates = UNN(n_heads=4).log_rate.exp()
+    assert rates[0] == pytest.approx(1.0)  # of the span of a context: the first sees all, the last one step
+    assert rates[-1] == pytest.approx(200.0)
+
+
 # ---- series -------------------------------------------------------------------------------------------
 
 
@@ -111,6 +126,18 @@ def test_series_may_be_numbered_in_any_order(build_case, numbers):
     with torch.no_grad():
         other.embed_series.weight[order] = net.embed_series.weight
     close(numbers(other(replace(w, series=order[w.series]))), numbers(net(w)))
+
+
+def test_columns_may_come_in_any_order(make_window, numbers):
+    net, other = built(n_series=3), built(n_series=3)
+    w = make_window(dim_y=3, n_targets=1, missing="entries")
+    w = replace(w, observed=w.observed & (torch.arange(8)[:, None] < 7))  # none is seen by another
+    order = torch.tensor([2, 0, 1])
+    with torch.no_grad():
+        other.embed_series.weight.copy_(net.embed_series.weight[order])
+    permuted = replace(w, y=w.y[..., order], observed=w.observed[..., order])
+    first, second = (components(n(v)).loc for n, v in ((net, w), (other, permuted)))
+    close(second, first[:, :, order])
 
 
 @pytest.mark.parametrize(("name", "matters"), [("unn", True), ("unn-notes", False)])
