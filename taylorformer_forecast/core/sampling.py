@@ -17,9 +17,10 @@ from taylorformer_forecast.core.window import Window, join_columns
 if TYPE_CHECKING:
     from taylorformer_forecast.models.base import ForecastNet
 
-__all__ = ["POINTS_AT_ONCE", "PathSamples", "draw_paths", "forecast_paths", "sample_paths"]
+__all__ = ["PAIRS_AT_ONCE", "POINTS_AT_ONCE", "PathSamples", "draw_paths", "forecast_paths", "sample_paths"]
 
 POINTS_AT_ONCE = 2**17  # windows times points that a one-shot network processes at once
+PAIRS_AT_ONCE = 2**24  # windows times pairs of points, whose weights an autoregressive network may keep
 CACHED_POINTS = 2**20  # windows times paths times targets in the caches at once: half a gigabyte or so
 
 
@@ -166,7 +167,9 @@ def sample_paths(
     n_windows, one_shot = window.y.shape[0], getattr(net, "one_shot", False)
     # A network that predicts all targets at once sees windows, not paths, but all of their points.
     rows = max(1, min(max_rows, CACHED_POINTS // max(1, window.n_targets)))
-    per_call = max(1, POINTS_AT_ONCE // window.y.shape[1] if one_shot else rows // n_paths)
+    n = window.y.shape[1]
+    per_call = POINTS_AT_ONCE // n if one_shot else min(rows // n_paths, PAIRS_AT_ONCE // n**2)
+    per_call = max(1, per_call)
     if n_windows > per_call:
         pieces = [
             sample_paths(net, window.rows(slice(start, start + per_call)), *options)

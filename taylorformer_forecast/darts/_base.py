@@ -137,6 +137,15 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             epochs = min(self._max_epochs, max(1, round(MAX_STEPS / max(1, per_epoch))))
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
+    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
+        """Export the network; see darts. Refused where forecasts are drawn step by step."""
+        if self.model is not None and not getattr(self.model.net, "one_shot", False):
+            raise NotImplementedError(
+                f"{type(self).__name__} cannot be exported: each step is drawn from those before it, by code "
+                "that ONNX does not have. LAMModel can"
+            )
+        super().to_onnx(path, **kwargs)
+
     @property
     def min_input_chunk_length(self) -> int:
         """Fewest past steps of a series to predict from."""

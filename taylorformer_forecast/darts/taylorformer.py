@@ -141,10 +141,3 @@ class TaylorformerModel(BaseForecastModel):
         **kwargs: Any,
     ) -> None:
         self._set_up()
-
-    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
-        """Refuse: the search for neighbours has no counterpart in ONNX. :class:`LAMModel` can be exported."""
-        raise NotImplementedError(
-            "TaylorformerModel cannot be exported: ONNX has no stable sort, by which neighbours are found. "
-            "LAMModel can"
-        )

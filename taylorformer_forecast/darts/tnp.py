@@ -46,7 +46,7 @@ class TNPModel(BaseForecastModel):
         Attention heads.
     n_layers : int, default=3
         Layers.
-    dropout : float, default=0.1
+    dropout : float, default=0.0
         Dropout in training, and in predictions with ``mc_dropout=True``.
     value_noise : float, default=0.0
         Standard deviation of noise on the values that targets show in training, in units of the network.
@@ -107,7 +107,7 @@ class TNPModel(BaseForecastModel):
         d_model: int = 32,
         n_heads: int = 4,
         n_layers: int = 3,
-        dropout: float = 0.1,
+        dropout: float = 0.0,
         value_noise: float = 0.0,
         time_features: str | Sequence[str] | None = "auto",
         seasonal_periods: str | float | Sequence[float] | None = "auto",

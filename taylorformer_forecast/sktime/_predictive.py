@@ -11,6 +11,7 @@ import torch
 
 from taylorformer_forecast.core.heads import draw, standard
 from taylorformer_forecast.core.sampling import (
+    PAIRS_AT_ONCE,
     POINTS_AT_ONCE,
     PathSamples,
     draw_paths,
@@ -177,7 +178,8 @@ class _Sampler:
     @torch.no_grad()
     def past(self, contexts, t, covariates) -> PathSamples:
         """Independent draws one step ahead of each context, shaped as paths of one target."""
-        parts, at_once = [], max(1, min(ROWS_AT_ONCE // 8, POINTS_AT_ONCE // self.n_context))
+        n = self.n_context * contexts[0].y.shape[1]
+        parts, at_once = [], max(1, min(ROWS_AT_ONCE // 8, POINTS_AT_ONCE // n, PAIRS_AT_ONCE // n**2))
         for start in range(0, len(contexts), at_once):
             part = slice(start, start + at_once)
             window, floor = self.window(

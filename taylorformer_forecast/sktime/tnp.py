@@ -31,7 +31,7 @@ class TNPForecaster(BaseTorchForecaster):
         Attention heads.
     n_layers : int, default=3
         Layers. With three the network is about as large as the default Taylorformer.
-    dropout : float, default=0.1
+    dropout : float, default=0.0
         Dropout in training.
     num_epochs : int or None, default=30
         Passes over all windows. Short series would be learnt by heart with more.
@@ -104,7 +104,7 @@ class TNPForecaster(BaseTorchForecaster):
         d_model=32,
         n_heads=4,
         n_layers=3,
-        dropout=0.1,
+        dropout=0.0,
         num_epochs=30,
         max_steps=400,
         batch_size=32,

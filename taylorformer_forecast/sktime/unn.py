@@ -22,8 +22,8 @@ class UNNForecaster(BaseTorchForecaster):
     Parameters
     ----------
     context_length : int, optional
-        Times that a forecast is conditioned on, with all columns there. By default
-        three seasons, between 32 and 192, at most half of the series.
+        Times that a forecast is conditioned on, with all columns there. By default three seasons, at least 32
+        and at most half of the series; at most 192, and fewer where there are more than two columns.
     num_samples : int, default=100
         Sample paths of a prediction.
     d_model : int, default=32
@@ -147,6 +147,11 @@ class UNNForecaster(BaseTorchForecaster):
         self.verbose = verbose
         self.trainer_kwargs = trainer_kwargs
         super().__init__()
+
+    @property
+    def _longest_context(self):
+        # Time and memory grow with the square of all points in a window.
+        return min(192, max(32, 384 // self._cur_y.shape[1]))
 
     def _build_network(self, dim_covariates):
         from taylorformer_forecast.models.unn import UNN

@@ -424,9 +424,10 @@ def test_the_direct_model_is_exported_to_onnx(series, tmp_path):
     np.testing.assert_allclose(exported.values(), model.predict(6).values(), rtol=1e-4)
 
 
-def test_the_autoregressive_model_says_why_it_has_no_onnx(series):
-    with pytest.raises(NotImplementedError, match="no stable sort"):
-        make(TaylorformerModel).fit(series).to_onnx()
+@pytest.mark.parametrize("model_class", [TaylorformerModel, TNPModel, UNNModel])
+def test_autoregressive_models_say_why_they_have_no_onnx(model_class, series):
+    with pytest.raises(NotImplementedError, match=f"{model_class.__name__} cannot be exported: each step"):
+        make(model_class).fit(series).to_onnx()
 
 
 # --- likelihoods ------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def test_scores_fall_with_the_distance_in_time_at_the_rate_of_each_head(make_win
     distance = (w.t[:, 9:] - w.t[:, :9])[:, None]
     rate = net.log_rate.detach().exp()[:, None]
     close(weights - weights[..., :1], -rate * (distance - distance[..., :1]))
-    rates = UNN(n_heads=4).log_rate.exp()
+    rates = UNN(n_heads=4).log_rate.detach().exp()
     assert rates[0] == pytest.approx(1.0)  # of the span of a context: the first sees all, the last one step
     assert rates[-1] == pytest.approx(200.0)
 
