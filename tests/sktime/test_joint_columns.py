@@ -95,6 +95,24 @@ def test_paths_are_joint_over_columns():
     assert abs(np.corrcoef(paths[:, 0, 0], paths[:, 1, 1])[0, 1]) < 0.3
 
 
+def test_a_column_that_leads_another_tells_what_it_will_do():
+    rng = np.random.default_rng(0)
+    leader = rng.normal(size=303)
+    for t in range(1, 303):
+        leader[t] += 0.5 * leader[t - 1]
+    y = pd.DataFrame({"a": leader[3:], "b": 5 + 3 * leader[:-3] + 0.3 * rng.normal(size=300)})
+    forecaster = UNNForecaster(
+        context_length=16, max_steps=250, num_samples=50, seasonal_periods=None, random_state=0
+    ).fit(y.iloc[:240], fh=FH)
+    errors = []
+    for origin in range(240, 297, 3):
+        truth = y["b"].iloc[origin : origin + 3]
+        errors.append(forecaster.predict(fh=FH)["b"] - truth)
+        forecaster.update(y.iloc[origin : origin + 3], update_params=False)
+    # From its own past, at best the deviation of b three steps ahead is 3; its noise is 0.3.
+    assert np.sqrt(np.mean(np.square(errors))) < 1.0
+
+
 def test_instances_of_a_panel_are_windows_of_their_own(y):
     panel = pd.concat({"one": y, "two": y * 3.0 + 1.0}, names=["instance", "time"])
     fitted = tiny().fit(panel)
