@@ -212,7 +212,7 @@ class UNN(nn.Module):
         key, values, mask = h, points.y, mask[:, n:]
         if self.history_indicator:
             values = torch.cat([values, series], -1)
-        bias = h.new_zeros(1, 1, 1, points.y.shape[1])
+        bias = h.new_zeros(1, self.attention.n_heads, 1, points.y.shape[1])
         if self.row is not None and self.column is not None:
             rows, columns = self.attention.split(self.row(series)), self.attention.split(self.column(series))
             bias = bias + rows[:, :, n:] @ columns.mT
@@ -224,10 +224,8 @@ class UNN(nn.Module):
         if self.null_score is not None and self.null_value is not None:
             # A key of zeros: the score is the bias, and the rest of a point's scores cancels in the softmax.
             key = F.pad(key, (0, 0, 1, 0))
-            null = self.null_score.view(1, -1, 1, 1)
-            bias = torch.cat(
-                [null.expand(*bias.shape[:3], 1), bias.expand(-1, len(self.null_score), -1, -1)], -1
-            )
+            null = self.null_score.view(1, -1, 1, 1).expand(*bias.shape[:3], 1)
+            bias = torch.cat([null, bias], -1)
             values = torch.cat([self.null_value.expand(len(h), 1, -1), values], 1)
             mask = F.pad(mask, (1, 0), value=True)
         skip = torch.cat([x, series], -1)[:, n:]

@@ -150,8 +150,9 @@ def test_the_series_of_earlier_points_matter_only_with_the_indicator(build_case,
     assert bool(changed.all()) == bool(changed.any()) == matters
 
 
-def test_the_first_point_has_a_distribution_of_its_own(make_window, numbers):
-    net = built()
+@pytest.mark.parametrize("options", [{}, {"rank": 0, "decay": False}, {"history_indicator": False}])
+def test_the_first_point_has_a_distribution_of_its_own(make_window, numbers, options):
+    net = built(**options)
     w = of_series(make_window(n_context=0, n_targets=6))
     whole = numbers(net(w))
     assert whole.shape[1] == 6
@@ -162,6 +163,9 @@ def test_the_first_point_has_a_distribution_of_its_own(make_window, numbers):
     assert torch.equal(later[:, 0], whole[:, 0])
     assert not (later[:, 1:] == whole[:, 1:]).all(-1).any()
     assert torch.isfinite(sample_paths(net, w, 3, generator()).paths).all()
+    weights, values, _ = net.smoother(w)
+    close((weights @ values[:, None])[:, :, 0], net.null_value.expand(3, 2, -1))
+    close(weights.sum(-1), torch.ones(3, 2, 6))
 
 
 # ---- columns ------------------------------------------------------------------------------------------
