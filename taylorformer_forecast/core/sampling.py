@@ -17,11 +17,30 @@ from taylorformer_forecast.core.window import Window, join_columns
 if TYPE_CHECKING:
     from taylorformer_forecast.models.base import ForecastNet
 
-__all__ = ["PAIRS_AT_ONCE", "POINTS_AT_ONCE", "PathSamples", "draw_paths", "forecast_paths", "sample_paths"]
+__all__ = ["PathSamples", "draw_paths", "forecast_paths", "sample_paths", "windows_at_once"]
 
 POINTS_AT_ONCE = 2**17  # windows times points that a one-shot network processes at once
 PAIRS_AT_ONCE = 2**24  # windows times pairs of points, whose weights an autoregressive network may keep
 CACHED_POINTS = 2**20  # windows times paths times targets in the caches at once: half a gigabyte or so
+
+
+def windows_at_once(net: ForecastNet, n_points: int) -> int:
+    """Windows that a network may process at once, so that memory stays bounded.
+
+    Parameters
+    ----------
+    net : ForecastNet
+        The network.
+    n_points : int
+        Points of a window.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
+    one_shot = getattr(net, "one_shot", False)
+    return max(1, POINTS_AT_ONCE // n_points if one_shot else PAIRS_AT_ONCE // n_points**2)
 
 
 @dataclass(frozen=True)
@@ -152,7 +171,7 @@ def sample_paths(
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.sampling import sample_paths
-    >>> from taylorformer_forecast.core.window import Window, join_columns
+    >>> from taylorformer_forecast.core.window import Window
     >>> from taylorformer_forecast.models.taylorformer import Taylorformer
     >>> net = Taylorformer(d_model=8, n_heads=2, n_layers=2).eval()
     >>> w = Window(torch.linspace(-1, 1, 10)[None], torch.randn(1, 10, 1), n_context=6)
@@ -165,11 +184,10 @@ def sample_paths(
         points = sample_paths(net, join_columns(window), *options)
         return points.map(lambda value: value.unflatten(2, (-1, n_columns)).squeeze(4))
     n_windows, one_shot = window.y.shape[0], getattr(net, "one_shot", False)
-    # A network that predicts all targets at once sees windows, not paths, but all of their points.
     rows = max(1, min(max_rows, CACHED_POINTS // max(1, window.n_targets)))
-    n = window.y.shape[1]
-    per_call = POINTS_AT_ONCE // n if one_shot else min(rows // n_paths, PAIRS_AT_ONCE // n**2)
-    per_call = max(1, per_call)
+    per_call = windows_at_once(net, window.y.shape[1])
+    if not one_shot:  # it sees paths, not windows
+        per_call = max(1, min(per_call, rows // n_paths))
     if n_windows > per_call:
         pieces = [
             sample_paths(net, window.rows(slice(start, start + per_call)), *options)

@@ -11,12 +11,11 @@ import torch
 
 from taylorformer_forecast.core.heads import draw, standard
 from taylorformer_forecast.core.sampling import (
-    PAIRS_AT_ONCE,
-    POINTS_AT_ONCE,
     PathSamples,
     draw_paths,
     forecast_paths,
     join_samples,
+    windows_at_once,
 )
 from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.training.fit import resolve_device
@@ -178,8 +177,8 @@ class _Sampler:
     @torch.no_grad()
     def past(self, contexts, t, covariates) -> PathSamples:
         """Independent draws one step ahead of each context, shaped as paths of one target."""
-        n = self.n_context * contexts[0].y.shape[1]
-        parts, at_once = [], max(1, min(ROWS_AT_ONCE // 8, POINTS_AT_ONCE // n, PAIRS_AT_ONCE // n**2))
+        n_points = self.n_context * contexts[0].y.shape[1]
+        parts, at_once = [], min(ROWS_AT_ONCE // 8, windows_at_once(self.net, n_points))
         for start in range(0, len(contexts), at_once):
             part = slice(start, start + at_once)
             window, floor = self.window(
