@@ -71,6 +71,12 @@ def test_knowing_the_series_helps_from_early_on(example, tmp_path, capsys):
     assert "layers x heads" in capsys.readouterr().out
 
 
+def test_a_quick_run_under_iid_noise_has_two_marks_that_agree(example):
+    result = example.main(["--quick", "--noise", "iid", "--points", "8", "--sizes", "1x1"])
+    assert result["exact"] == pytest.approx(result["exact_blind_to_series"])
+    assert [row["history_indicator"] for row in result["rows"]] == [False, True]
+
+
 def test_the_recorded_gain_is_above_the_bar():
     recorded = json.loads(RESULTS.read_text())
     gains = [row["gain"] for row in recorded["rows"] if row["history_indicator"]]
