@@ -26,6 +26,7 @@ __all__ = [
     "Components",
     "Conditional",
     "Head",
+    "affine",
     "components",
     "draw",
     "find_head",
@@ -341,6 +342,49 @@ def components(distribution: Distribution) -> Components:
     if isinstance(distribution, Point):
         return Components(distribution.loc[..., None], distribution.variance[..., None])
     raise TypeError(f"no components are known for {type(distribution).__name__}")
+
+
+def affine(distribution: Distribution, loc: Tensor, factor: Tensor) -> Distribution:
+    """Distribution of ``loc + factor * y``, of the same kind, if y has the given one.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        Normal, StudentT, MixtureSameFamily of Normals, QuantileFunction or Point.
+    loc, factor : Tensor
+        Broadcast to the batch shape; the factor is positive.
+
+    Returns
+    -------
+    Distribution
+        With the parameters moved and stretched.
+
+    Raises
+    ------
+    TypeError
+        If the distribution is of another kind.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.distributions import Normal
+    >>> from taylorformer_forecast.core.heads import affine
+    >>> affine(Normal(torch.tensor(1.0), 2.0), torch.tensor(10.0), torch.tensor(3.0))
+    Normal(loc: 13.0, scale: 6.0)
+    """
+    d = distribution
+    if isinstance(d, Normal):
+        return Normal(loc + factor * d.loc, factor * d.scale, validate_args=False)
+    if isinstance(d, StudentT):
+        return StudentT(d.df, loc + factor * d.loc, factor * d.scale, validate_args=False)
+    if isinstance(d, MixtureSameFamily):
+        parts = affine(d.component_distribution, loc[..., None], factor[..., None])
+        return MixtureSameFamily(d.mixture_distribution, parts, validate_args=False)
+    if isinstance(d, QuantileFunction):
+        return QuantileFunction(loc[..., None] + factor[..., None] * d.values, d.levels)
+    if isinstance(d, Point):
+        return Point(loc + factor * d.loc, d.power)
+    raise TypeError(f"{type(d).__name__} cannot be moved and stretched")
 
 
 def standard(like: Components) -> Components:

@@ -22,11 +22,12 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.heads import Head, affine, find_head
 from taylorformer_forecast.core.kernels import Kernel
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.gaussian import GaussianAnchor, GaussianState
 from taylorformer_forecast.models.tokens import Tokens
 
 __all__ = ["Taylorformer", "TaylorformerState"]
@@ -52,6 +53,8 @@ class TaylorformerState:
         Value and derivatives of every point of every path; those of targets are written as they are drawn.
     observed : bool Tensor of shape (B, N, D)
         Which of them count: those that were observed, and all targets.
+    gaussian : GaussianState, optional
+        Of the Gaussian anchor, if there is one.
     """
 
     found: Neighbours
@@ -63,6 +66,7 @@ class TaylorformerState:
     caches: list[PointCache]
     points: Tensor
     observed: Tensor
+    gaussian: GaussianState | None = None
 
 
 class Taylorformer(nn.Module):
@@ -115,6 +119,11 @@ class Taylorformer(nn.Module):
     both_sides : bool, default=False
         Whether a point looks to both sides: it sees the nearest earlier neighbour on each side in time and is
         predicted around the line between them. For gaps and for targets in random order.
+    gaussian_anchor : bool, default=False
+        Whether points are predicted around the conditional means of a Gaussian process, in units of its
+        conditional deviations (:class:`~taylorformer_forecast.models.gaussian.GaussianAnchor`), in place of a
+        value at a neighbour or a line. The network starts as that process, and learns what it leaves. For one
+        time coordinate.
     attention : str or Kernel, default="full"
         Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
         time (:class:`~taylorformer_forecast.core.kernels.Kernel`). Local attention restricts every point to
@@ -162,6 +171,7 @@ class Taylorformer(nn.Module):
         n_lags: int = 0,
         attention: str | Callable[..., Tensor] = "full",
         both_sides: bool = False,
+        gaussian_anchor: bool = False,
     ) -> None:
         super().__init__()
         if preset not in ("paper", "code"):
@@ -169,6 +179,8 @@ class Taylorformer(nn.Module):
         published = preset == "code"
         if n_lags and published:
             raise ValueError(f"n_lags={n_lags} with preset='code': the published network has none")
+        if gaussian_anchor and (published or dim_t != 1 or n_lags):
+            raise ValueError("gaussian_anchor needs one time coordinate, preset='paper' and n_lags=0")
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
         if head_dim is None and d_model % n_heads:
@@ -209,7 +221,7 @@ class Taylorformer(nn.Module):
         self.xy_blocks = nn.ModuleList(
             block(d_model if i else self.tokens.dim_xy, attention=kernel) for i in range(n_layers)
         )
-        self.join = nn.Linear(2 * d_model, d_model)
+        self.join = nn.Linear(2 * d_model + 2 * dim_y * gaussian_anchor, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
         self.lag_weights = nn.Parameter(torch.zeros(n_lags)) if n_lags else None
         self.lag_dropout = nn.Dropout(dropout)
@@ -217,6 +229,9 @@ class Taylorformer(nn.Module):
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)
+        self.gaussian = GaussianAnchor(dim_covariates) if gaussian_anchor else None
+        if gaussian_anchor:
+            nn.init.zeros_(self.to_params.weight)
 
     @classmethod
     def from_reference(
@@ -293,6 +308,9 @@ class Taylorformer(nn.Module):
         for block in self.xy_blocks[:-1]:
             query = key = block(query, key, mask)
         xy_out = self.xy_blocks[-1](query[:, targets], key, mask[:, targets])
+        if self.gaussian is not None:
+            mean, deviation = self.gaussian(window)
+            return self.predictive(x_out, xy_out, mean[:, targets], deviation[:, targets])
         anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
         if self.lag_weights is not None:
             k, first = len(self.lag_weights), window.n_context
@@ -318,10 +336,21 @@ class Taylorformer(nn.Module):
         deviation = self.lag_dropout((lags - anchor[..., None]) * known)
         return anchor + deviation @ self.lag_weights[-lags.shape[-1] :]
 
-    def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor) -> Distribution:
-        """Join the streams and turn them into a distribution around the anchor."""
-        raw = self.to_params(self.join(torch.cat([x, xy], -1)))
-        return self.head(rearrange(raw, "... (p d) -> ... d p", d=self.dim_y), anchor)
+    def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor, unit: Tensor | None = None) -> Distribution:
+        """Join the streams and turn them into a distribution around the anchor, in units of 1 or as given."""
+        parts = [x, xy]
+        if unit is not None:
+            # Bounded, so that a path that has gone far does not widen what follows without end.
+            parts += [3 * torch.tanh(anchor / 3), unit.log().expand_as(anchor)]
+        raw = rearrange(self.to_params(self.join(torch.cat(parts, -1))), "... (p d) -> ... d p", d=self.dim_y)
+        if unit is None or self.gaussian is None:
+            return self.head(raw, anchor)
+        beyond, stretch = (
+            self.head(self.gaussian.trust * raw, torch.zeros_like(anchor)),
+            self.gaussian.stretch,
+        )
+        shift = (self.gaussian.mean_trust - stretch) * beyond.mean  # the stretch is one around the mean
+        return affine(beyond, anchor + unit * shift, stretch * unit)
 
     # ---- sampling ------------------------------------------------------------------------------------
 
@@ -378,6 +407,7 @@ class Taylorformer(nn.Module):
             caches,
             points[:, None].repeat(1, n_paths, 1, 1),
             known,
+            None if self.gaussian is None else self.gaussian.encode(window, n_paths),
         )
 
     def look(self, state: TaylorformerState, step: int) -> tuple[Neighbours, Tensor, Tensor]:
@@ -414,6 +444,8 @@ class Taylorformer(nn.Module):
             if i:  # from the second layer on, keys and values do not contain the point's own y
                 cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
+        if state.gaussian is not None and self.gaussian is not None:
+            return self.predictive(x, h, *self.gaussian.query(state.gaussian, step))
         anchor = self.tokens.anchor(near, slopes, found)
         if self.lag_weights is not None:
             before = slice(max(0, first + step - len(self.lag_weights)), first + step)
@@ -450,4 +482,6 @@ class Taylorformer(nn.Module):
             state.x_features[:, step, None],
         )
         state.caches[0].write(step, token)
+        if state.gaussian is not None and self.gaussian is not None:
+            self.gaussian.observe(state.gaussian, step, y)
         return state

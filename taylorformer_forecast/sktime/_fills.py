@@ -11,13 +11,14 @@ import numpy as np
 import torch
 
 from taylorformer_forecast.core.sampling import PathSamples, join_samples, sample_paths
+from taylorformer_forecast.core.scaling import Scale
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.sktime._predictive import ColumnSeries
 from taylorformer_forecast.training.fit import resolve_device
 from taylorformer_forecast.training.gaps import scale_gaps
 from taylorformer_forecast.training.windows import FLOOR
 
-__all__ = ["Gaps", "fill_gaps"]
+__all__ = ["Gaps", "fill_gaps", "gap_windows", "in_random_order"]
 
 N_ORDERS = 4  # orders in which the points of a window are drawn, each by a part of the paths
 AT_ONCE = 256  # missing points that are drawn jointly
@@ -36,11 +37,14 @@ class Gaps:
         Times of the missing points, in steps.
     covariates : ndarray of shape (m, C), optional
         Covariates there.
+    y : ndarray of shape (m, 1), optional
+        Standardised values there, if they are only hidden: to check a network.
     """
 
     column: ColumnSeries
     t: np.ndarray
     covariates: np.ndarray | None
+    y: np.ndarray | None = None
 
     def chunks(self, n_context: int, n_targets: int) -> Iterator[tuple[slice, slice]]:
         """Yield (missing points, observed points around them) for one window after another.
@@ -73,15 +77,68 @@ class Gaps:
         n_extra = length - (missing.stop - missing.start)
 
         def join(seen: np.ndarray, asked: np.ndarray, fill: float | None = None) -> torch.Tensor:
-            front = np.repeat(seen[:1], lack, 0) if fill is None else np.full((lack, *seen.shape[1:]), fill)
-            return torch.as_tensor(np.concatenate([front, seen, asked, np.repeat(asked[-1:], n_extra, 0)]))
+            def pad(like: np.ndarray, n: int) -> np.ndarray:
+                return np.repeat(like, n, 0) if fill is None else np.full((n, *like.shape[1:]), fill)
+
+            parts = [pad(seen[:1], lack), seen, asked, pad(asked[-1:], n_extra)]
+            return torch.as_tensor(np.concatenate(parts))
 
         asked = self.t[missing]
-        y = join(s.y[around], np.full((len(asked), 1), np.nan), np.nan)
+        hidden = np.full((len(asked), 1), np.nan) if self.y is None else self.y[missing]
+        y = join(s.y[around], hidden, np.nan)
         covariates = None
         if s.covariates is not None and self.covariates is not None:
             covariates = join(s.covariates[around], self.covariates[missing])[None]
         return Window(join(s.t[around], asked)[None], y[None], None, covariates, n_context=n_context)
+
+
+def gap_windows(
+    gaps: list[Gaps], n_context: int, n_targets: int
+) -> Iterator[tuple[list[tuple[int, slice]], Window, torch.Tensor]]:
+    """Cut windows around all missing points; those of about the same size go together.
+
+    Parameters
+    ----------
+    gaps : list of Gaps
+        One for each column of each instance, each with at least one missing point.
+    n_context, n_targets : int
+        Points of the context, and missing points up to which neighbouring gaps share a window.
+
+    Yields
+    ------
+    list of (int, slice), Window, int Tensor of shape (B,)
+        Which of the gaps, and which of its points, every window is about; the windows; and how many of their
+        targets are no padding.
+    """
+    groups: dict[int, list[tuple[int, slice, slice]]] = defaultdict(list)
+    for i, each in enumerate(gaps):
+        for missing, around in each.chunks(n_context, n_targets):
+            size = 2 ** int(np.ceil(np.log2(missing.stop - missing.start)))
+            groups[size].append((i, missing, around))
+    for size, members in sorted(groups.items()):
+        for first in range(0, len(members), WINDOWS_AT_ONCE):
+            chosen = members[first : first + WINDOWS_AT_ONCE]
+            windows = [gaps[i].window(missing, around, n_context, size) for i, missing, around in chosen]
+            lengths = torch.tensor([missing.stop - missing.start for _, missing, _ in chosen])
+            yield [(i, missing) for i, missing, _ in chosen], _stack(windows), lengths
+
+
+def in_random_order(
+    window: Window, lengths: torch.Tensor, n_orders: int, time_unit: float, generator: torch.Generator
+) -> tuple[Window, Scale, torch.Tensor]:
+    """Scale every window, its targets in several random orders, padding last: nobody sees it.
+
+    Returns
+    -------
+    Window, Scale, int Tensor of shape (B * n_orders, T)
+        The windows, the orders of one window next to each other; the way back to the units; the orders.
+    """
+    scaled, scale = scale_gaps(window.map(lambda v: v.repeat_interleave(n_orders, 0)), time_unit, FLOOR)
+    place = torch.rand(len(scaled.y), scaled.n_targets, generator=generator, device=window.y.device)
+    padding = torch.arange(scaled.n_targets, device=place.device)
+    padding = padding >= lengths.repeat_interleave(n_orders)[:, None]
+    order = (place + padding).argsort(1)
+    return scaled.reorder_targets(order), scale, order
 
 
 def fill_gaps(
@@ -102,7 +159,8 @@ def fill_gaps(
     net : nn.Module
         The trained network.
     n_context, n_targets : int
-        Points of a window of the training.
+        Points of the context, as many as windows of the training had in all, and missing points up to which
+        neighbouring gaps share a window.
     n_paths : int
         Paths S.
     seed : int
@@ -118,23 +176,12 @@ def fill_gaps(
     device = resolve_device(device)
     net = net if device == "cpu" else copy.deepcopy(net).to(device)
     generator = torch.Generator(device).manual_seed(seed)
-    groups: dict[int, list[tuple[int, slice, slice]]] = defaultdict(list)
-    for i, each in enumerate(gaps):
-        for missing, around in each.chunks(n_context, n_targets):
-            # Windows of about the same size go together; nothing is lost by targets after the last.
-            size = 2 ** int(np.ceil(np.log2(missing.stop - missing.start)))
-            groups[size].append((i, missing, around))
     parts: dict[int, list[tuple[int, PathSamples]]] = defaultdict(list)
-    for size, members in sorted(groups.items()):
-        for first in range(0, len(members), WINDOWS_AT_ONCE):
-            chosen = members[first : first + WINDOWS_AT_ONCE]
-            windows = [gaps[i].window(missing, around, n_context, size) for i, missing, around in chosen]
-            lengths = torch.tensor([missing.stop - missing.start for _, missing, _ in chosen])
-            unit = float(n_context + n_targets)
-            samples = _draw(net, _stack(windows).to(device), lengths.to(device), n_paths, unit, generator)
-            for row, (i, missing, _) in enumerate(chosen):
-                m = slice(0, missing.stop - missing.start)
-                parts[i].append((missing.start, samples.map(lambda v: v[row][:, m, 0])))  # noqa: B023
+    for members, window, lengths in gap_windows(gaps, n_context, n_targets):
+        samples = _draw(net, window.to(device), lengths.to(device), n_paths, float(n_context), generator)
+        for row, (i, missing) in enumerate(members):
+            m = slice(0, missing.stop - missing.start)
+            parts[i].append((missing.start, samples.map(lambda v: v[row][:, m, 0])))  # noqa: B023
     filled = []
     for i, each in enumerate(gaps):
         ordered = [part for _, part in sorted(parts[i], key=lambda part: part[0])]
@@ -160,11 +207,8 @@ def _draw(net, window, lengths, n_paths, time_unit, generator) -> PathSamples:
     """Joint paths of every window, in several random orders of its targets."""
     n_windows, n = window.y.shape[0], window.n_targets
     n_orders = 1 if n == 1 else next(k for k in range(N_ORDERS, 0, -1) if n_paths % k == 0)
-    scaled, scale = scale_gaps(window.map(lambda v: v.repeat_interleave(n_orders, 0)), time_unit, FLOOR)
-    place = torch.rand(len(scaled.y), n, generator=generator, device=window.y.device)
-    padding = torch.arange(n, device=place.device) >= lengths.repeat_interleave(n_orders)[:, None]
-    order = (place + padding).argsort(1)  # padding comes last: nobody sees it
-    samples = sample_paths(net, scaled.reorder_targets(order), n_paths // n_orders, generator).to_data(scale)
+    window, scale, order = in_random_order(window, lengths, n_orders, time_unit, generator)
+    samples = sample_paths(net, window, n_paths // n_orders, generator).to_data(scale)
     back = order.argsort(1)[:, None, :]
 
     def restore(value: torch.Tensor) -> torch.Tensor:

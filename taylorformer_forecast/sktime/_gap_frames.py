@@ -11,7 +11,7 @@ from taylorformer_forecast.sktime._frames import check_values, instances, to_flo
 from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
 from taylorformer_forecast.training.time_axis import content
 
-__all__ = ["GapMethods", "fill_frame", "longest_gap"]
+__all__ = ["GapMethods", "fill_frame", "gap_lengths"]
 
 
 class GapMethods:
@@ -80,9 +80,8 @@ class GapMethods:
         rows = np.flatnonzero(np.isnan(values).any(1))
         if not len(rows):
             return rows, None, None, None
-        hidden = self.gap_length_
         samples = fill_gaps(
-            jobs, self.network_, self.window_length_ - hidden, hidden, n_paths, self._seed, self.device
+            jobs, self.network_, self.window_length_, self.gap_length_, n_paths, self._seed, self.device
         )
         values, c = values[rows], samples[0].conditionals
         n = n_paths * c.loc.shape[-1]
@@ -109,14 +108,14 @@ class GapMethods:
         return PathMixture(**mixture, random_state=self._seed, index=X.index[rows], columns=X.columns)
 
 
-def longest_gap(X):
-    """Rows of the longest run of missing values."""
-    longest = 0
+def gap_lengths(X):
+    """Rows of every run of missing values."""
+    lengths = []
     for _, part in instances(X):
         for lost in part.isna().to_numpy().T:
             edges = np.flatnonzero(np.diff(np.concatenate([[False], lost, [False]]).astype(int)))
-            longest = max(longest, *(edges[1::2] - edges[::2]), 0)
-    return int(longest)
+            lengths += (edges[1::2] - edges[::2]).tolist()
+    return lengths
 
 
 def fill_frame(X, rows, lost, values):

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 from sklearn.utils import check_random_state
 from sktime.transformations.base import BaseTransformer
 
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
-from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame, longest_gap
+from taylorformer_forecast.sktime._gap_answers import GapAnswers
+from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
+from taylorformer_forecast.sktime._gap_training import GapTraining
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis, content
 
 __all__ = ["TaylorformerImputer"]
 
 
-class TaylorformerImputer(GapMethods, BaseTransformer):
+class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
     """Fill gaps with the Taylorformer, which conditions on what lies on both sides of them.
 
-    The network is trained on windows of the series in which random points and random blocks are hidden; it
-    learns their joint distribution given the points before, between and after them. ``transform`` fills gaps
+    Missing points are predicted around the conditional means of a Gaussian process with trend and seasons, in
+    units of its deviations. The network learns what that leaves, on windows of the series in which random
+    points and blocks are hidden: their joint distribution given the points before, between and after them.
+    How far it is trusted, and how wide its distributions are, is chosen on gaps that its training did not
+    see; for that, short series are split and trained on several times. ``transform`` fills gaps
     with the conditional mean, ``transform_quantiles`` and ``transform_proba`` say how sure it is, and
     ``sample`` draws whole series. All of them tell of one draw, seeded at ``fit``. Observed values are never
     changed. At the start and the end of a series gaps are filled from one side.
@@ -47,9 +50,9 @@ class TaylorformerImputer(GapMethods, BaseTransformer):
         Layers of each of the two streams.
     dropout : float, default=0.1
         Dropout in training.
-    max_steps : int, default=300
-        Optimiser steps.
-    batch_size : int, default=32
+    max_steps : int, default=100
+        Optimiser steps of the network; the process has up to 150 of its own.
+    batch_size : int, default=16
         Windows in a step.
     lr : float, default=0.003
         Peak learning rate; it warms up and decays by a cosine.
@@ -78,7 +81,8 @@ class TaylorformerImputer(GapMethods, BaseTransformer):
     time_features_, seasonal_periods_ : tuple
         Cycles and seasons in use.
     training_ : dict
-        Steps taken and last loss.
+        Steps taken and last loss; the points used for calibration, and what it chose: ``trust``,
+        ``mean_trust``, ``stretch`` (:class:`~taylorformer_forecast.models.gaussian.GaussianAnchor`).
 
     References
     ----------
@@ -134,8 +138,8 @@ class TaylorformerImputer(GapMethods, BaseTransformer):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        max_steps=300,
-        batch_size=32,
+        max_steps=100,
+        batch_size=16,
         lr=3e-3,
         time_features="auto",
         seasonal_periods="auto",
@@ -192,41 +196,12 @@ class TaylorformerImputer(GapMethods, BaseTransformer):
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
         window = self.window_length or min(max(3 * self._seasonal.season, 64), 192)
         self.window_length_ = min(window, longest)
-        gap = self.gap_length or min(max(longest_gap(X), 20), 48)
+        lengths = gap_lengths(X)
+        gap = self.gap_length or min(max([20, *lengths]), 48)
         self.gap_length_ = max(1, min(gap, self.window_length_ // 3))
-        self._train(parts, fit_seed)
+        self._train([gaps for part in parts.values() for gaps in self._gaps(part)], lengths, fit_seed)
         self._remember(parts)
         return self
-
-    def _train(self, parts, seed):
-        from taylorformer_forecast.models.taylorformer import Taylorformer
-        from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.gaps import GapBatches
-        from taylorformer_forecast.training.windows import FLOOR, WindowMaker
-
-        series = [gaps.column.series for part in parts.values() for gaps in self._gaps(part)]
-        length = self.window_length_
-        maker = WindowMaker(series, length - 1, 1, float(length), FLOOR)
-        with private_rng(seed):
-            self.network_ = Taylorformer(
-                dim_covariates=0 if series[0].covariates is None else series[0].covariates.shape[1],
-                d_model=self.d_model,
-                n_heads=self.n_heads,
-                n_layers=self.n_layers,
-                dropout=self.dropout,
-                distribution=self.distribution,
-                derivative_clip=20.0 * length,  # of slopes per window: absent only at extreme jumps
-                both_sides=True,
-            )
-            self.training_ = fit(
-                self.network_,
-                GapBatches(maker, self.gap_length_, self.batch_size, seed),
-                max_steps=self.max_steps,
-                lr=self.lr,
-                device=self.device,
-                verbose=self.verbose,
-                trainer_kwargs=self.trainer_kwargs,
-            )
 
     def _update(self, X, y=None):
         parts = {key: self._continued(key, part) for key, part in self._checked(X)}
@@ -241,120 +216,6 @@ class TaylorformerImputer(GapMethods, BaseTransformer):
             return X.copy()
         means = self._mixture(X, rows, mixture).mean().to_numpy()
         return fill_frame(X, rows, lost, means)
-
-    def _inner(self, X):
-        """X as the private methods take it."""
-        self.check_is_fitted()
-        return self._check_X_y(X=X, return_metadata=False)[0]
-
-    def transform_quantiles(self, X, alpha=None):
-        """Quantiles of every value of X: of its distribution where it is missing, else the value itself.
-
-        Parameters
-        ----------
-        X : time series in any format of sktime
-            As for ``transform``.
-        alpha : float or list of float, optional
-            Probabilities, by default 0.05 and 0.95.
-
-        Returns
-        -------
-        pd.DataFrame
-            Rows of X; columns (variable, alpha), as forecasters return them.
-
-        Examples
-        --------
-        >>> from sktime.datasets import load_airline
-        >>> from taylorformer_forecast.sktime import TaylorformerImputer
-        >>> y = load_airline()
-        >>> y.iloc[3] = None
-        >>> TaylorformerImputer(max_steps=1).fit(y).transform_quantiles(y, [0.1, 0.5, 0.9]).shape
-        (144, 3)
-        """
-        X = self._inner(X)
-        alpha = np.atleast_1d([0.05, 0.95] if alpha is None else alpha).astype(float).tolist()
-        rows, lost, _, mixture = self._fills(X, self.num_samples)
-        values = np.repeat(to_float(X)[..., None], len(alpha), 2)
-        if len(rows):
-            quantiles = np.moveaxis(self._mixture(X, rows, mixture).quantile_array(alpha), 0, -1)
-            values[rows] = np.where(lost[..., None], quantiles, values[rows])
-        columns = pd.MultiIndex.from_product([X.columns, alpha])
-        return pd.DataFrame(values.reshape(len(values), -1), index=X.index, columns=columns)
-
-    def transform_proba(self, X, marginal=True):
-        """Distribution of the rows of X in which something is missing.
-
-        Parameters
-        ----------
-        X : time series in any format of sktime
-            As for ``transform``.
-        marginal : bool, default=True
-            Whether every value is described on its own, by a density; else the joint distribution of all,
-            as sample paths.
-
-        Returns
-        -------
-        PathMixture or SamplePaths
-            Rows of X where any column is missing. Columns that are observed there are known: their
-            distribution is a point, for the mixture one whose scale is 1e-12 of that of the column.
-
-        Raises
-        ------
-        ValueError
-            If nothing is missing.
-
-        Examples
-        --------
-        >>> from sktime.datasets import load_airline
-        >>> from taylorformer_forecast.sktime import TaylorformerImputer
-        >>> y = load_airline()
-        >>> y.iloc[3:9] = None
-        >>> TaylorformerImputer(max_steps=1).fit(y).transform_proba(y).var().shape
-        (6, 1)
-        """
-        from taylorformer_forecast.sktime.distributions import SamplePaths
-
-        X = self._inner(X)
-        rows, _, paths, mixture = self._fills(X, self.num_samples)
-        if not len(rows):
-            raise ValueError("nothing is missing in X, so that there is no distribution")
-        if marginal:
-            return self._mixture(X, rows, mixture)
-        return SamplePaths(paths, index=X.index[rows], columns=X.columns, random_state=self._seed)
-
-    def sample(self, X, n_samples=1):
-        """Draw X with its gaps filled, jointly over time.
-
-        Points of one gap, and of gaps close to each other, are drawn jointly; gaps that lie further apart
-        than a window are independent given what was observed.
-
-        Parameters
-        ----------
-        X : time series in any format of sktime
-            As for ``transform``.
-        n_samples : int, default=1
-            How many draws.
-
-        Returns
-        -------
-        pd.DataFrame
-            All rows of X, the number of the draw as outermost row level.
-
-        Examples
-        --------
-        >>> from sktime.datasets import load_airline
-        >>> from taylorformer_forecast.sktime import TaylorformerImputer
-        >>> y = load_airline()
-        >>> y.iloc[3:9] = None
-        >>> TaylorformerImputer(max_steps=1).fit(y).sample(y, 10).loc[9].shape
-        (144, 1)
-        """
-        if n_samples < 1:
-            raise ValueError(f"n_samples={n_samples}, but it must be a whole number, at least 1")
-        X = self._inner(X)
-        rows, lost, paths, _ = self._fills(X, n_samples)
-        draws = [fill_frame(X, rows, lost, None if paths is None else paths[i]) for i in range(n_samples)]
-        return pd.concat(draws, keys=range(n_samples), names=[None, *X.index.names])
 
     @classmethod
     def get_test_params(cls, parameter_set="default"):

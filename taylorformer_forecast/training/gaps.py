@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -12,7 +12,7 @@ from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.training.windows import WindowMaker, _rank, least_scale
 
-__all__ = ["GapBatches", "hide_gaps", "scale_gaps", "some_first"]
+__all__ = ["GapBatches", "gaps_like", "hide_gaps", "scale_gaps", "some_first"]
 
 SINGLES = 0.65  # fraction of the gaps that are single points: about a fifth of what is hidden
 
@@ -66,6 +66,44 @@ def hide_gaps(window: Window, n_hidden: int, generator: torch.Generator) -> Wind
     in_time = (torch.arange(n) / n).expand(n_windows, n)
     order = torch.argsort(torch.where(mask, 1 + torch.rand(n_windows, n, generator=generator), in_time), 1)
     return replace(window.reorder(order), n_context=n - n_hidden)
+
+
+def gaps_like(n_points: int, lengths: Sequence[int], n_hidden: int, generator: torch.Generator) -> Tensor:
+    """Hide gaps whose lengths are drawn from given ones: points to check a network on.
+
+    Parameters
+    ----------
+    n_points : int
+        Points to choose from, in order.
+    lengths : sequence of int
+        Lengths to draw from; those beyond ``n_hidden`` are cut.
+    n_hidden : int
+        Points to hide, about.
+    generator : torch.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    bool Tensor of shape (n_points,)
+        Which points are hidden; gaps do not touch, while there is place.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.training.gaps import gaps_like
+    >>> int(gaps_like(100, [5], 20, torch.Generator().manual_seed(0)).sum())
+    20
+    """
+    mask = torch.zeros(n_points, dtype=torch.bool)
+    for _ in range(20 * n_hidden):
+        if (missing := n_hidden - int(mask.sum())) <= 0:
+            break
+        which, place = torch.rand(2, generator=generator).tolist()
+        length = min(lengths[int(which * len(lengths))], max(missing, n_hidden // 2), n_points)
+        start = int(place * (n_points - length + 1))
+        if not mask[max(0, start - 1) : start + length + 1].any():
+            mask[start : start + length] = True
+    return mask
 
 
 def some_first(window: Window, generator: torch.Generator) -> Window:

@@ -9,7 +9,7 @@ import torch
 from torch.distributions import Categorical, Laplace, MixtureSameFamily, Normal, StudentT, Uniform
 
 from taylorformer_forecast.core.distributions import QuantileFunction
-from taylorformer_forecast.core.heads import HEADS, LEVELS, POINT_HEADS, components, draw, standard
+from taylorformer_forecast.core.heads import HEADS, LEVELS, POINT_HEADS, affine, components, draw, standard
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -46,6 +46,22 @@ def test_densities_equal_their_closed_form(name):
     distribution = head(raw, anchor)
     expected = scipy_density(name, raw, anchor, y, getattr(distribution, "df", None))
     np.testing.assert_allclose(distribution.log_prob(y).numpy(), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_moved_and_stretched_distributions_are_those_of_moved_and_stretched_values(name):
+    d, loc, factor = predict(name), randn(5, 2, seed=3), 0.5 + randn(5, 2, seed=4).square()
+    changed, y = affine(d, loc, factor), randn(5, 2, seed=2)
+    assert type(changed) is type(d)
+    torch.testing.assert_close(changed.mean, loc + factor * d.mean)
+    torch.testing.assert_close(changed.variance, factor.square() * d.variance)
+    if name in WITH_DENSITY:
+        torch.testing.assert_close(changed.log_prob(loc + factor * y), d.log_prob(y) - factor.log())
+
+
+def test_distributions_of_other_kinds_are_not_moved():
+    with pytest.raises(TypeError, match="Laplace cannot be moved and stretched"):
+        affine(Laplace(0.0, 1.0), torch.zeros(()), torch.ones(()))
 
 
 @pytest.mark.parametrize("name", NAMES)

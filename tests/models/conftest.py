@@ -46,6 +46,13 @@ CASES: dict[str, dict[str, Any]] = {
     "lags-columns": {"n_lags": 3, "dim_y": 2, "dim_covariates": 2, "taylor_order": 1},
     "both-sides": {"both_sides": True},
     "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 4, "dim_covariates": 1},
+    "gaussian": {
+        "gaussian_anchor": True,
+        "both_sides": True,
+        "dim_covariates": 2,
+        "distribution": "studentt",
+    },
+    "gaussian-columns": {"gaussian_anchor": True, "dim_y": 2, "distribution": "mixture"},
     "local": {"attention": "local"},
     "local-window": {"attention": Local(window=4)},
     "local-window-all-options": {
@@ -119,6 +126,8 @@ def perturbed(build: Callable[[], nn.Module], seed: int) -> nn.Module:
                 norm.mean.normal_()
                 norm.variance.uniform_(2.0, 20.0)
                 norm.updates.fill_(1000)
+            if getattr(net, "gaussian", None) is not None:
+                net.gaussian.set_trust(0.7, 0.6, 1.3)
     return net.eval()
 
 

@@ -1,0 +1,129 @@
+"""What the imputer can be asked beside its means: quantiles, distributions, joint draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from taylorformer_forecast.sktime._frames import to_float
+from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame
+
+__all__ = ["GapAnswers"]
+
+
+class GapAnswers(GapMethods):
+    """Public methods of a :class:`TaylorformerImputer`, all of one draw."""
+
+    def _inner(self, X):
+        """X as the private methods take it."""
+        self.check_is_fitted()
+        return self._check_X_y(X=X, return_metadata=False)[0]
+
+    def transform_quantiles(self, X, alpha=None):
+        """Quantiles of every value of X: of its distribution where it is missing, else the value itself.
+
+        Parameters
+        ----------
+        X : time series in any format of sktime
+            As for ``transform``.
+        alpha : float or list of float, optional
+            Probabilities, by default 0.05 and 0.95.
+
+        Returns
+        -------
+        pd.DataFrame
+            Rows of X; columns (variable, alpha), as forecasters return them.
+
+        Examples
+        --------
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerImputer
+        >>> y = load_airline()
+        >>> y.iloc[3] = None
+        >>> TaylorformerImputer(max_steps=1).fit(y).transform_quantiles(y, [0.1, 0.5, 0.9]).shape
+        (144, 3)
+        """
+        X = self._inner(X)
+        alpha = np.atleast_1d([0.05, 0.95] if alpha is None else alpha).astype(float).tolist()
+        rows, lost, _, mixture = self._fills(X, self.num_samples)
+        values = np.repeat(to_float(X)[..., None], len(alpha), 2)
+        if len(rows):
+            quantiles = np.moveaxis(self._mixture(X, rows, mixture).quantile_array(alpha), 0, -1)
+            values[rows] = np.where(lost[..., None], quantiles, values[rows])
+        columns = pd.MultiIndex.from_product([X.columns, alpha])
+        return pd.DataFrame(values.reshape(len(values), -1), index=X.index, columns=columns)
+
+    def transform_proba(self, X, marginal=True):
+        """Distribution of the rows of X in which something is missing.
+
+        Parameters
+        ----------
+        X : time series in any format of sktime
+            As for ``transform``.
+        marginal : bool, default=True
+            Whether every value is described on its own, by a density; else the joint distribution of all,
+            as sample paths.
+
+        Returns
+        -------
+        PathMixture or SamplePaths
+            Rows of X where any column is missing. Columns that are observed there are known: their
+            distribution is a point, for the mixture one whose scale is 1e-12 of that of the column.
+
+        Raises
+        ------
+        ValueError
+            If nothing is missing.
+
+        Examples
+        --------
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerImputer
+        >>> y = load_airline()
+        >>> y.iloc[3:9] = None
+        >>> TaylorformerImputer(max_steps=1).fit(y).transform_proba(y).var().shape
+        (6, 1)
+        """
+        from taylorformer_forecast.sktime.distributions import SamplePaths
+
+        X = self._inner(X)
+        rows, _, paths, mixture = self._fills(X, self.num_samples)
+        if not len(rows):
+            raise ValueError("nothing is missing in X, so that there is no distribution")
+        if marginal:
+            return self._mixture(X, rows, mixture)
+        return SamplePaths(paths, index=X.index[rows], columns=X.columns, random_state=self._seed)
+
+    def sample(self, X, n_samples=1):
+        """Draw X with its gaps filled, jointly over time.
+
+        Points of one gap, and of gaps close to each other, are drawn jointly; gaps that lie further apart
+        than a window are independent given what was observed.
+
+        Parameters
+        ----------
+        X : time series in any format of sktime
+            As for ``transform``.
+        n_samples : int, default=1
+            How many draws.
+
+        Returns
+        -------
+        pd.DataFrame
+            All rows of X, the number of the draw as outermost row level.
+
+        Examples
+        --------
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerImputer
+        >>> y = load_airline()
+        >>> y.iloc[3:9] = None
+        >>> TaylorformerImputer(max_steps=1).fit(y).sample(y, 10).loc[9].shape
+        (144, 1)
+        """
+        if n_samples < 1:
+            raise ValueError(f"n_samples={n_samples}, but it must be a whole number, at least 1")
+        X = self._inner(X)
+        rows, lost, paths, _ = self._fills(X, n_samples)
+        draws = [fill_frame(X, rows, lost, None if paths is None else paths[i]) for i in range(n_samples)]
+        return pd.concat(draws, keys=range(n_samples), names=[None, *X.index.names])

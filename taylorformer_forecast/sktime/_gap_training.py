@@ -1,0 +1,98 @@
+"""How the network of the imputer is trained, and calibrated on gaps of its own making."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+import torch
+
+from taylorformer_forecast.sktime._fills import Gaps, gap_windows, in_random_order
+from taylorformer_forecast.training.gaps import gaps_like
+from taylorformer_forecast.training.windows import FLOOR, Series
+
+__all__ = ["GapTraining"]
+
+ANCHOR_STEPS, ANCHOR_WINDOWS = 150, 8  # of the fit of the Gaussian process: batches, windows in each
+KEPT, MOST_KEPT = 0.2, 500  # fraction of a column that is kept for calibration, and points at most
+FEWEST = 40  # points of a column of which some are kept
+ENOUGH, ROUNDS = 100, 4  # points that calibration needs, and how often a short series is split for that
+USUAL = (1, 2, 4, 8, 16)  # lengths of gaps to calibrate on where the data have none
+BATCHES, ORDERS = 4, 2  # for calibration: batches of windows, orders of their targets
+
+
+class GapTraining:
+    """Training of a :class:`TaylorformerImputer`."""
+
+    def _train(self, columns, lengths, seed):
+        """Train without some points, which say how far to trust the network; if they are few, several times.
+
+        Where one split is enough, its network is used; else another one is trained on all points.
+        """
+        from taylorformer_forecast.training.anchor import calibrate
+
+        generator, length = torch.Generator().manual_seed(seed), self.window_length_
+        checks, seen, n_rounds = [], 0, 0
+        while self.max_steps and seen < ENOUGH and n_rounds < ROUNDS:
+            split = [keep(gaps, lengths or USUAL, generator) for gaps in columns]
+            if not any(len(gaps.t) for gaps in split):
+                break
+            self._fit_network([gaps.column.series for gaps in split], seed + n_rounds)
+            asked = [gaps for gaps in split if len(gaps.t)]
+            batches = islice(gap_windows(asked, length, self.gap_length_), BATCHES)
+            orders = [in_random_order(w, n, ORDERS, float(length), generator)[0] for _, w, n in batches]
+            checks.append((self.network_, orders))
+            seen, n_rounds = seen + sum(len(gaps.t) for gaps in asked), n_rounds + 1
+        found = calibrate(checks) if checks else (1.0, 1.0, 1.0)
+        if len(checks) != 1:
+            self._fit_network([gaps.column.series for gaps in columns], seed + n_rounds)
+        self.network_.gaussian.set_trust(*found)
+        self.training_ |= dict(zip(("trust", "mean_trust", "stretch"), found, strict=True))
+        self.training_["calibration_points"] = seen
+
+    def _fit_network(self, series, seed):
+        """Fit the process, then the network around it."""
+        from taylorformer_forecast.models.taylorformer import Taylorformer
+        from taylorformer_forecast.training.anchor import fit_anchor
+        from taylorformer_forecast.training.fit import fit, private_rng
+        from taylorformer_forecast.training.gaps import GapBatches
+        from taylorformer_forecast.training.windows import WindowMaker
+
+        length = self.window_length_
+        maker = WindowMaker(series, length - 1, 1, float(length), FLOOR)
+        with private_rng(seed):
+            self.network_ = Taylorformer(
+                dim_covariates=0 if series[0].covariates is None else series[0].covariates.shape[1],
+                d_model=self.d_model,
+                n_heads=self.n_heads,
+                n_layers=self.n_layers,
+                dropout=self.dropout,
+                distribution=self.distribution,
+                derivative_clip=20.0 * length,  # of slopes per window: absent only at extreme jumps
+                both_sides=True,
+                gaussian_anchor=True,
+            )
+            few = GapBatches(maker, self.gap_length_, ANCHOR_WINDOWS, seed + 1)
+            fit_anchor(self.network_.gaussian, few, min(ANCHOR_STEPS, 2 * self.max_steps))
+            self.training_ = fit(
+                self.network_,
+                GapBatches(maker, self.gap_length_, self.batch_size, seed),
+                max_steps=self.max_steps,
+                lr=self.lr,
+                device=self.device,
+                verbose=self.verbose,
+                trainer_kwargs=self.trainer_kwargs,
+            )
+
+
+def keep(gaps, lengths, generator):
+    """Hide some observed points of a column, unless there are few: what is left, and they as gaps."""
+    s = gaps.column.series
+    n = len(s.t)
+    n_hidden = min(int(KEPT * n), MOST_KEPT) if n >= FEWEST else 0
+    hidden = gaps_like(n, lengths, n_hidden, generator).numpy()
+    left, asked = (
+        Series(s.t[mask], s.y[mask], None if s.covariates is None else s.covariates[mask])
+        for mask in (~hidden, hidden)
+    )
+    return Gaps(replace(gaps.column, series=left), asked.t, asked.covariates, asked.y)

@@ -1,0 +1,59 @@
+"""The benchmark of gaps runs from series to page, and scores what was hidden."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "benchmark" / "imputation.py"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("imputation")
+    paths = folder / "imputation.json", folder / "imputation.md"
+    command = [sys.executable, str(SCRIPT), "--quick", "--out", str(paths[0]), "--page", str(paths[1])]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(paths[0].read_text()), paths[1].read_text(), out
+
+
+def test_every_method_of_the_quick_run_has_scores(results):
+    rows = results[0]["rows"]
+    assert [row["model"] for row in rows] == ["linear", "drift", "seasonal", "taylorformer"]
+    for row in rows:
+        assert row["crps"] > 0, row
+        assert row["hidden"] == 25, row
+    assert 0 <= rows[-1]["coverage"] <= 1
+    assert "torch" in results[0]["machine"]
+
+
+def test_the_page_shows_the_table_and_names_what_was_lost(results):
+    book, page, out = results
+    table = out[out.index("| series |") :].strip()
+    assert table in page
+    assert table.splitlines()[-1].count("**") == 2
+    ours, best = book["rows"][-1]["mae"], min(row["mae"] for row in book["rows"][:-1])
+    assert ("MAE is" in page) == (ours > best)
+
+
+def test_gaps_are_apart_and_cover_what_they_should(script):
+    punch = script("imputation").punch
+    for length in (1, 5, 20):
+        hidden = punch(144, length, np.random.default_rng(0))
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], hidden, [0]])))
+        assert set(edges[1::2] - edges[::2]) == {length}
+        assert (edges[2::2] - edges[1:-1:2]).min() >= 2
+        assert 0.15 <= hidden.mean() < 0.15 + length / 144
+
+
+def test_lines_between_seasons_are_exact_for_seasons_that_grow(script):
+    steps = np.arange(40)
+    y = pd.Series(10.0 * (steps % 4) + (1 + steps % 4) * (steps // 4))
+    hidden = np.isin(steps, [9, 10, 11, 12, 25])
+    np.testing.assert_allclose(script("imputation").between_seasons(y.mask(hidden), 4), y)
