@@ -59,6 +59,9 @@ SCALES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+Unit = Float[Tensor, "*b #D"] | float  # what raw numbers are measured in
+
+
 @runtime_checkable
 class Head(Protocol):
     """What a model needs of a head."""
@@ -68,8 +71,10 @@ class Head(Protocol):
         """Raw numbers for each column."""
         ...
 
-    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
-        """Distribution around ``anchor`` with batch shape (..., D)."""
+    def __call__(
+        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"], unit: Unit = 1.0
+    ) -> Distribution:
+        """Distribution around ``anchor``, in a unit, with batch shape (..., D)."""
         ...
 
 
@@ -93,9 +98,13 @@ class NormalHead:
     scale: str = "exp"
     n_params: int = 2
 
-    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+    def __call__(
+        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"], unit: Unit = 1.0
+    ) -> Distribution:
         """Gaussian with mean ``anchor + raw[..., 0]``."""
-        return Normal(anchor + raw[..., 0], SCALES[self.scale](raw[..., 1]), validate_args=False)
+        return Normal(
+            anchor + unit * raw[..., 0], unit * SCALES[self.scale](raw[..., 1]), validate_args=False
+        )
 
 
 @dataclass(frozen=True)
@@ -112,16 +121,18 @@ class StudentTHead:
     n_params: int = 3
 
     def params(
-        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]
+        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"], unit: Unit = 1.0
     ) -> tuple[Float[Tensor, "*b D"], Float[Tensor, "*b D"], Float[Tensor, "*b D"]]:
         """Degrees of freedom, location ``anchor + raw[..., 0]`` and scale."""
         # Twelve degrees of freedom at raw = 0: nearly Gaussian at the start, so that early paths do not jump.
         df = 2.0 + F.softplus(raw[..., 2] + 10.0)
-        return df, anchor + raw[..., 0], SCALES[self.scale](raw[..., 1])
+        return df, anchor + unit * raw[..., 0], unit * SCALES[self.scale](raw[..., 1])
 
-    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+    def __call__(
+        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"], unit: Unit = 1.0
+    ) -> Distribution:
         """Student-t with these parameters."""
-        return StudentT(*self.params(raw, anchor), validate_args=False)
+        return StudentT(*self.params(raw, anchor, unit), validate_args=False)
 
 
 @dataclass(frozen=True)
@@ -144,10 +155,15 @@ class MixtureHead:
         """Location, scale and logit of each component."""
         return 3 * self.n_components
 
-    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+    def __call__(
+        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"], unit: Unit = 1.0
+    ) -> Distribution:
         """Mixture with component locations ``anchor + raw``."""
         loc, log_scale, logits = raw.chunk(3, -1)
-        parts = Normal(anchor[..., None] + loc, SCALES[self.scale](log_scale), validate_args=False)
+        unit = unit[..., None] if isinstance(unit, Tensor) else unit
+        parts = Normal(
+            anchor[..., None] + unit * loc, unit * SCALES[self.scale](log_scale), validate_args=False
+        )
         return MixtureSameFamily(Categorical(logits=logits, validate_args=False), parts, validate_args=False)
 
 
@@ -174,7 +190,9 @@ class QuantileHead:
     scale: str = "exp"
     n_params: int = len(LEVELS)
 
-    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+    def __call__(
+        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"], unit: Unit = 1.0
+    ) -> Distribution:
         """Piecewise linear quantile function with median ``anchor + raw[..., 0]``."""
         levels = torch.tensor(LEVELS, dtype=raw.dtype, device=raw.device)
         middle = len(LEVELS) // 2
@@ -183,7 +201,8 @@ class QuantileHead:
         up = (F.softplus(raw[..., 1 : middle + 1] + start) + SCALE_FLOOR).cumsum(-1)
         down = (F.softplus(raw[..., middle + 1 :] + start) + SCALE_FLOOR).cumsum(-1)
         from_median = torch.cat([-down.flip(-1), torch.zeros_like(up[..., :1]), up], -1)
-        return QuantileFunction((anchor + raw[..., 0])[..., None] + from_median, levels)
+        unit = unit[..., None] if isinstance(unit, Tensor) else unit
+        return QuantileFunction(anchor[..., None] + unit * (raw[..., :1] + from_median), levels)
 
 
 @dataclass(frozen=True)
@@ -209,9 +228,11 @@ class PointHead:
     power: int = 2
     n_params: int = 1
 
-    def __call__(self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"]) -> Distribution:
+    def __call__(
+        self, raw: Float[Tensor, "*b D P"], anchor: Float[Tensor, "*b D"], unit: Unit = 1.0
+    ) -> Distribution:
         """Point at ``anchor + raw[..., 0]``."""
-        return Point(anchor + raw[..., 0], self.power)
+        return Point(anchor + unit * raw[..., 0], self.power)
 
 
 HEADS: dict[str, Callable[..., Head]] = {

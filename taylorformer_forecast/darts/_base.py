@@ -21,6 +21,7 @@ from taylorformer_forecast.training.windows import FLOOR
 __all__ = ["BaseForecastModel"]
 
 MAX_STEPS = 400  # where n_epochs is left open, as in the sktime forecasters
+MAX_PASSES = 20  # short series are learnt by heart with more
 MIN_POINTS = 12  # observed values that tell the standard deviation of a series
 
 
@@ -29,7 +30,6 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     _module_class: type[ForecastModule]
     _network_params: tuple[str, ...] = ()
-    _max_epochs = 40  # where n_epochs is left open: short series are learnt by heart with more
 
     def _set_up(self) -> None:
         """Initialise darts' part from ``model_params``, which darts fills from the signature."""
@@ -38,7 +38,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             params["likelihood"] = StudentTLikelihood()
         LikelihoodHead(params.get("likelihood"))  # refuses what it cannot serve
         if params["n_epochs"] is None:
-            params["n_epochs"] = self._max_epochs
+            params["n_epochs"] = MAX_PASSES
         norm = params["use_reversible_instance_norm"]
         if isinstance(norm, dict) and norm.get("affine"):
             raise ValueError("use_reversible_instance_norm: windows are normalised without an affine map")
@@ -134,7 +134,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""
         if epochs == 0 and self.model_params["n_epochs"] is None:
             per_epoch = math.ceil(len(train_dataset) / self.batch_size)
-            epochs = min(self._max_epochs, max(1, round(MAX_STEPS / max(1, per_epoch))))
+            epochs = min(MAX_PASSES, max(1, round(MAX_STEPS / max(1, per_epoch))))
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
     def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:

@@ -18,11 +18,13 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.heads import Components, components
+from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
 from taylorformer_forecast.training.module import CLIP, make_optimizer, time_spent
+from taylorformer_forecast.training.windows import SAMPLE
 
 __all__ = ["ForecastModule"]
 
@@ -82,11 +84,32 @@ class ForecastModule(PLForecastingModule):
         n_static = n_static * len(self.floor) if self.joins_columns else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
         self.net = self.build_network(n_covariates, network)
+        self.started: Tensor
+        self.register_buffer("started", torch.tensor(False))
         _use_monte_carlo_dropout(self.net)
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column, or of all components."""
         raise NotImplementedError
+
+    def linear_forecast(self) -> LinearForecast:
+        """Linear forecast of a chunk, to be fitted when training starts."""
+        return LinearForecast(
+            self.input_chunk_length, self.output_chunk_length or 1, shift=self.output_chunk_shift
+        )
+
+    def on_train_start(self) -> None:
+        """Fit what has a closed-form solution to windows of the training set, once."""
+        super().on_train_start()
+        if self.started or not hasattr(self.net, "start"):
+            return
+        self.started.fill_(True)
+        loader = self.trainer.train_dataloader
+        stride = -(-len(loader.dataset) // SAMPLE)
+        rows = [loader.dataset[i] for i in range(0, len(loader.dataset), stride)]
+        x = loader.collate_fn(rows).to_module_input(stage=ModuleStage.TRAIN)
+        window, _ = self.scaled(self.window(x, self.output_chunk_length or 1).to(self.device))
+        self.net.start(window, len(self.floor) * -(-(self.output_chunk_length or 1) // stride))
 
     # ---- windows -----------------------------------------------------------------------------------------
 

@@ -138,15 +138,17 @@ class LikelihoodHead:
         kinds = (*VARIANCE, type(None), QuantileRegression, StudentTLikelihood)
         return type(self.likelihood) in kinds
 
-    def __call__(self, raw: Tensor, anchor: Tensor) -> LikelihoodConditional:
+    def __call__(self, raw: Tensor, anchor: Tensor, unit: Tensor | float = 1.0) -> LikelihoodConditional:
         """Distribution with batch shape (..., D)."""
         if isinstance(self.likelihood, StudentTLikelihood):
-            df, loc, scale = StudentTHead().params(raw, anchor)
+            df, loc, scale = StudentTHead().params(raw, anchor, unit)
             raw = torch.stack([loc, scale, df], -1)
         elif type(self.likelihood) in VARIANCE:
-            raw = torch.cat([raw[..., :1] + anchor[..., None], raw[..., 1:]], -1)
+            unit = torch.as_tensor(unit)[..., None]
+            scale = unit * F.softplus(raw[..., 1:])
+            raw = torch.cat([anchor[..., None] + unit * raw[..., :1], _inverse_softplus(scale)], -1)
         elif self.has_location:
-            raw = raw + anchor[..., None]
+            raw = anchor[..., None] + torch.as_tensor(unit)[..., None] * raw
         return LikelihoodConditional(self.likelihood, raw)
 
     def to_raw(self, parts: Components) -> Tensor:
@@ -154,8 +156,7 @@ class LikelihoodHead:
         if parts.df is not None:
             return torch.cat([parts.loc, parts.scale, parts.df], -1)
         if type(self.likelihood) in VARIANCE:
-            scale = parts.scale  # softplus, inverted without overflow
-            return torch.cat([parts.loc, scale + (-torch.expm1(-scale)).log()], -1)
+            return torch.cat([parts.loc, _inverse_softplus(parts.scale)], -1)
         return parts.loc
 
     def marginal(self, parts: Components, paths: Tensor) -> Tensor:
@@ -192,3 +193,8 @@ class LikelihoodHead:
                 df = None
             return self.to_raw(Components(loc, scale, df=df))
         return parts.loc.mean(1)
+
+
+def _inverse_softplus(scale: Tensor) -> Tensor:
+    """Raw number whose softplus is the scale, without overflow."""
+    return scale + (-torch.expm1(-scale)).log()

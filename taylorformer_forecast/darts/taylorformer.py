@@ -25,7 +25,7 @@ class TaylorformerModule(ForecastModule):
             distribution=self.head,
             # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.input_chunk_length,
-            n_lags=self.input_chunk_length if self.head.has_location else 0,
+            linear=self.linear_forecast() if self.head.has_location else None,
             **network,
         )
 
@@ -73,11 +73,11 @@ class TaylorformerModel(BaseForecastModel):
         Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
         likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
         Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
-    lr : float, default=0.003
+    lr : float, default=0.001
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
     n_epochs : int, optional
-        Passes over the training windows. By default about 400 steps, at most 30 passes.
+        Passes over the training windows. By default about 400 steps, at most 20 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
     **kwargs
@@ -109,7 +109,6 @@ class TaylorformerModel(BaseForecastModel):
     """
 
     _module_class = TaylorformerModule
-    _max_epochs = 30
     _network_params = (
         "d_model",
         "n_heads",
@@ -135,7 +134,7 @@ class TaylorformerModel(BaseForecastModel):
         time_features: str | Sequence[str] | None = "auto",
         seasonal_periods: str | float | Sequence[float] | None = "auto",
         use_reversible_instance_norm: bool | dict[str, Any] = True,
-        lr: float = 3e-3,
+        lr: float = 1e-3,
         n_epochs: int | None = None,
         use_static_covariates: bool = True,
         **kwargs: Any,

@@ -23,6 +23,9 @@ class ForecastNet(Protocol):
     them once instead. Networks with ``joins_columns = True`` take the columns of a window as series of one
     set of points (:func:`~taylorformer_forecast.core.window.join_columns`): they score each column of a
     target given those before it, and sampling goes through the points.
+
+    A network with parts that have a closed-form solution has a method ``start(window, overlap)`` too, which
+    is called before training with windows of the training set.
     """
 
     def __call__(self, window: Window) -> Distribution:

@@ -7,14 +7,16 @@ points only, time and memory of a layer grow as n log n.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
 
@@ -31,12 +33,15 @@ class LAMState:
         Raw numbers of the head.
     anchor : Tensor of shape (B, T, D)
         What locations are measured from.
+    unit : Tensor of shape (B, T, 1)
+        What they and scales are measured in.
     n_paths : int
         Paths S.
     """
 
     raw: Float[Tensor, "B T D P"]
     anchor: Float[Tensor, "B T D"]
+    unit: Float[Tensor, "B T 1"]
     n_paths: int
 
 
@@ -74,7 +79,8 @@ class LAMTransformer(nn.Module):
     attention : str or callable, default="local"
         Name in :data:`~taylorformer_forecast.core.attention.ATTENTION`, or a kernel with that signature.
     linear_path : bool, default=True
-        Modern: whether a linear map from the values of the context is added to the locations.
+        Modern: whether locations are measured from a linear forecast, which :meth:`start` fits in closed form
+        (:class:`~taylorformer_forecast.core.linear.LinearForecast`).
     cross : {"standard", "paper"}, default="standard"
         Faithful: whether decoders take queries from the decoder and keys and values from the encoder, or, as
         in the paper's text, queries and keys from the encoder and values from the decoder.
@@ -140,14 +146,18 @@ class LAMTransformer(nn.Module):
         sizes = (context_length, horizon, dim_y, dim_covariates, self.head.n_params)
         self.trunk: nn.Module
         if preset == "modern":
-            self.trunk = ModernTrunk(*sizes, d_model, n_heads, n_layers, dropout, attention, linear_path)
+            self.trunk = ModernTrunk(*sizes, d_model, n_heads, n_layers, dropout, attention)
         else:
             self.trunk = FaithfulTrunk(
                 *sizes, n_layers, dropout, attention, cross, double_residual, scale_input
             )
+        linear = preset == "modern" and linear_path
+        self.linear = LinearForecast(context_length, horizon) if linear else None
 
-    def raw(self, window: Window) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"]]:
-        """Raw numbers of the head and anchors of all targets."""
+    def raw(
+        self, window: Window
+    ) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
+        """Raw numbers of the head, anchors and units of all targets."""
         if window.n_context != self.context_length or window.n_targets > self.horizon:
             raise ValueError(
                 f"the window has {window.n_context} context points and {window.n_targets} targets, but the "
@@ -158,8 +168,30 @@ class LAMTransformer(nn.Module):
         visible = window.visible[:, context]
         mask = None if holds_everywhere(visible) else visible[:, None]
         y, observed = window.y[:, context], window.observed[:, context]
-        raw, anchor = self.trunk(y, observed, mask, window.covariates, window.n_targets)
-        return rearrange(raw, "b t (p d) -> b t d p", d=self.dim_y), anchor
+        raw = self.trunk(y, observed, mask, window.covariates, window.n_targets)
+        raw = rearrange(raw, "b t (p d) -> b t d p", d=self.dim_y)
+        if self.linear is None:
+            return raw, torch.zeros_like(raw[..., 0]), torch.ones_like(raw[:, :, :1, 0])
+        grid = self._on_grid(window)
+        return raw, self.linear(grid), self.linear.unit(grid)
+
+    def _on_grid(self, window: Window) -> Window:
+        """The window with times that follow from positions alone."""
+        position = torch.arange(window.y.shape[1], dtype=window.y.dtype, device=window.y.device)
+        t = (position + 1 - window.n_context) / self.context_length
+        return replace(window, t=t.expand(len(window.y), -1))
+
+    def start(self, window: Window, overlap: int = 0) -> None:
+        """Fit the linear path in closed form; training starts from its forecasts and their errors.
+
+        Parameters
+        ----------
+        window, overlap
+            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
+        """
+        residuals = None if self.linear is None else self.linear.start(self._on_grid(window), overlap)
+        if self.linear is not None and residuals is not None:
+            self.linear.start_scale(*residuals)
 
     def forward(self, window: Window) -> Distribution:
         """Distribution of every target given the context.
@@ -188,8 +220,9 @@ class LAMTransformer(nn.Module):
 
     def query(self, state: LAMState, step: int) -> Distribution:
         """Distribution of target number ``step``, the same on every path, batch shape (B, S, D)."""
-        raw, anchor = state.raw[:, step, None], state.anchor[:, step, None]
-        return self.head(raw.expand(-1, state.n_paths, -1, -1), anchor.expand(-1, state.n_paths, -1))
+        raw, anchor, unit = (v[:, step, None] for v in (state.raw, state.anchor, state.unit))
+        n = state.n_paths
+        return self.head(raw.expand(-1, n, -1, -1), anchor.expand(-1, n, -1), unit.expand(-1, n, -1))
 
     def observe(self, state: LAMState, step: int, y: Float[Tensor, "B S D"]) -> LAMState:
         """Nothing: no prediction depends on the value of a target."""

@@ -1,8 +1,7 @@
 """The two trunks of the LAM transformer: from a context to raw numbers for every step of the horizon.
 
 A trunk is called with the values of the context, what was observed of it, the covariates of all points and
-the number T of targets, and returns (B, T, D * P) raw numbers and the (B, T, D) anchors that their locations
-are measured from.
+the number T of targets, and returns (B, T, D * P) raw numbers.
 """
 
 from __future__ import annotations
@@ -11,54 +10,16 @@ import math
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.attention import MultiHeadAttention
 from taylorformer_forecast.core.encoding import TimeEncoding
+from taylorformer_forecast.core.linear import TimeMap
 
 __all__ = ["Attention", "FaithfulTrunk", "ModernTrunk", "TimeMap", "summed_encoding"]
 
 Attention = str | Callable[..., Tensor]
-
-LARGEST_MAP = 2**20  # numbers of a full map over time; larger maps have a low rank
-RANK = 256
-
-
-class TimeMap(nn.Module):
-    """Linear map over time, from n points to the first T of m steps, the same for every feature.
-
-    A full matrix for a day of minutes has two million numbers, for four days 33 million, and so have its
-    gradient and both moments of the optimiser. Beyond ``2**20`` numbers the map is the product of two of rank
-    256.
-
-    Parameters
-    ----------
-    n_in, n_out : int
-        Points n and steps m.
-    bias : bool, default=True
-        Whether every step has a bias.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.models.lam_trunks import TimeMap
-    >>> TimeMap(24, 12)(torch.randn(2, 24, 3), 5).shape
-    torch.Size([2, 5, 3])
-    """
-
-    def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
-        super().__init__()
-        rank = min(RANK, n_in, n_out)
-        self.reduce = nn.Linear(n_in, rank, bias=False) if n_in * n_out > LARGEST_MAP else nn.Identity()
-        self.steps = nn.Linear(rank if n_in * n_out > LARGEST_MAP else n_in, n_out, bias=bias)
-
-    def forward(self, x: Float[Tensor, "B N F"], n_steps: int) -> Float[Tensor, "B T F"]:
-        """Apply the first ``n_steps`` rows of the map."""
-        bias = self.steps.bias
-        reduced = self.reduce(x.mT)
-        return F.linear(reduced, self.steps.weight[:n_steps], None if bias is None else bias[:n_steps]).mT
 
 
 class ModernLayer(nn.Module):
@@ -81,7 +42,7 @@ class ModernLayer(nn.Module):
 
 
 class ModernTrunk(nn.Module):
-    """Encoder, map over time, covariates of the targets, head; beside it a linear path for the values."""
+    """Encoder, map over time, covariates of the targets, head."""
 
     def __init__(
         self,
@@ -95,7 +56,6 @@ class ModernTrunk(nn.Module):
         n_layers: int,
         dropout: float,
         attention: Attention,
-        linear_path: bool,
     ) -> None:
         super().__init__()
         self.embed = nn.Linear(2 * dim_y + dim_covariates, d_model)
@@ -111,12 +71,9 @@ class ModernTrunk(nn.Module):
         self.future = nn.Linear(dim_covariates, d_model) if dim_covariates else None
         self.mix = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(d_model, d_model), nn.GELU())
         self.to_params = nn.Linear(d_model, dim_y * n_params)
-        self.linear = TimeMap(context_length, horizon, bias=False) if linear_path else None
-        # Training starts near the mean of the context with deviation 1.
-        nn.init.xavier_uniform_(self.to_params.weight, gain=0.1)
+        # Training starts near the linear path, or near the mean of the context with deviation 1.
+        nn.init.zeros_(self.to_params.weight)
         nn.init.zeros_(self.to_params.bias)
-        if self.linear is not None:
-            nn.init.zeros_(self.linear.steps.weight)
 
     def forward(
         self,
@@ -125,8 +82,8 @@ class ModernTrunk(nn.Module):
         mask: Bool[Tensor, "B 1 L"] | None,
         covariates: Float[Tensor, "B N C"] | None,
         n_targets: int,
-    ) -> tuple[Float[Tensor, "B T P"], Float[Tensor, "B T D"]]:
-        """Raw numbers and anchors of the targets."""
+    ) -> Float[Tensor, "B T P"]:
+        """Raw numbers of the targets."""
         length = y.shape[1]
         tokens = [y, observed.to(y.dtype)] + ([] if covariates is None else [covariates[:, :length]])
         x = self.embed(torch.cat(tokens, -1)) + self.position
@@ -135,8 +92,7 @@ class ModernTrunk(nn.Module):
         h = self.time(self.norm(x), n_targets)
         if self.future is not None and covariates is not None:
             h = h + self.future(covariates[:, length:])
-        anchor = y.new_zeros(*h.shape[:2], y.shape[2]) if self.linear is None else self.linear(y, n_targets)
-        return self.to_params(self.mix(h)), anchor
+        return self.to_params(self.mix(h))
 
 
 class FaithfulLayer(nn.Module):
@@ -226,8 +182,8 @@ class FaithfulTrunk(nn.Module):
         mask: Bool[Tensor, "B 1 L"] | None,
         covariates: Float[Tensor, "B N C"] | None,
         n_targets: int,
-    ) -> tuple[Float[Tensor, "B T P"], Float[Tensor, "B T D"]]:
-        """Raw numbers and anchors (zero) of the targets."""
+    ) -> Float[Tensor, "B T P"]:
+        """Raw numbers of the targets."""
         length = y.shape[1]
         x = y if covariates is None else torch.cat([y, covariates[:, :length]], -1)
         x = decoded = self.dropout(x * self.factor + self.position)
@@ -238,7 +194,7 @@ class FaithfulTrunk(nn.Module):
         raw = self.time(self.variables(decoded), n_targets)
         if self.future is not None and covariates is not None:
             raw = raw + self.future(covariates[:, length:])
-        return raw, y.new_zeros(*raw.shape[:2], self.dim_y)
+        return raw
 
 
 def summed_encoding(length: int, width: int) -> Float[Tensor, "1 N F"]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
-import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -22,12 +21,14 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import Head, affine, find_head
+from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.kernels import Kernel
+from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
 from taylorformer_forecast.models.gaussian import GaussianAnchor, GaussianState
+from taylorformer_forecast.models.linear_anchor import LinearAnchor
 from taylorformer_forecast.models.tokens import Tokens
 
 __all__ = ["Taylorformer", "TaylorformerState"]
@@ -51,8 +52,10 @@ class TaylorformerState:
         Points that the XY layers attend.
     points : Tensor of shape (B, S, N, (1 + 3 * X) * D)
         Value and derivatives of every point of every path; those of targets are written as they are drawn.
-    observed : bool Tensor of shape (B, N, D)
-        Which of them count: those that were observed, and all targets.
+    center : Tensor of shape (B, N, D), optional
+        Values of the context and linear forecasts of the targets.
+    unit : Tensor of shape (B, T, 1), optional
+        What remains of them is measured in this.
     gaussian : GaussianState, optional
         Of the Gaussian anchor, if there is one.
     """
@@ -65,8 +68,9 @@ class TaylorformerState:
     x_norm: Tensor
     caches: list[PointCache]
     points: Tensor
-    observed: Tensor
-    gaussian: GaussianState | None = None
+    center: Tensor | None
+    unit: Tensor | None
+    gaussian: GaussianState | None
 
 
 class Taylorformer(nn.Module):
@@ -90,7 +94,7 @@ class Taylorformer(nn.Module):
     dim_encoding : int, default=32
         Width of the positional encoding of each time coordinate.
     dropout : float, default=0.05
-        Dropout in the feed-forward parts and of lags.
+        Dropout in the feed-forward parts.
     distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
         Predictive distribution of a point given all earlier ones.
     scale : {"exp", "bounded", "softplus"}, default="exp"
@@ -111,11 +115,9 @@ class Taylorformer(nn.Module):
     time_min, time_max : float
         Range of times of the positional encoding
         (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
-    n_lags : int, default=0
-        How many values before a point, in order of position, enter its anchor linearly: the difference of
-        each to the anchor, times a weight that is learnt. Signed and linear, this part reverts to means and
-        repeats seasons however far a path has gone. For points in order of time; those before the
-        first point of a window count as not observed.
+    linear : LinearForecast, optional
+        Targets are predicted around its forecast and its earlier errors instead of around the neighbour's
+        value (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). :meth:`start` fits it.
     both_sides : bool, default=False
         Whether a point looks to both sides: it sees the nearest earlier neighbour on each side in time and is
         predicted around the line between them. For gaps and for targets in random order.
@@ -168,7 +170,7 @@ class Taylorformer(nn.Module):
         derivative_clip: float = 200.0,
         time_min: float = 0.1,
         time_max: float = 1.0,
-        n_lags: int = 0,
+        linear: LinearForecast | None = None,
         attention: str | Callable[..., Tensor] = "full",
         both_sides: bool = False,
         gaussian_anchor: bool = False,
@@ -177,10 +179,10 @@ class Taylorformer(nn.Module):
         if preset not in ("paper", "code"):
             raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
         published = preset == "code"
-        if n_lags and published:
-            raise ValueError(f"n_lags={n_lags} with preset='code': the published network has none")
-        if gaussian_anchor and (published or dim_t != 1 or n_lags):
-            raise ValueError("gaussian_anchor needs one time coordinate, preset='paper' and n_lags=0")
+        if linear is not None and (published or gaussian_anchor):
+            raise ValueError("linear needs preset='paper', and stands in the place of gaussian_anchor")
+        if gaussian_anchor and (published or dim_t != 1):
+            raise ValueError("gaussian_anchor needs one time coordinate and preset='paper'")
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
         if head_dim is None and d_model % n_heads:
@@ -223,14 +225,13 @@ class Taylorformer(nn.Module):
         )
         self.join = nn.Linear(2 * d_model + 2 * dim_y * gaussian_anchor, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
-        self.lag_weights = nn.Parameter(torch.zeros(n_lags)) if n_lags else None
-        self.lag_dropout = nn.Dropout(dropout)
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)
+        self.linear = LinearAnchor(linear, both_sides) if linear is not None else None
         self.gaussian = GaussianAnchor(dim_covariates) if gaussian_anchor else None
-        if gaussian_anchor:
+        if linear is not None or gaussian_anchor:  # training starts from the anchor's own forecast
             nn.init.zeros_(self.to_params.weight)
 
     @classmethod
@@ -308,19 +309,20 @@ class Taylorformer(nn.Module):
         for block in self.xy_blocks[:-1]:
             query = key = block(query, key, mask)
         xy_out = self.xy_blocks[-1](query[:, targets], key, mask[:, targets])
+        unit = None
         if self.gaussian is not None:
-            mean, deviation = self.gaussian(window)
-            return self.predictive(x_out, xy_out, mean[:, targets], deviation[:, targets])
-        anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
-        if self.lag_weights is not None:
-            k, first = len(self.lag_weights), window.n_context
-            padded = (
-                F.pad(v[:, max(0, first - k) : -1], (0, 0, max(0, k - first), 0))
-                for v in (window.y, f.observed)
-            )
-            lags, known = (v.unfold(1, k, 1) for v in padded)
-            anchor = self.add_lags(anchor, lags, known)
-        return self.predictive(x_out, xy_out, anchor)
+            anchor, unit = (v[:, targets] for v in self.gaussian(window))
+        elif self.linear is None:
+            anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
+        else:
+            center, unit = self.linear.forecast(window), self.linear.forecast.unit(window)
+            if self.tokens.local.both_sides:
+                there = gather_points(torch.cat([window.y[:, : window.n_context], center], 1), f.found.index)
+                error = (f.near - there) * f.found.valid
+                anchor = center + self.tokens.anchor(error, torch.zeros_like(f.slopes), f.found)[:, targets]
+            else:
+                anchor = self.linear.in_order(window, center)
+        return self.predictive(x_out, xy_out, anchor, unit)
 
     def x_stream(self, xf: Float[Tensor, "B N F"], mask: Bool[Tensor, "#B N N"]) -> Float[Tensor, "B N O"]:
         """All X layers but the last: a function of times alone."""
@@ -328,29 +330,33 @@ class Taylorformer(nn.Module):
             xf = block(xf, xf, mask)
         return xf
 
-    def add_lags(
-        self, anchor: Float[Tensor, "B M D"], lags: Float[Tensor, "B M D K"], known: Bool[Tensor, "B M2 D K"]
-    ) -> Float[Tensor, "B M D"]:
-        """Add the linear part to an anchor; a lag that was not observed counts as equal to it."""
-        assert self.lag_weights is not None
-        deviation = self.lag_dropout((lags - anchor[..., None]) * known)
-        return anchor + deviation @ self.lag_weights[-lags.shape[-1] :]
-
-    def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor, unit: Tensor | None = None) -> Distribution:
+    def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor, unit: Tensor | None) -> Distribution:
         """Join the streams and turn them into a distribution around the anchor, in units of 1 or as given."""
         parts = [x, xy]
-        if unit is not None:
+        if self.gaussian is not None and unit is not None:
             # Bounded, so that a path that has gone far does not widen what follows without end.
             parts += [3 * torch.tanh(anchor / 3), unit.log().expand_as(anchor)]
         raw = rearrange(self.to_params(self.join(torch.cat(parts, -1))), "... (p d) -> ... d p", d=self.dim_y)
-        if unit is None or self.gaussian is None:
+        if unit is None:
             return self.head(raw, anchor)
-        beyond, stretch = (
-            self.head(self.gaussian.trust * raw, torch.zeros_like(anchor)),
-            self.gaussian.stretch,
-        )
-        shift = (self.gaussian.mean_trust - stretch) * beyond.mean  # the stretch is one around the mean
-        return affine(beyond, anchor + unit * shift, stretch * unit)
+        unit = unit.expand_as(raw[..., :1, 0])
+        if self.gaussian is not None:
+            raw, stretch = self.gaussian.trust * raw, self.gaussian.stretch
+            # The stretch is one around the mean.
+            shift = (self.gaussian.mean_trust - stretch) * self.head(raw, torch.zeros_like(anchor)).mean
+            anchor, unit = anchor + unit * shift, stretch * unit
+        return self.head(raw, anchor, unit)
+
+    def start(self, window: Window, overlap: int = 0) -> None:
+        """Fit the linear part in closed form; training starts from its forecasts and their errors.
+
+        Parameters
+        ----------
+        window, overlap
+            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
+        """
+        if self.linear is not None:
+            self.linear.start(window, overlap)
 
     # ---- sampling ------------------------------------------------------------------------------------
 
@@ -406,7 +412,10 @@ class Taylorformer(nn.Module):
             x_norm.clamp_min(torch.finfo(x.dtype).tiny),
             caches,
             points[:, None].repeat(1, n_paths, 1, 1),
-            known,
+            None
+            if self.linear is None
+            else torch.cat([window.y[:, context], self.linear.forecast(window)], 1),
+            None if self.linear is None else self.linear.forecast.unit(window),
             None if self.gaussian is None else self.gaussian.encode(window, n_paths),
         )
 
@@ -444,14 +453,19 @@ class Taylorformer(nn.Module):
             if i:  # from the second layer on, keys and values do not contain the point's own y
                 cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
+        unit = None if state.unit is None else state.unit[:, step, None]
         if state.gaussian is not None and self.gaussian is not None:
-            return self.predictive(x, h, *self.gaussian.query(state.gaussian, step))
-        anchor = self.tokens.anchor(near, slopes, found)
-        if self.lag_weights is not None:
-            before = slice(max(0, first + step - len(self.lag_weights)), first + step)
-            lags = state.points[:, :, before, : self.dim_y].transpose(2, 3)
-            anchor = self.add_lags(anchor, lags, state.observed[:, None, before].transpose(2, 3))
-        return self.predictive(x, h, anchor)
+            anchor, unit = self.gaussian.query(state.gaussian, step)
+        elif self.linear is None or state.center is None:
+            anchor = self.tokens.anchor(near, slopes, found)
+        elif self.tokens.local.both_sides:
+            there = gather_points(state.center[:, None], found.index[:, None])[:, :, 0]
+            error = (near - there) * found.valid
+            center = state.center[:, None, first + step]
+            anchor = center + self.tokens.anchor(error, torch.zeros_like(slopes), found)
+        else:
+            anchor = self.linear.step(state.center[:, first:], drawn, step)
+        return self.predictive(x, h, anchor, unit)
 
     def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
         """Take note of the value of target number ``step`` on every path.

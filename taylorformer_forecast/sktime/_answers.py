@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
+
 import numpy as np
 import pandas as pd
 from sktime.datatypes import update_data
@@ -26,10 +29,12 @@ class PredictiveMethods:
     def _predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
         """Rows of the forecast and their predictive distribution, always from the same draw."""
         ahead = None
-        if self._scaler is not None and X is not None:
+        if X is not None and self._scaler is None:
+            warnings.warn("X is ignored: the forecaster was fitted without X", stacklevel=2)
+        elif X is not None:
             self._scaler.check(X, "predict")
             check_same_kind(X, self._cur_y, "X")
-            ahead = dict(instances(X))
+            ahead = dict(instances(X.reindex(columns=self._scaler.columns)))
         requests, keys, stamps = [], [], []
         for key, y, known_X in self._known():
             asked = self._axis.horizon(fh, y.index[-1], y.index)
@@ -50,7 +55,7 @@ class PredictiveMethods:
             self.device,
             self._instance_norm,
         )
-        index = self._index(keys, stamps)
+        index, result = self._as_given(self._index(keys, stamps), keys, result)
         finite = np.isfinite(result.paths).all(axis=(0, 2))
         if not finite.all():
             raise RuntimeError(
@@ -59,14 +64,27 @@ class PredictiveMethods:
             )
         return index, result
 
+    def _as_given(self, index, keys, result):
+        """Instances and columns in the order of the data."""
+        columns = list(self._cur_y.columns)
+        result = result.take(columns=[sorted(columns, key=str).index(column) for column in columns])
+        if index.nlevels == 1:
+            return index, result
+        first = self._cur_y.index.droplevel(-1).unique()
+        place = {key if isinstance(key, tuple) else (key,): number for number, key in enumerate(first)}
+        rows = np.argsort([place[key] for key in keys], kind="stable")
+        return index[rows], result.take(rows=rows)
+
     def _exogenous(self, key, known, ahead, asked, last):
         """X of one instance: as stored, joined by what predict was given for other times and the future."""
         stored = asked.isin(known.index)
         if ahead is None:
-            if not stored.all():
+            if self._scaler.n_ahead and not stored.all():
                 self._scaler.check(None, "predict")
             return known
         if key not in ahead:
+            if self._scaler.n_ahead == 0:
+                return known
             raise ValueError(f"X has no rows{of_instance(key)}")
         new = ahead[key]
         new = new[(new.index > last) | ~new.index.isin(known.index)]
@@ -81,11 +99,13 @@ class PredictiveMethods:
         if len(future):
             given = self._given_after(key, last)
             if given is None or given.empty:
-                path = axis.future(last, future[-1], y.index).union(future)
+                path = self._ahead(y, future[-1]).union(future)
             else:  # paths reach the last known value, and pass through all
                 upto = max(future[-1], given.index[-1])
-                path = axis.future(last, upto, y.index).union(future).union(given.index)
-                path_y = to_float(given.reindex(path))
+                path = self._ahead(y, upto).union(future).union(given.index)
+                path_y = to_float(given[y.columns].reindex(path))
+            if self._scaler is not None and X is not None:
+                self._scaler.check_known(X.reindex(path.intersection(X.index)), "predict")
             path_t = axis.numbers(path)
             position = path.get_indexer(future)
         if self._regular:
@@ -97,13 +117,19 @@ class PredictiveMethods:
         return Request(
             self._columns(key, y, X),
             axis.numbers(asked),
-            self._covariates(asked[is_past], X, key) if is_past.any() else None,
+            self._covariates(asked[is_past], X, key, target=True) if is_past.any() else None,
             is_past,
             path_t,
-            self._covariates(path, X, key) if len(future) else None,
+            self._covariates(path, X, key, target=True) if len(future) else None,
             position,
             path_y,
         )
+
+    def _ahead(self, y, upto):
+        """Regular steps after the last row of y; rows without a value say nothing of where steps lie."""
+        seen = y.index[y.notna().any(axis=1)][-1]
+        stamps = self._axis.future(seen, upto, y.index)
+        return stamps[stamps > y.index[-1]]
 
     def _given_after(self, key, last):
         """Known values of an instance after its last observation."""
@@ -117,6 +143,22 @@ class PredictiveMethods:
             return stamps[0].rename(names[0])
         flat = [stamp for part in stamps for stamp in part]
         return pd.MultiIndex.from_tuples([(*key, s) for key, s in zip(keys, flat, strict=True)], names=names)
+
+    def _predict_moving_cutoff(self, y, cv, X=None, update_params=True, reset_forecaster=True):
+        """The loop of sktime; where dates have no frequency, its first cutoff is just before them."""
+        stamps = y.index.get_level_values(-1)
+        if not isinstance(stamps, pd.DatetimeIndex) or self._axis.freq is not None:
+            return super()._predict_moving_cutoff(y, cv, X, update_params, reset_forecaster)
+        from sktime.forecasting.base._base import _format_moving_cutoff_predictions
+
+        moved = copy.deepcopy(self) if reset_forecaster else self
+        moved._set_cutoff(pd.DatetimeIndex([stamps.min()]) - pd.Timedelta(1, unit="ns"))
+        forecasts, cutoffs = [], []
+        for rows, _ in cv.split(y):
+            forecast = moved.update_predict_single(y.iloc[rows], cv.get_fh(), X, update_params)
+            forecasts.append(forecast)
+            cutoffs.append(moved.cutoff)
+        return _format_moving_cutoff_predictions(forecasts, cutoffs)
 
     def _distribution(self, fh, X):
         from taylorformer_forecast.sktime.distributions import PathMixture

@@ -22,18 +22,20 @@ from taylorformer_forecast.sktime._checks import (
 )
 from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
+    arranged,
     check_values,
     instances,
     of_instance,
     to_float,
 )
 from taylorformer_forecast.sktime._predictive import ColumnSeries
+from taylorformer_forecast.sktime._pretraining import Pretraining
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
 
-class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
+class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     """Base of the package's sktime forecasters."""
 
     _tags = {
@@ -52,6 +54,8 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
         "capability:pred_int:insample": True,
         "capability:unequal_length": True,
         "capability:update": True,
+        "capability:pretrain": True,
+        "pretrain:fitted_params": ["pretrained_"],
         "capability:random_state": True,
         "property:randomness": "derandomized",
         "requires-fh-in-fit": False,
@@ -67,6 +71,11 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
     _longest_horizon = 96  # targets of a training window
     _regular = False
     _joins_columns = False
+
+    # Parameters that a forecaster may do without.
+    horizon = None
+    past_only = None
+    finetune_steps = 0
 
     def __init__(self):
         super().__init__()
@@ -119,18 +128,44 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
     def _fit(self, y, X, fh):
         check_parameters(self.get_params(deep=False))
         check_values(y, "y")
-        check_enough(y, self.context_length)
+        pretrained = getattr(self, "pretrained_", None)
+        if pretrained is None:
+            check_enough(y, self.context_length)
+        else:
+            check_enough(y, None, least=3 if self.finetune_steps else 1)
         rng = check_random_state(self.random_state)
         fit_seed, self._seed = (int(seed) for seed in rng.randint(0, 2**31 - 1, size=2))
-        # Copies, so that what the user does to the data later leaves the forecaster alone.
-        self._cur_y, self._cur_X = y.copy(), None if X is None else X.copy()
-        self._axis = TimeAxis.of([part.index for _, part in instances(y)], getattr(self.cutoff, "freq", None))
-        if X is not None:
-            check_same_kind(X, self._cur_y, "X")
-        self._scaler = None if X is None else ExogenousScaler.of(X)
-        self._choose(y, fh)
-        self._train(fit_seed, None)
+        self._cur_y = y.copy()  # what the user does to it later leaves the forecaster alone
+        self._given = None
+        axis = self._own_axis(y)
+        if pretrained is None:
+            self._axis, self._scaler = axis, ExogenousScaler.of(X, y, self.past_only)
+            self._choose(y, fh)
+        else:
+            self._adopt(y, X, axis)
+        self._cur_X = self._accepted(X, y, "fit")
+        if pretrained is None:
+            self._train(fit_seed)
+        elif self.finetune_steps:
+            self._train(fit_seed, self.network_, self.finetune_steps)
+        else:
+            self._series()  # what cannot be used is refused now, not by predict
         return self
+
+    def _own_axis(self, y):
+        """The time axis of y."""
+        parts = [part for _, part in instances(y)]
+        observed = None if self._regular else [part.index[part.notna().any(axis=1)] for part in parts]
+        return TimeAxis.of([part.index for part in parts], getattr(self.cutoff, "freq", None), observed)
+
+    def _accepted(self, X, y, when):
+        """A copy of X, arranged as it is stored, if it is what the forecaster was trained with."""
+        if self._scaler is None:
+            return None
+        self._scaler.check(X, when)
+        check_same_kind(X, self._cur_y, "X")
+        self._scaler.check_known(X[X.index.isin(y.index)], when)
+        return X[self._scaler.columns]
 
     def _update(self, y, X=None, update_params=True):
         check_values(y, "y")
@@ -141,32 +176,31 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
         elif new != known:
             raise ValueError(f"y has columns {new}, but the forecaster was fitted with {known}")
         if self._scaler is not None:
-            self._scaler.check(X, "update")
-            check_same_kind(X, self._cur_y, "X")
-            self._cur_X = update_data(self._cur_X, X)
+            self._cur_X = update_data(self._cur_X, self._accepted(X, y, "update"))
         self._cur_y = update_data(self._cur_y, y)
         self._series()  # what cannot be used is refused now, not by the next predict
         if update_params and self.update_steps > 0:
-            self._train(self._seed, self.update_steps)
+            self._train(self._seed, self.network_, self.update_steps)
         return self
 
     def _choose(self, y, fh):
         """Choose what the user left open, from the series."""
-        sample = max((part for _, part in instances(y)), key=len)
+        parts = [part for _, part in arranged(y)]
+        sample = max(parts, key=len)
         self._seasonal = SeasonalFeatures.choose(
             self._axis, sample.index, to_float(sample)[:, 0], self.time_features, self.seasonal_periods
         )
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 
-        longest = max(int(part.notna().sum().max()) for _, part in instances(y))
+        longest = max(int(part.notna().sum().max()) for part in parts)
         season = self._seasonal.season
-        ahead = self._steps_ahead(next(instances(y))[1].index, fh)
+        ahead = self._steps_ahead(parts[0].index, fh)
         horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
         horizon = max(1, min(horizon, longest // 4))
         context = min(max(3 * season, 2 * horizon, 32), self._longest_context)
         self.context_length_ = self.context_length or max(2, min(context, longest // 2))
         horizon = min(horizon, longest - min(self.context_length_, longest // 2))
-        self.horizon_ = getattr(self, "horizon", None) or horizon
+        self.horizon_ = self.horizon or horizon
 
     def _steps_ahead(self, index, fh):
         """Steps from the end of y to the end of fh, if fh is known and lies ahead."""
@@ -176,40 +210,47 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
         steps = self._axis.numbers(stamps[-1:])[0] - self._axis.numbers(index[-1:])[0]
         return max(1, round(steps)) if steps > 0 else None
 
-    def _train(self, seed, update_steps):
-        """Train a new network, or the present one further for ``update_steps``."""
+    def _train(self, seed, net=None, steps=None):
+        """Train a network, by default a new one, for some steps, by default as many as a fit takes.
+
+        A network that is given stays as it is: a copy is trained.
+        """
         from taylorformer_forecast.training.fit import fit, private_rng
         from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()
         context = self.context_length_
         maker = WindowMaker(series, context, self.horizon_, float(context), FLOOR, self._instance_norm)
-        split = float(self.validation_split or 0.0) if update_steps is None else 0.0
+        split = float(self.validation_split or 0.0) if steps is None else 0.0
         fewest = max(1, min(max(3, context // 2), max(len(s.t) for s in series) - 1))
         train = maker.starts(fewest, keep=1.0 - split)
         if len(train) == 0:
             raise ValueError(f"validation_split={split} leaves nothing to train on")
         held_out = maker.starts(fewest, skip=1.0 - split) if split else train[:0]
         held_out = held_out[:: max(1, len(held_out) // 256)]
-        batches = Batches(maker, train, self.batch_size, seed, last=1.0 - split, reorder=self._reorder)
+        hidden = 0 if self._scaler is None else self._scaler.past_only
+        batches = Batches(maker, train, self.batch_size, seed, 1.0 - split, self._reorder, hidden)
+        new = net is None
         with private_rng(seed):
-            if update_steps is None:
+            if net is None:
                 net = self._build_network(
                     0 if series[0].covariates is None else series[0].covariates.shape[1]
                 )
-                steps, lr = self._n_steps(len(batches)), self.lr
             else:
-                net, steps, lr = copy.deepcopy(self.network_), update_steps, 0.1 * self.lr
+                net = copy.deepcopy(net)
+            lr = self.lr if steps is None else 0.1 * self.lr
+            steps = self._n_steps(len(batches)) if steps is None else steps
             self.training_ = fit(
                 net,
                 batches,
-                Batches(maker, held_out, self.batch_size, last=1.0) if len(held_out) else None,
+                Batches(maker, held_out, self.batch_size, past_only=hidden) if len(held_out) else None,
                 max_steps=steps,
                 lr=lr,
                 patience=self.patience,
                 device=self.device,
                 verbose=self.verbose,
                 trainer_kwargs=self.trainer_kwargs,
+                start=new,
             )
         self.network_ = net
 
@@ -223,9 +264,12 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
     # ---- the data, seen from the present cutoff --------------------------------------------------------
 
     def _known(self):
-        """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back."""
+        """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back.
+
+        Instances and columns are arranged by name, so that networks and draws do not depend on their order.
+        """
         exogenous = {} if self._cur_X is None else dict(instances(self._cur_X))
-        for key, y in instances(self._cur_y):
+        for key, y in arranged(self._cur_y):
             y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
             check_observed(key, y)
             if self._regular:
@@ -234,19 +278,19 @@ class BaseTorchForecaster(PredictiveMethods, BaseForecaster):
                     X = X.reindex(X.index.union(y.index))
             yield key, y, X
 
-    def _covariates(self, index, X, key=()):
-        """Phases of calendar cycles and seasons, and scaled exogenous columns, at time stamps."""
+    def _covariates(self, index, X, key=(), target=False):
+        """Phases of calendar cycles and seasons, and scaled exogenous columns, at points or at targets."""
         features = [self._seasonal(index)] if self._seasonal else []
         if self._scaler is not None:
             if X is None:
                 raise ValueError(f"X has no rows{of_instance(key)}")
             missing = index.difference(X.index)
-            if len(missing):
+            if len(missing) and not (target and self._scaler.n_ahead == 0):
                 raise ValueError(
                     f"X{of_instance(key)} has no row for {missing[0]} ({len(missing)} missing): "
                     f"it must cover every step up to the last of fh"
                 )
-            features.append(self._scaler.features(X.loc[index]))
+            features.append(self._scaler.features(X.reindex(index), target))
         return np.concatenate(features, 1) if features else None
 
     def _columns(self, key, y, X):

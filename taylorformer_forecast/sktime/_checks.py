@@ -29,7 +29,11 @@ RULES = [
         "a whole number, at least 1",
         lambda value: _whole(value, 1),
     ),
-    (("patience", "update_steps"), "a whole number, at least 0", lambda value: _whole(value, 0)),
+    (
+        ("patience", "update_steps", "finetune_steps"),
+        "a whole number, at least 0",
+        lambda value: _whole(value, 0),
+    ),
     (
         ("max_steps", "num_epochs"),
         "None or a whole number, at least 0",
@@ -68,6 +72,11 @@ RULES = [
             or all(isinstance(period, Real) and 1 <= period < float("inf") for period in np.atleast_1d(value))
         ),
     ),
+    (
+        ("past_only",),
+        "None, 'all' or a tuple of columns of X",
+        lambda value: value is None or value == "all" or isinstance(value, (tuple, list)),
+    ),
     (("device",), "a string", lambda value: isinstance(value, str)),
     (("trainer_kwargs",), "None or a dict", lambda value: value is None or isinstance(value, Mapping)),
 ]
@@ -92,13 +101,13 @@ def check_parameters(parameters):
         raise ValueError(f"device={device!r} cannot be used here: {error}") from error
 
 
-def check_enough(y, context_length):
+def check_enough(y, context_length, least=3):
     """Raise a ValueError if there is too little to learn from."""
     for key, part in instances(y):
         check_observed(key, part)
     n = max(int(part.notna().sum().max()) for _, part in instances(y))
-    if n < 3:
-        raise ValueError(f"y has {n} observation{'s' * (n != 1)}, at least 3 are needed")
+    if n < least:
+        raise ValueError(f"y has {n} observation{'s' * (n != 1)}, at least {least} are needed")
     if context_length is not None and context_length >= n:
         raise ValueError(
             f"context_length={context_length} but y has {n} observations; "

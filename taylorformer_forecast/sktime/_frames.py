@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["ExogenousScaler", "check_values", "instances", "of_instance", "to_float"]
+__all__ = ["ExogenousScaler", "arranged", "check_values", "instances", "of_instance", "to_float"]
 
 LARGEST = 1e150  # of a value: its square is still a float64
 FARTHEST_X = 1e6  # of an exogenous value, in standard deviations: farther ones would overflow in the network
@@ -22,6 +22,12 @@ def instances(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:
     levels = list(range(frame.index.nlevels - 1))
     for key, part in frame.groupby(level=levels if len(levels) > 1 else levels[0], sort=False):
         yield key if isinstance(key, tuple) else (key,), part.droplevel(levels)
+
+
+def arranged(frame: pd.DataFrame) -> list[tuple[tuple, pd.DataFrame]]:
+    """Instances and columns by name: an order that does not depend on how the data are arranged."""
+    frame = frame[sorted(frame.columns, key=str)]
+    return sorted(instances(frame), key=lambda instance: str(instance[0]))
 
 
 def check_values(frame: pd.DataFrame, name: str) -> None:
@@ -59,55 +65,91 @@ def to_float(frame: pd.DataFrame) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ExogenousScaler:
-    """Standardise exogenous columns; missing values become zero with a flag.
+    """Standardise exogenous columns; what is not known becomes zero, and a flag says so.
 
     Parameters
     ----------
     columns : list
-        Column labels seen at fit.
+        Column labels, first those that are known ahead, then those that are known of the past only.
+    n_ahead : int
+        How many are known ahead.
     center, spread : ndarray of shape (P,)
-        Mean and standard deviation of each column.
+        Mean and standard deviation of each column in training.
     flagged : bool ndarray of shape (P,)
-        Columns that had missing values at fit: those get a flag.
+        Columns with a flag that is 1 where they are known: those that had missing values in training, and
+        all that are known of the past only.
     """
 
     columns: list
+    n_ahead: int
     center: np.ndarray
     spread: np.ndarray
     flagged: np.ndarray
 
     @classmethod
-    def of(cls, X: pd.DataFrame) -> ExogenousScaler:
-        """Learn means and standard deviations."""
+    def of(
+        cls, X: pd.DataFrame | None, y: pd.DataFrame, past_only: str | Collection | None = None
+    ) -> ExogenousScaler | None:
+        """Learn means and standard deviations, from the rows that y has too; nothing without X."""
+        given = [] if X is None else list(X.columns)
+        late = given if isinstance(past_only, str) else list(past_only or ())
+        unknown = [column for column in late if column not in given]
+        if unknown:
+            raise ValueError(f"past_only has {unknown[0]!r}, which is not a column of X: it has {given}")
+        if X is None:
+            return None
         check_values(X, "X")
-        values = to_float(X)
+        ahead = sorted((column for column in given if column not in late), key=str)
+        columns = ahead + sorted((column for column in given if column in late), key=str)
+        values = to_float(X.loc[X.index.isin(y.index), columns])
         known = ~np.isnan(values)
         count = np.maximum(known.sum(0), 1)
         center = np.where(known, values, 0).sum(0) / count
         spread = np.sqrt((np.where(known, values - center, 0) ** 2).sum(0) / count)
-        moves = spread > 1e-12 * np.abs(center)  # less is rounding
-        return cls(list(X.columns), center, np.where(moves, spread, 1.0), ~known.all(0))
+        spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)  # less is rounding
+        flagged = ~known.all(0) | (np.arange(len(columns)) >= len(ahead))
+        return cls(columns, len(ahead), center, spread, flagged)
 
     @property
-    def dim(self) -> int:
-        """Number of features."""
-        return len(self.columns) + int(self.flagged.sum())
+    def past_only(self) -> int:
+        """How many features, the last ones, are known of the past only: targets must not see them."""
+        return 2 * (len(self.columns) - self.n_ahead)  # columns and their flags
 
     def check(self, X: pd.DataFrame | None, when: str) -> None:
-        """Raise a ValueError if X is not what the forecaster was fitted with."""
+        """Raise a ValueError if X is not what the forecaster was trained with."""
+        done = f"the forecaster was {'pretrained' if when == 'fit' else 'fitted'} with"
         if X is None:
-            raise ValueError(
-                f"X is needed in {when}: the forecaster was fitted with X columns {self.columns}"
-            )
-        if list(X.columns) != self.columns:
-            raise ValueError(
-                f"X has columns {list(X.columns)} in {when}, "
-                f"but the forecaster was fitted with {self.columns}"
-            )
+            raise ValueError(f"X is needed in {when}: {done} X columns {self.columns}")
+        given, needed = list(X.columns), self.columns[: self.n_ahead if when == "predict" else None]
+        if not set(needed) <= set(given) <= set(self.columns):
+            hint = "; those that are not known ahead can be named in past_only" if when == "predict" else ""
+            raise ValueError(f"X has columns {given} in {when}, but {done} {self.columns}{hint}")
         check_values(X, "X")
 
-    def features(self, X: pd.DataFrame) -> np.ndarray:
-        """Scaled columns and flags, shape (n, dim)."""
-        scaled = np.clip((to_float(X) - self.center) / self.spread, -FARTHEST_X, FARTHEST_X)
-        missing = np.isnan(scaled)
-        return np.concatenate([np.where(missing, 0.0, scaled), missing[:, self.flagged]], 1)
+    def check_known(self, X: pd.DataFrame, when: str) -> None:
+        """Raise a ValueError if a column that was complete in training has missing values.
+
+        Without a flag they would pass for its mean.
+        """
+        gone = X[self.columns].isna()
+        gone.loc[:, self.flagged] = False
+        if gone.any(axis=None):
+            column = gone.columns[gone.any()][0]
+            stamp = gone.index[gone[column]][0]
+            raise ValueError(
+                f"X column {column!r} has no value for {stamp} in {when}, but it had no missing values in "
+                f"training: fill it, train with some missing, or name it in past_only"
+            )
+
+    def features(self, X: pd.DataFrame, target: bool = False) -> np.ndarray:
+        """Scaled columns and flags, shape (n, features), as seen at points of the past or at targets."""
+        scaled = np.clip((to_float(X[self.columns]) - self.center) / self.spread, -FARTHEST_X, FARTHEST_X)
+        known = ~np.isnan(scaled)
+        scaled = np.where(known, scaled, 0.0)
+        parts = []
+        for part in (slice(self.n_ahead), slice(self.n_ahead, None)):
+            parts += [scaled[:, part], known[:, part][:, self.flagged[part]]]
+        features = np.concatenate(parts, 1)
+        if target:
+            features[:, features.shape[1] - self.past_only :] = 0.0
+        return features

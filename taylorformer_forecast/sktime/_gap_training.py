@@ -82,6 +82,7 @@ class GapTraining:
                 device=self.device,
                 verbose=self.verbose,
                 trainer_kwargs=self.trainer_kwargs,
+                start=False,
             )
 
 

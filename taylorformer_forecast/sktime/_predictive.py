@@ -129,6 +129,14 @@ class Predictive:
     df: np.ndarray | None
     family: str
 
+    def take(self, rows: list | np.ndarray | slice = slice(None), columns: list | slice = slice(None)):
+        """Some rows or columns, or all of them in another order."""
+        parts = {}
+        for name in ("loc", "scale", "weights", "df"):
+            value = getattr(self, name)
+            parts[name] = None if value is None else value[rows][:, columns]
+        return replace(self, paths=self.paths[:, rows][:, :, columns], **parts)
+
 
 class _Sampler:
     """A network with all that sampling needs, for the time of one call."""

@@ -21,6 +21,13 @@ class LAMForecaster(BaseTorchForecaster):
     knows that nothing was observed. Every column of a multivariate series is forecast from its own past, by
     one network that serves all columns and instances; past times are predicted one step ahead.
 
+    After ``pretrain`` on a panel, ``fit`` to any other regular series trains nothing, or fine-tunes: the
+    network, its lengths, the calendar cycles and seasons (counted in steps) and the scale of X are those of
+    the panel, the level and scale of y those of the series, which may be shorter than a context.
+
+    Missing values in X are flagged, not filled, in columns that had some in training; others must be
+    complete. X is ignored, with a warning, if ``fit`` had none.
+
     Parameters
     ----------
     context_length : int, optional
@@ -39,13 +46,13 @@ class LAMForecaster(BaseTorchForecaster):
         Encoder layers, and decoder layers of ``preset="faithful"``.
     dropout : float, default=0.1
         Dropout in training.
-    num_epochs : int or None, default=40
+    num_epochs : int or None, default=20
         Passes over all windows. Short series would be learnt by heart with more.
     max_steps : int or None, default=400
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=32
         Windows in a step.
-    lr : float, default=0.003
+    lr : float, default=0.001
         Peak learning rate; it warms up and decays by a cosine.
     validation_split : float, default=0.0
         Fraction at the end of every series that is kept from training and decides about early stopping. By
@@ -75,6 +82,13 @@ class LAMForecaster(BaseTorchForecaster):
         "faithful".
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
+    finetune_steps : int, default=0
+        Optimiser steps of ``fit`` after ``pretrain``. With 0, ``fit`` gives the pretrained network the series
+        to start from and changes nothing else; without ``pretrain`` it has no meaning.
+    past_only : None, "all" or tuple of column labels, default=None
+        Columns of X that are known of the past only. The network sees their past, and learns without their
+        future: ``predict`` needs no values of them, and uses none. All others are known ahead: ``predict``
+        needs them for every step up to the last of ``fh``.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one, else the CPU.
     random_state : int, RandomState or None, default=None
@@ -95,6 +109,9 @@ class LAMForecaster(BaseTorchForecaster):
         Cycles and seasons in use.
     training_ : dict
         Steps taken and last losses.
+    pretrained_ : Pretrained
+        After ``pretrain``: its network and what was chosen from the panel. Clones keep it, and so does
+        ``fit``, which never changes it.
 
     References
     ----------
@@ -126,10 +143,10 @@ class LAMForecaster(BaseTorchForecaster):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        num_epochs=40,
+        num_epochs=20,
         max_steps=400,
         batch_size=32,
-        lr=3e-3,
+        lr=1e-3,
         validation_split=0.0,
         patience=10,
         time_features="auto",
@@ -139,6 +156,8 @@ class LAMForecaster(BaseTorchForecaster):
         preset="modern",
         instance_norm=None,
         update_steps=0,
+        finetune_steps=0,
+        past_only=None,
         device="auto",
         random_state=None,
         verbose=False,
@@ -164,6 +183,8 @@ class LAMForecaster(BaseTorchForecaster):
         self.preset = preset
         self.instance_norm = instance_norm
         self.update_steps = update_steps
+        self.finetune_steps = finetune_steps
+        self.past_only = past_only
         self.device = device
         self.random_state = random_state
         self.verbose = verbose

@@ -20,6 +20,17 @@ class TaylorformerForecaster(BaseTorchForecaster):
     Every column of a multivariate series is forecast from its own past, by one network that serves all
     columns and instances.
 
+    Times may be irregular. ``fh`` then holds absolute times, time spans after the last observation, or
+    integers, which count typical (median) steps; an index that is finer than the observations is as good as
+    one without the empty rows, but its steps are those that integers count.
+
+    After ``pretrain`` on a panel, ``fit`` to any other series trains nothing, or fine-tunes: the network, its
+    lengths, the calendar cycles and seasons (counted in steps) and the scale of X are those of the panel, the
+    level and scale of y those of the series, which may be shorter than a context.
+
+    Missing values in X are flagged, not filled, in columns that had some in training; others must be
+    complete. X is ignored, with a warning, if ``fit`` had none.
+
     Parameters
     ----------
     context_length : int, optional
@@ -35,13 +46,13 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Layers of each of the two streams.
     dropout : float, default=0.1
         Dropout in training.
-    num_epochs : int or None, default=30
+    num_epochs : int or None, default=20
         Passes over all windows. Short series would be learnt by heart with more.
     max_steps : int or None, default=400
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=32
         Windows in a step.
-    lr : float, default=0.003
+    lr : float, default=0.001
         Peak learning rate; it warms up and decays by a cosine.
     validation_split : float, default=0.0
         Fraction at the end of every series that is kept from training and decides about early stopping. By
@@ -72,6 +83,13 @@ class TaylorformerForecaster(BaseTorchForecaster):
         values of the future (:meth:`condition`).
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
+    finetune_steps : int, default=0
+        Optimiser steps of ``fit`` after ``pretrain``. With 0, ``fit`` gives the pretrained network the series
+        to start from and changes nothing else; without ``pretrain`` it has no meaning.
+    past_only : None, "all" or tuple of column labels, default=None
+        Columns of X that are known of the past only. The network sees their past, and learns without their
+        future: ``predict`` needs no values of them, and uses none. All others are known ahead: ``predict``
+        needs them for every step up to the last of ``fh``.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one, else the CPU.
     random_state : int, RandomState or None, default=None
@@ -93,6 +111,9 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Cycles and seasons in use.
     training_ : dict
         Steps taken and last losses.
+    pretrained_ : Pretrained
+        After ``pretrain``: its network and what was chosen from the panel. Clones keep it, and so does
+        ``fit``, which never changes it.
 
     References
     ----------
@@ -120,10 +141,10 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        num_epochs=30,
+        num_epochs=20,
         max_steps=400,
         batch_size=32,
-        lr=3e-3,
+        lr=1e-3,
         validation_split=0.0,
         patience=10,
         time_features="auto",
@@ -133,6 +154,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_derivative_neighbours=1,
         attention="full",
         update_steps=0,
+        finetune_steps=0,
+        past_only=None,
         device="auto",
         random_state=None,
         verbose=False,
@@ -158,6 +181,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.n_derivative_neighbours = n_derivative_neighbours
         self.attention = attention
         self.update_steps = update_steps
+        self.finetune_steps = finetune_steps
+        self.past_only = past_only
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -166,6 +191,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         super().__init__()
 
     def _build_network(self, dim_covariates):
+        from taylorformer_forecast.core.linear import LinearForecast
         from taylorformer_forecast.models.taylorformer import Taylorformer
 
         return Taylorformer(
@@ -178,8 +204,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
             taylor_order=self.taylor_order,
             n_derivative_neighbours=self.n_derivative_neighbours,
             attention=self.attention,
-            # Lags go by position, which tells of time only where targets are in its order.
-            n_lags=self.context_length_ if self.order == "time" else 0,
+            linear=LinearForecast(self.context_length_, self.horizon_),
             both_sides=self.order == "random",
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.context_length_,

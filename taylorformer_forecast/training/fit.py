@@ -78,6 +78,7 @@ def fit(
     device: str = "auto",
     verbose: bool = False,
     trainer_kwargs: Mapping[str, Any] | None = None,
+    start: bool = True,
 ) -> dict[str, float]:
     """Train a network in place and leave it on the CPU, in evaluation mode.
 
@@ -105,6 +106,10 @@ def fit(
         Arguments of ``pytorch_lightning.Trainer`` that take precedence: devices, strategy, precision,
         loggers, max_time. Its ``callbacks`` are added to ours. The mapping is not changed.
 
+    start : bool, default=True
+        Whether parts that have a closed-form solution are fitted first, where the network has such
+        (see :class:`~taylorformer_forecast.models.base.ForecastNet`).
+
     Returns
     -------
     dict
@@ -115,6 +120,8 @@ def fit(
     RuntimeError
         If training diverged: the loss is not finite.
     """
+    if start and hasattr(net, "start"):
+        net.start(*train.sample())
     net.train()
     if max_steps == 0:
         net.eval()

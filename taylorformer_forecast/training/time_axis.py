@@ -47,6 +47,9 @@ class TimeAxis:
         What is subtracted before the division.
     span : float
         Number of steps that the data cover.
+    every : int, default=1
+        How many steps of the index make one step here: more than one if the index is finer than the
+        observations are.
     """
 
     kind: str
@@ -54,10 +57,13 @@ class TimeAxis:
     step: float
     origin: float | int
     span: float
+    every: int = 1
 
     @classmethod
-    def of(cls, indexes: Sequence[pd.Index], freq: object = None) -> TimeAxis:
-        """Look at the stamps of all series and choose."""
+    def of(
+        cls, indexes: Sequence[pd.Index], freq: object = None, observed: Sequence[pd.Index] | None = None
+    ) -> TimeAxis:
+        """Look at the stamps of all series, and at those with an observation if they may be sparser."""
         longest = max(indexes, key=len)
         if isinstance(longest, pd.PeriodIndex):
             kind, freq = "period", longest.freq
@@ -71,11 +77,27 @@ class TimeAxis:
                 f"the time index has dtype {longest.dtype}; dates, periods or integers are needed"
             )
         raw = cls(kind, freq, 1.0, 0.0, 0.0)
-        origin = min(raw.count(index[:1])[0] for index in indexes).item()
-        numbers = [raw.count(index) - origin for index in indexes]
-        gaps = np.concatenate([np.diff(x) for x in numbers])
+        gaps = np.concatenate([np.diff(raw.count(index)) for index in indexes])
         step = float(np.median(gaps)) if len(gaps) else 1.0
-        return cls(kind, freq, step, origin, float(max(x[-1] - x[0] for x in numbers) / step))
+        counts = [raw.count(index) for index in (indexes if observed is None else observed)]
+        origin = min(x[0] for x in counts).item()
+        every = 1
+        if observed is not None and (kind != "clock" or freq is not None):
+            every = _common_divisor(np.concatenate([x - origin for x in counts]) / step)
+        step *= every
+        return cls(kind, freq, step, origin, float(max(x[-1] - x[0] for x in counts) / step), every)
+
+    def continued(self, own: TimeAxis, few: bool) -> TimeAxis:
+        """The axis of further series, given their own: this one if they are counted alike.
+
+        The phases of seasons then go on, and the typical step is the one that a network knows. So they do if
+        there are too ``few`` dates to tell their frequency.
+        """
+        unclear = few and own.freq is None and "period" not in (self.kind, own.kind)
+        if unclear and (own.kind == "number") == (self.kind == "number"):
+            return self
+        alike = own.kind == self.kind and own.freq == self.freq and own.every == self.every
+        return self if alike and 0.5 < own.step / self.step < 2 else own
 
     def count(self, index: pd.Index) -> np.ndarray:
         """Stamps as numbers before scaling."""
@@ -100,7 +122,11 @@ class TimeAxis:
 
     def on_grid(self, index: pd.Index, values: np.ndarray) -> np.ndarray:
         """Values (n,) on a regular grid of steps, NaN between rows; as they are if most would be NaN."""
-        at = np.round(self.numbers(index) - self.numbers(index[:1])).astype(int)
+        numbers = self.numbers(index)
+        if self.every > 1:  # rows between the steps are missing
+            on = np.abs(numbers - np.round(numbers)) < 1e-6
+            numbers, values = numbers[on], values[on]
+        at = np.round(numbers - numbers[0]).astype(int)
         if at[-1] >= 4 * len(at):
             return values
         grid = np.full(at[-1] + 1, np.nan)
@@ -122,10 +148,10 @@ class TimeAxis:
     def between(self, first: object, last: object, like: pd.Index) -> pd.Index:
         """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
         if isinstance(like, pd.PeriodIndex):
-            return pd.period_range(first, last, freq=like.freq)
+            return pd.period_range(first, last, freq=like.freq)[:: self.every]
         if isinstance(like, pd.DatetimeIndex):
-            freq = self.freq if self.freq is not None else pd.Timedelta(round(self.step), unit="ns")
-            return pd.date_range(first, last, freq=freq)
+            every = pd.Timedelta(round(self.step), unit="ns") if self.freq is None else self.every * self.freq
+            return pd.date_range(first, last, freq=every)
         return pd.Index(np.arange(int(first), int(last) + 1, max(1, round(self.step))))
 
     def grid(self, index: pd.Index, name: str = "y") -> pd.Index:
@@ -219,6 +245,14 @@ class TimeAxis:
 
 def _name(freq: object) -> str:
     return "" if freq is None else str(getattr(freq, "freqstr", freq)).lstrip("0123456789")
+
+
+def _common_divisor(positions: np.ndarray) -> int:
+    """Largest number of which all positions are multiples; 1 if they are no whole numbers."""
+    whole = np.round(positions)
+    if np.abs(positions - whole).max() > 1e-6:
+        return 1
+    return max(1, int(np.gcd.reduce(whole.astype(np.int64))))
 
 
 def _on_offset(freq: object, stamp: pd.Timestamp) -> bool:

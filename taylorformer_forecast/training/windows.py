@@ -13,9 +13,10 @@ from torch import Tensor
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["FLOOR", "Batches", "Series", "WindowMaker", "least_scale", "stack_contexts"]
+__all__ = ["FLOOR", "SAMPLE", "Batches", "Series", "WindowMaker", "least_scale", "stack_contexts"]
 
 FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
+SAMPLE = 4096  # windows that closed-form solutions are fitted to, at most
 MIN_POINTS = 3  # with fewer observed points a context is scaled by its whole series
 
 
@@ -230,6 +231,8 @@ class Batches:
     reorder : callable, optional
         How to order the targets: takes a window and a ``generator``, gives a window, as
         :func:`~taylorformer_forecast.core.window.shuffle_targets` does. By default they keep their order.
+    past_only : int, default=0
+        How many covariates, the last ones, are known of the past only: they are hidden at the targets.
     """
 
     def __init__(
@@ -240,26 +243,35 @@ class Batches:
         seed: int | None = None,
         last: float = 1.0,
         reorder: Callable[..., Window] | None = None,
+        past_only: int = 0,
     ) -> None:
         self.maker, self.starts, self.seed = maker, starts, seed
-        self.last, self.reorder = last, reorder
+        self.last, self.reorder, self.past_only = last, reorder, past_only
         self.batch_size = min(batch_size, len(starts))
 
     def __len__(self) -> int:
         """Batches in one pass."""
         return math.ceil(len(self.starts) / self.batch_size)
 
+    def sample(self, at_most: int = SAMPLE) -> tuple[Window, int]:
+        """Evenly spaced windows, and how many of them after one share targets with it."""
+        stride = -(-len(self.starts) // at_most)
+        return self._windows(self.starts[::stride]), -(-self.maker.n_targets // stride)
+
+    def _windows(self, starts: Tensor) -> Window:
+        return self.maker.windows(starts, self.last)[0].hide_covariates(self.past_only)
+
     def __iter__(self) -> Iterator[Window]:
         """Yield scaled windows."""
         if self.seed is None:
             for chunk in self.starts.split(self.batch_size):
-                yield self.maker.windows(chunk, self.last)[0]
+                yield self._windows(chunk)
             return
         generator = torch.Generator().manual_seed(self.seed + _rank())
         while True:
             order = torch.randperm(len(self.starts), generator=generator)
             for chunk in order.split(self.batch_size):
-                window = self.maker.windows(self.starts[chunk], self.last)[0]
+                window = self._windows(self.starts[chunk])
                 yield window if self.reorder is None else self.reorder(window, generator=generator)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import components
+from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.local import Local
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
@@ -42,8 +43,9 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "paper-2d": {"dim_t": 2},
     "paper-2d-columns": {"dim_t": 2, "dim_y": 2, "taylor_order": 1, "n_derivative_neighbours": 3},
-    "lags": {"n_lags": 5},
-    "lags-columns": {"n_lags": 3, "dim_y": 2, "dim_covariates": 2, "taylor_order": 1},
+    "linear": {"linear": (5, 3)},
+    "linear-columns": {"linear": (7, 6), "dim_y": 2, "dim_covariates": 2, "distribution": "mixture"},
+    "linear-both-sides": {"linear": (7, 4), "both_sides": True, "distribution": "studentt"},
     "both-sides": {"both_sides": True},
     "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 4, "dim_covariates": 1},
     "gaussian": {
@@ -111,7 +113,7 @@ UNN_CASES: dict[str, dict[str, Any]] = {
 STEPWISE = {**CASES, **TNP_CASES, **UNN_CASES}
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
 # Those to whom the positions of points mean nothing, only their times.
-FULL = [name for name, options in STEPWISE.items() if not {"attention", "n_lags"} & set(options)]
+FULL = [name for name, options in STEPWISE.items() if not {"attention", "linear"} & set(options)]
 
 
 def perturbed(build: Callable[[], nn.Module], seed: int) -> nn.Module:
@@ -163,7 +165,10 @@ class Case:
             # Built for one target more than the windows have.
             sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
             return perturbed(lambda: LAMTransformer(**{**sizes, **self.options, **options}), seed)
-        return perturbed(lambda: Taylorformer(**{**defaults, **self.options, **options}), seed)
+        options = {**defaults, **self.options, **options}
+        if "linear" in options:
+            options["linear"] = LinearForecast(*options["linear"])
+        return perturbed(lambda: Taylorformer(**options), seed)
 
     def window(self, **kwargs: Any) -> Window:
         """Draw windows with the columns, coordinates and covariates of the case."""
@@ -188,6 +193,12 @@ def numbers() -> Callable[[Distribution], Tensor]:
         return torch.cat([p.flatten(2) for p in present], -1)
 
     return listed
+
+
+@pytest.fixture
+def trained() -> Callable[[Any], list[tuple[str, Tensor]]]:
+    """Return the function that lists the parameters that gradients train; a linear map has its own fit."""
+    return lambda net: [(name, p) for name, p in net.named_parameters() if p.requires_grad]
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def test_the_order_of_the_context_does_not_matter_to_the_published_code_without_
 # ---- nothing observed ---------------------------------------------------------------------------------
 
 
-def test_missing_values_reach_neither_outputs_nor_gradients(any_case, missing):
+def test_missing_values_reach_neither_outputs_nor_gradients(any_case, missing, trained):
     torch.set_default_dtype(torch.float32)
     w, net = any_case.window(missing=missing, missing_targets="entries"), any_case.net()
     y = w.y.masked_fill(~w.observed, NAN).requires_grad_()
@@ -136,7 +136,7 @@ def test_missing_values_reach_neither_outputs_nor_gradients(any_case, missing):
     loss.backward()
     assert torch.isfinite(y.grad).all()
     assert (y.grad[torch.isnan(y)] == 0).all()
-    for name, parameter in net.named_parameters():
+    for name, parameter in trained(net):
         assert torch.isfinite(parameter.grad).all(), name
 
 
@@ -151,7 +151,7 @@ def test_unobserved_targets_do_not_count_in_the_loss(any_case):
 @pytest.mark.parametrize("what", ["the context", "a column of the context", "everything"])
 @pytest.mark.parametrize("loss_size", [1.0, 1e6])
 def test_windows_without_observed_context_have_finite_predictions_and_gradients(
-    any_case, what, loss_size, numbers
+    trained, any_case, what, loss_size, numbers
 ):
     torch.set_default_dtype(torch.float32)
     w, net = any_case.window(), any_case.net(dropout=0.0)
@@ -161,7 +161,7 @@ def test_windows_without_observed_context_have_finite_predictions_and_gradients(
     w = replace(w, observed=observed)
     assert torch.isfinite(numbers(net(w))).all()
     (loss_size * training_loss(net(w), w)).backward()
-    for name, parameter in net.named_parameters():
+    for name, parameter in trained(net):
         assert torch.isfinite(parameter.grad).all(), name
     assert torch.isfinite(sample_paths(net, w, 3, torch.Generator().manual_seed(0)).paths).all()
 

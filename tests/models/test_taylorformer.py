@@ -59,10 +59,10 @@ def test_each_column_of_each_target_has_its_own_distribution(stepwise_case):
     assert distribution.mean.flatten().unique().numel() == 15 * columns
 
 
-def test_every_parameter_is_trained(stepwise_case):
+def test_every_parameter_is_trained(stepwise_case, trained):
     w, net = stepwise_case.window(), stepwise_case.net()
     negative_log_likelihood(net(w), w).backward()
-    for name, parameter in net.named_parameters():
+    for name, parameter in trained(net):
         assert torch.isfinite(parameter.grad).all(), name
         if name.endswith("attention.key.bias"):  # adds the same to all scores of a query
             assert parameter.grad.abs().max() < 1e-10, name

@@ -322,6 +322,7 @@ def test_rows_without_a_value_mean_the_same_as_absent_rows(where):
     pd.testing.assert_series_equal(kept, dropped, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("nothing_is_fitted")
 def test_a_gap_in_one_column_leaves_the_forecasts_of_the_other_alone():
     """Columns share the network, here untrained, and nothing else."""
     y = monthly(columns=["a", "b"])

@@ -68,6 +68,8 @@ WRONG = {
     "n_derivative_neighbours": [0, -1],
     "patience": [-1, 0.5, None],
     "update_steps": [-1, 0.5, None],
+    "finetune_steps": [-1, 0.5, None],
+    "past_only": ["price", 3],
     "max_steps": [-1, 0.5, "a", True],
     "num_epochs": [-1, 0.5],
     "context_length": [0, -1, 2.5, "a"],

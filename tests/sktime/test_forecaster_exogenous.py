@@ -94,13 +94,33 @@ def test_all_predictive_methods_take_the_columns(fitted, X):
     pd.testing.assert_series_equal(mean, fitted.predict(fh=[1, 2], X=future))
 
 
-def test_missing_values_are_allowed_at_fit_and_at_predict(y, X):
+def test_missing_values_are_allowed_where_some_were_missing_in_training(y, X):
     gone = np.random.default_rng(2).random(X.shape) < 0.3
     gappy = X.mask(gone)
     forecaster = tiny().fit(y, X=gappy.iloc[:N])
     assert np.isfinite(forecaster.predict(fh=range(1, 13), X=gappy.iloc[N:])).all()
-    assert np.isfinite(tiny().fit(y, X=X.iloc[:N]).predict(fh=range(1, 13), X=gappy.iloc[N:])).all()
     assert np.isfinite(tiny().fit(y, X=X.iloc[:N].assign(price=np.nan)).predict(fh=[1], X=X.iloc[N:])).all()
+
+
+def test_a_missing_value_is_not_the_mean_of_its_column(y, X):
+    gappy = X.mask(np.random.default_rng(2).random(X.shape) < 0.3)
+    forecaster = tiny(max_steps=20).fit(y, X=gappy.iloc[:N])
+    means = gappy.iloc[:N].mean()
+    missing, filled = (forecaster.predict(fh=[1], X=0 * X.iloc[N:] + level) for level in (np.nan, means))
+    assert np.isfinite(missing).all()
+    assert missing.iloc[0] != filled.iloc[0]
+
+
+def test_missing_values_that_training_had_none_of_are_refused(fitted, y, X):
+    before = fitted.predict(fh=[1], X=X.iloc[N:])
+    gappy = X.copy()
+    gappy.loc[X.index[[46, N + 2]], "price"] = np.nan
+    message = "X column 'price' has no value for 2004-03 in predict, but it had no missing values in training"
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(fh=[4], X=gappy.iloc[N:])
+    pd.testing.assert_series_equal(fitted.predict(fh=[1], X=gappy.iloc[N:]), before)  # not on the way there
+    with pytest.raises(ValueError, match="X column 'price' has no value for 2003-11 in update"):
+        fitted.clone().fit(y.iloc[:40], X=X.iloc[:40]).update(y.iloc[40:], X=gappy.iloc[:N])
 
 
 @pytest.mark.parametrize("level", [0.0, 3.0, 0.1, 1e10 / 3, 1e100])
@@ -130,9 +150,11 @@ def test_whole_numbers_truth_values_and_a_series_are_taken(y, X):
     assert np.isfinite(tiny().fit(y, X=one.iloc[:N]).predict(fh=[1], X=one.iloc[N:])).all()
 
 
-def test_columns_that_were_not_there_at_fit_are_ignored(y, X):
+def test_columns_that_were_not_there_at_fit_are_ignored_with_a_warning(y, X):
     forecaster = tiny().fit(y)
-    pd.testing.assert_series_equal(forecaster.predict(fh=[1], X=X.iloc[N:]), forecaster.predict(fh=[1]))
+    with pytest.warns(UserWarning, match="X is ignored: the forecaster was fitted without X"):
+        ignored = forecaster.predict(fh=[1], X=X.iloc[N:])
+    pd.testing.assert_series_equal(ignored, forecaster.predict(fh=[1]))
 
 
 def test_irregular_dates_take_columns_at_every_stamp_that_is_passed():
@@ -146,6 +168,111 @@ def test_irregular_dates_take_columns_at_every_stamp_that_is_passed():
         X.index.union(forecaster._axis.future(index[39], index[45], y.index))
     ).interpolate()
     assert np.isfinite(forecaster.predict(fh=index[40:45], X=on_the_way)).all()
+
+
+# --- columns that are known of the past only --------------------------------------------------------------
+
+
+def driven(n=200, ahead=12):
+    """A series that follows the column "lead" four steps later, and the column "promotion" at once."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(n + ahead, 2)), columns=["lead", "promotion"])
+    for i in range(1, n + ahead):
+        X.loc[i, "lead"] += 0.7 * X.loc[i - 1, "lead"]
+    y = 50 + 7 * X["lead"].shift(4).fillna(0) + X["promotion"] + rng.normal(size=n + ahead)
+    return y.rename("y"), X
+
+
+@pytest.fixture(scope="module", params=FORECASTERS)
+def led(request):
+    """Fitted to the first 200 rows, with a leading column whose future is unknown."""
+    y, X = driven()
+    forecaster = tiny(request.param, past_only=("lead",), context_length=12, max_steps=5)
+    return forecaster.fit(y.iloc[:200], X=X.iloc[:200], fh=[1, 2, 3, 4])
+
+
+FUTURES = {
+    "absent": lambda X: X[["promotion"]],
+    "missing": lambda X: X.assign(lead=np.nan),
+    "partly missing": lambda X: X.assign(lead=X["lead"].where(X.index < 203)),
+    "known after all": lambda X: X,
+    "arbitrary": lambda X: X.assign(lead=1e3),
+    "in another order": lambda X: X[["promotion", "lead"]],
+}
+
+
+@pytest.mark.parametrize("future", FUTURES.values(), ids=FUTURES)
+def test_the_future_of_a_past_only_column_is_neither_needed_nor_used(led, future):
+    """Within the horizon and beyond, where paths are rolled, and in sample."""
+    X, fh = driven()[1].iloc[200:], [-3, 0, *range(1, 13)]
+    expected = led.predict_quantiles(fh=fh, X=X[["promotion"]], alpha=[0.1, 0.9])
+    pd.testing.assert_frame_equal(led.predict_quantiles(fh=fh, X=future(X), alpha=[0.1, 0.9]), expected)
+    longer = led.clone().fit(driven()[0].iloc[:200], X=driven()[1], fh=[1, 2, 3, 4])
+    pd.testing.assert_frame_equal(longer.predict_quantiles(fh=fh, X=None, alpha=[0.1, 0.9]), expected)
+
+
+def test_the_past_of_a_past_only_column_is_used(led):
+    y, X = driven()
+    other = led.clone().fit(y.iloc[:200], X=X.iloc[:200], fh=[1, 2, 3, 4])
+    other._cur_X.loc[199, "lead"] += 3.0
+    changed, before = (f.predict(fh=[-3, 1, 2], X=X.iloc[200:]) for f in (other, led))
+    assert changed.iloc[0] == before.iloc[0]
+    assert (changed.iloc[1:] != before.iloc[1:]).all()
+
+
+@pytest.mark.parametrize("forecaster", FORECASTERS)
+def test_a_forecast_follows_the_past_of_a_leading_column(forecaster):
+    (y, X), fh = driven(900), [1, 2, 3, 4]
+    settings = {"d_model": 16, "n_heads": 2, "max_steps": 400, "num_samples": 20, "lr": 1e-2, "dropout": 0.0}
+    settings |= {"context_length": 16, "seasonal_periods": None}
+    led = tiny(forecaster, past_only="all", **settings).fit(y.iloc[:800], X=X.iloc[:800], fh=fh)
+    errors = []
+    for end in range(804, 900, 4):
+        led.update(y.iloc[800:end], X=X.iloc[800:end], update_params=False)
+        errors.append((led.predict() - y).dropna())
+    # From its own past the series cannot be known better than to 0.87 deviations, over these four steps.
+    assert pd.concat(errors).std() < 0.65 * y.std()
+
+
+@pytest.mark.parametrize("forecaster", FORECASTERS)
+def test_predict_needs_no_columns_if_all_are_past_only(y, X, forecaster):
+    fitted = tiny(forecaster, past_only="all").fit(y, X=X.iloc[:N])
+    named = tiny(forecaster, past_only=("price", "promotion")).fit(y, X=X.iloc[:N])
+    for method in ("predict", "predict_interval", "predict_var"):
+        forecast = getattr(fitted, method)(fh=[-1, 1, 15])
+        assert np.isfinite(forecast.to_numpy()).all()
+        np.testing.assert_array_equal(forecast, getattr(named, method)(fh=[-1, 1, 15]))
+    fitted.update(fitted.predict(fh=[1]), X=X.iloc[N : N + 1])
+    assert np.isfinite(fitted.predict(fh=[1])).all()
+
+
+def test_past_only_columns_may_have_gaps_that_training_had_not(y, X):
+    forecaster = tiny(past_only=("price",)).fit(y.iloc[:40], X=X.iloc[:40])
+    forecaster.update(y.iloc[40:], X=X.iloc[40:N].assign(price=np.nan), update_params=False)
+    assert np.isfinite(forecaster.predict(fh=[1, 2], X=X.iloc[N:])).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "columns", "message"),
+    [
+        ({"past_only": ("cost",)}, ["price"], r"past_only has 'cost', which is not a column of X: .*'price'"),
+        ({"past_only": ("cost",)}, None, "past_only has 'cost', which is not a column of X"),
+        ({"past_only": "price"}, ["price"], "past_only='price', but it must be None, 'all' or a tuple"),
+    ],
+)
+def test_past_only_names_columns_of_X(y, X, settings, columns, message):
+    with pytest.raises(ValueError, match=message):
+        tiny(**settings).fit(y, X=None if columns is None else X[columns].iloc[:N])
+
+
+def test_the_columns_known_ahead_are_still_needed(led):
+    X = driven()[1].iloc[200:]
+    with pytest.raises(ValueError, match=r"X has columns \['lead'\] in predict, but .* named in past_only"):
+        led.predict(fh=[1], X=X[["lead"]])
+    with pytest.raises(ValueError, match="X is needed in predict"):
+        led.predict(fh=[1])
+    with pytest.raises(ValueError, match=r"X has no row for 201 \(1 missing\)"):
+        led.predict(fh=[2], X=X.iloc[:1])
 
 
 # --- what is wrong is said, and nothing is changed --------------------------------------------------------

@@ -167,6 +167,7 @@ def test_steps_back_on_irregular_dates_are_observed_rows():
         fitted(index).predict(fh=[-N])
 
 
+@pytest.mark.usefixtures("nothing_is_fitted")
 def test_stamps_between_observations_are_predicted_from_what_was_before():
     index = irregular()
     y = pd.Series(values(), index=index)

@@ -295,8 +295,9 @@ def test_hierarchies_are_forecast(hierarchy):
 @pytest.mark.parametrize(
     "method", ["predict", "predict_interval", "predict_quantiles", "predict_var", "predict_proba"]
 )
-def test_hierarchies_are_aggregated_and_reconciled(hierarchy, method):
-    pipeline = Aggregator() * tiny() * Reconciler("bu")
+@pytest.mark.parametrize("forecaster", FORECASTERS)
+def test_hierarchies_are_aggregated_and_reconciled(hierarchy, forecaster, method):
+    pipeline = Aggregator() * tiny(forecaster) * Reconciler("bu")
     forecast = getattr(pipeline.fit(hierarchy), method)(fh=[1, 2])
     assert len(forecast.index) == 2 * 7
     if method == "predict":

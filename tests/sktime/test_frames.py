@@ -239,26 +239,91 @@ def test_rows_are_put_on_a_grid():
 
 def test_columns_are_standardised_by_the_values_of_the_fit():
     X = frame(pd.RangeIndex(4), a=[1.0, 3.0, 1.0, 3.0], b=[0.0, 0.0, 10.0, 10.0])
-    scaler = ExogenousScaler.of(X)
+    scaler = ExogenousScaler.of(X, X)
     np.testing.assert_allclose(scaler.features(X), [[-1, -1], [1, -1], [-1, 1], [1, 1]])
-    np.testing.assert_allclose(scaler.features(frame(pd.Index([9]), a=[5.0], b=[5.0])), [[3, 0]])
-    assert scaler.dim == 2
+    np.testing.assert_allclose(scaler.features(frame(pd.Index([9]), b=[5.0], a=[5.0])), [[3, 0]])
+    assert scaler.past_only == 0
 
 
 def test_missing_values_are_zero_and_flagged_if_the_fit_had_some():
     X = frame(pd.RangeIndex(4), a=[1.0, np.nan, 3.0, 2.0], b=[1.0, 2.0, 3.0, 4.0])
-    scaler = ExogenousScaler.of(X)
-    assert scaler.dim == 3
+    scaler = ExogenousScaler.of(X, X)
     features = scaler.features(X)
-    assert features[:, 2].tolist() == [0, 1, 0, 0]
+    assert features[:, 2].tolist() == [1, 0, 1, 1]
     assert features[1, 0] == 0
-    later = scaler.features(frame(pd.RangeIndex(1), a=[2.0], b=[np.nan]))
-    np.testing.assert_allclose(later, [[0, 0, 0]], atol=1e-12)
+    later = frame(pd.RangeIndex(1), a=[2.0], b=[np.nan])
+    np.testing.assert_allclose(scaler.features(later), [[0, 0, 1]], atol=1e-12)
+    with pytest.raises(ValueError, match="X column 'b' has no value for 0 in predict"):
+        scaler.check_known(later, "predict")
+    scaler.check_known(frame(pd.RangeIndex(1), a=[np.nan], b=[1.0]), "predict")
+
+
+def test_columns_of_the_past_come_last_with_a_flag_and_leave_no_trace_at_targets():
+    X = frame(pd.RangeIndex(4), b=[1.0, 3.0, 1.0, 3.0], a=[0.0, np.nan, 10.0, 5.0], c=[2.0, 4.0, 2.0, 4.0])
+    scaler = ExogenousScaler.of(X, X, past_only=["b"])
+    assert (scaler.columns, scaler.n_ahead, scaler.past_only) == (["a", "c", "b"], 2, 2)
+    features = scaler.features(X)  # a, c, whether a is known, b, whether b is known
+    np.testing.assert_allclose(features[:, 2:], [[1, -1, 1], [0, 1, 1], [1, -1, 1], [1, 1, 1]])
+    gone = scaler.features(X.assign(b=np.nan))
+    np.testing.assert_array_equal(gone[:, 3:], 0)
+    np.testing.assert_array_equal(scaler.features(X, target=True), gone)
+
+
+# --- steps of an index that is finer than the observations ------------------------------------------------
+
+
+def finer(index):
+    """A regular index with two further stamps in every step."""
+    if isinstance(index, pd.PeriodIndex):
+        return pd.period_range(index[0], index[-1], freq="M")
+    if isinstance(index, pd.DatetimeIndex):
+        return pd.date_range(index[0], index[-1], freq="8h" if index.freqstr == "D" else "MS")
+    return pd.RangeIndex(index[0], index[-1] + 1)
+
+
+@pytest.mark.parametrize(
+    ("index", "step"),
+    [
+        (pd.RangeIndex(0, 90, 3), 3),
+        (pd.date_range("2020-01-01", periods=30, freq="D"), 3),
+        (pd.date_range("2020-01-01", periods=30, freq="QS"), 3),
+        (pd.period_range("2020-03", periods=90, freq="M")[::3], 3),
+    ],
+    ids=["integers", "days", "quarters", "periods"],
+)
+def test_steps_are_those_of_the_observations_where_all_lie_on_a_coarser_grid(index, step):
+    fine = finer(index)
+    axis = TimeAxis.of([fine], getattr(fine, "freq", None), [index])
+    assert axis.every == step
+    np.testing.assert_allclose(axis.numbers(index), np.arange(len(index)), atol=1e-9)
+    assert list(axis.between(index[0], index[4], fine)) == list(index[:5])
+    np.testing.assert_array_equal(axis.on_grid(fine, np.arange(len(fine))), np.arange(0, len(fine), step))
+    one_more = index.union(fine[1:2])
+    assert TimeAxis.of([fine], getattr(fine, "freq", None), [one_more]).every == 1
+
+
+@pytest.mark.parametrize(
+    ("new", "same"),
+    [
+        (pd.date_range("2030-01-01", periods=9, freq="D"), True),
+        (pd.date_range("2030-01-01", periods=9, freq="2D"), False),
+        (pd.date_range("2030-01-01", periods=9, freq="MS"), False),
+        (pd.date_range("2030-01-01", periods=1), True),
+        (pd.period_range("2030-01-01", periods=1, freq="D"), False),
+        (pd.RangeIndex(9), False),
+    ],
+    ids=["days", "other days", "months", "one date", "one period", "integers"],
+)
+def test_further_series_go_on_with_an_axis_that_counts_alike(new, same):
+    axis = axis_of(pd.date_range("2020-01-01", periods=30, freq="D"))
+    own = axis_of(pd.DatetimeIndex(new, freq=None) if isinstance(new, pd.DatetimeIndex) else new)
+    assert axis.continued(own, len(new) < 3) is (axis if same else own)
 
 
 @pytest.mark.parametrize("level", [0.0, 0.1, 1e100, np.nan])
 def test_columns_that_do_not_move_are_left_in_their_unit(level):
-    scaler = ExogenousScaler.of(frame(pd.RangeIndex(48), a=np.full(48, level)))
+    X = frame(pd.RangeIndex(48), a=np.full(48, level))
+    scaler = ExogenousScaler.of(X, X)
     assert scaler.spread.tolist() == [1.0]
     assert np.abs(scaler.features(frame(pd.RangeIndex(1), a=[level])))[0, 0] <= 1e-10 * abs(
         np.nan_to_num(level)
@@ -266,5 +331,6 @@ def test_columns_that_do_not_move_are_left_in_their_unit(level):
 
 
 def test_values_far_away_are_drawn_nearer():
-    scaler = ExogenousScaler.of(frame(pd.RangeIndex(4), a=[1.0, 3.0, 1.0, 3.0]))
+    X = frame(pd.RangeIndex(4), a=[1.0, 3.0, 1.0, 3.0])
+    scaler = ExogenousScaler.of(X, X)
     assert scaler.features(frame(pd.RangeIndex(2), a=[1e100, -1e100]))[:, 0].tolist() == [1e6, -1e6]

@@ -147,7 +147,7 @@ def test_beyond_the_horizon_paths_go_on_from_their_own_values():
 def test_squared_and_absolute_errors_are_minimised_by_mean_and_median():
     """Values jump between two levels at random: most are 0, some are 10."""
     y = pd.Series(np.where(np.random.default_rng(0).random(600) < 0.3, 10.0, 0.0))
-    settings = {"max_steps": 200, "lr": 1e-2, "instance_norm": False, "seasonal_periods": None}
+    settings = {"max_steps": 200, "lr": 3e-3, "instance_norm": False, "seasonal_periods": None}
     settings |= {"context_length": 8, "horizon": 4, "dropout": 0.0, "batch_size": 64}
     mean, median = (
         tiny(distribution=name, **settings).fit(y).predict(fh=range(1, 5)).mean() for name in ("mse", "mae")
@@ -159,7 +159,7 @@ def test_squared_and_absolute_errors_are_minimised_by_mean_and_median():
 def test_quantiles_learn_a_distribution_with_two_modes():
     y = pd.Series(np.where(np.random.default_rng(0).random(600) < 0.5, 10.0, 0.0))
     y += 0.5 * np.random.default_rng(1).normal(size=600)
-    settings = {"max_steps": 200, "lr": 1e-2, "instance_norm": False, "seasonal_periods": None}
+    settings = {"max_steps": 200, "lr": 3e-3, "instance_norm": False, "seasonal_periods": None}
     settings |= {"context_length": 8, "horizon": 4, "dropout": 0.0, "batch_size": 64}
     forecaster = tiny(distribution="quantile", **settings).fit(y)
     low, high = forecaster.predict_quantiles(fh=[1], alpha=[0.2, 0.8]).to_numpy()[0]

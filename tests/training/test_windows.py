@@ -211,3 +211,18 @@ def test_batches_hide_the_validation_part():
         for batch in Batches(maker, maker.starts(2, keep=0.75), 100, last=0.75)
     ]
     assert hidden == [3]  # the last window sees one target of three, the one before two
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_covariates_of_the_past_are_hidden_at_the_targets(seed):
+    """The last columns, before and after targets are put in another order."""
+    maker = make(series(40, covariates=True))
+    plain, hidden, mixed = (
+        next(iter(Batches(maker, maker.starts(2), 8, seed, reorder=reorder, past_only=n)))
+        for n, reorder in ((0, None), (1, None), (1, None if seed is None else shuffle_targets))
+    )
+    assert (hidden.covariates[:, L:, 1] == 0).all()
+    assert (mixed.covariates[:, L:, 1] == 0).all()
+    assert (mixed.covariates[:, L:, 0] != 0).any()
+    assert (hidden.covariates[:, :L] == plain.covariates[:, :L]).all()
+    assert (hidden.covariates[:, L:, 0] == plain.covariates[:, L:, 0]).all()

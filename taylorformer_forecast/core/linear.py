@@ -1,0 +1,336 @@
+"""A linear forecast from a context, with a closed-form start: the part of a mean that needs no network.
+
+Most of what can be known of many series is linear in their recent past. Ridge regression finds that part in a
+second, and says by cross-validation how far to trust it; networks learn what remains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.window import Window, holds_everywhere
+
+__all__ = ["LinearForecast", "Residuals", "TimeMap", "lagged", "on_grid"]
+
+LARGEST_MAP = 2**20  # numbers of a full map over time; larger maps have a low rank
+RANK = 256
+PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # of ridge regression, per window
+PRIOR = 4  # windows that the errors of all steps together count for
+TOLERANCE = 1e-3  # of times, in steps
+N_BLOCKS = 4  # of the cross-validation
+FEWEST = 2 * N_BLOCKS  # windows of a fit
+
+
+def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
+    """Values of the context on the regular grid that ends at time 0, on the lines between observed points.
+
+    Parameters
+    ----------
+    window : Window
+        Scaled windows, one time coordinate, context in order of time.
+    n_steps : int
+        Grid points L, at times ``(1 - L) / L, ..., -1 / L, 0``.
+
+    Returns
+    -------
+    Tensor
+        Shape (B, L, D). Before the first and after the last observed point their values go on; without any
+        observed point all is zero.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.linear import on_grid
+    >>> from taylorformer_forecast.core.window import Window
+    >>> y = torch.tensor([0.0, float("nan"), 2.0, 4.0, 9.0])
+    >>> w = Window(torch.arange(-3.0, 2.0)[None] / 4, y[None, :, None], n_context=4)
+    >>> on_grid(w, 4).flatten().tolist()
+    [0.0, 1.0, 2.0, 4.0]
+    """
+    assert window.observed is not None
+    n = window.n_context
+    y, observed, t = window.y[:, :n], window.observed[:, :n], window.times[:, :n, 0]
+    grid = torch.arange(1 - n_steps, 1, device=t.device, dtype=t.dtype) / n_steps
+    if n == n_steps and holds_everywhere(observed) and holds_everywhere((t - grid).abs() < TOLERANCE / n):
+        return y
+    n_columns = y.shape[2]
+    y, observed = (v.mT.flatten(0, 1) for v in (y, observed))  # columns may miss different points
+    t = t.repeat_interleave(n_columns, 0)
+    position = torch.arange(n, device=t.device)
+    before = F.pad(torch.where(observed, position, -1).cummax(1).values, (1, 0), value=-1)
+    after = F.pad(torch.where(observed, position, n).flip(1).cummin(1).values.flip(1), (0, 1), value=n)
+    seen = torch.where(observed, t, -torch.inf).cummax(1).values
+    tolerance = TOLERANCE / n_steps
+    passed = torch.searchsorted(seen, (grid + tolerance).repeat(len(t), 1))  # points up to each grid time
+    left, right = before.gather(1, passed), after.gather(1, passed)
+    left, right = torch.where(left < 0, right, left), torch.where(right == n, left, right)
+    left, right = left.clamp(0, n - 1), right.clamp(0, n - 1)
+    start, end = t.gather(1, left), t.gather(1, right)
+    weight = ((grid - start) / (end - start).clamp_min(tolerance)).clamp(0.0, 1.0)
+    values = torch.lerp(y.gather(1, left), y.gather(1, right), weight)
+    return values.unflatten(0, (-1, n_columns)).mT
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Errors of a linear forecast on training windows.
+
+    Parameters
+    ----------
+    error : Tensor of shape (n, H)
+        Value minus forecast.
+    observed : bool Tensor of shape (n, H)
+        Which of them are known.
+    """
+
+    error: Float[Tensor, "n H"]
+    observed: Bool[Tensor, "n H"]
+
+    def autoregression(self, n_lags: int) -> Float[Tensor, " K"]:
+        """Weights of the last K errors in the next one, by least squares, the earliest first."""
+        lags = self._lags(n_lags)
+        x, y = lags[self.observed], self.error[self.observed]
+        moment = x.mT @ x
+        moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
+        return torch.linalg.solve(moment, x.mT @ y)
+
+    def after(self, weights: Float[Tensor, " K"]) -> Residuals:
+        """What an autoregression with these weights leaves."""
+        return Residuals(self.error - self._lags(len(weights)) @ weights, self.observed)
+
+    def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
+        """The K errors before each, zero where there are none."""
+        return lagged(self.error * self.observed, n_lags)
+
+    def log_scale(self, horizon: int) -> Float[Tensor, " horizon"]:
+        """Logarithm of the root mean square error of every step; few windows are pooled with all steps."""
+        square, seen = (self.error.square() * self.observed).sum(0), self.observed.sum(0)
+        pooled = square.sum() / seen.sum()
+        scale = ((square + PRIOR * pooled) / (seen + PRIOR)).sqrt().clamp_min(1e-3)
+        return F.pad(scale.log()[None], (0, horizon - len(scale)), mode="replicate")[0]
+
+
+def lagged(values: Float[Tensor, "B T"], n_lags: int) -> Float[Tensor, "B T K"]:
+    """The K values before each along the second axis, the earliest first, zero where there are none.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.linear import lagged
+    >>> lagged(torch.tensor([[1.0, 2.0, 3.0]]), 2).tolist()
+    [[[0.0, 0.0], [0.0, 1.0], [1.0, 2.0]]]
+    """
+    return F.pad(values, (n_lags, 0))[:, :-1].unfold(1, n_lags, 1)
+
+
+class TimeMap(nn.Module):
+    """Linear map over time, from n points to the first T of m steps, the same for every feature.
+
+    A full matrix for a day of minutes has two million numbers, for four days 33 million, and so have its
+    gradient and both moments of the optimiser. Beyond ``2**20`` numbers the map is the product of two of rank
+    256.
+
+    Parameters
+    ----------
+    n_in, n_out : int
+        Points n and steps m.
+    bias : bool, default=True
+        Whether every step has a bias.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.linear import TimeMap
+    >>> TimeMap(24, 12)(torch.randn(2, 24, 3), 5).shape
+    torch.Size([2, 5, 3])
+    """
+
+    def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
+        super().__init__()
+        rank = min(RANK, n_in, n_out)
+        self.reduce = nn.Linear(n_in, rank, bias=False) if n_in * n_out > LARGEST_MAP else nn.Identity()
+        self.steps = nn.Linear(rank if n_in * n_out > LARGEST_MAP else n_in, n_out, bias=bias)
+
+    def forward(self, x: Float[Tensor, "B N F"], n_steps: int) -> Float[Tensor, "B T F"]:
+        """Apply the first ``n_steps`` rows of the map."""
+        bias = self.steps.bias
+        reduced = self.reduce(x.mT)
+        return F.linear(reduced, self.steps.weight[:n_steps], None if bias is None else bias[:n_steps]).mT
+
+
+class LinearForecast(nn.Module):
+    """Linear map from the last L steps to H steps ahead, the same for every column.
+
+    The map is not trained by gradients: :meth:`start` fits it in closed form. Before that the last value is
+    repeated. The unit of its errors is a parameter.
+
+    Parameters
+    ----------
+    n_context, horizon : int
+        Steps L and H. Times of windows are in units of the context: a step is 1 / L.
+    shift : int, default=0
+        Steps between the context and the first of the H.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.linear import LinearForecast
+    >>> from taylorformer_forecast.core.window import Window
+    >>> t = torch.arange(-7.0, 5.0).expand(50, -1) / 8
+    >>> y = torch.sin(8 * t + torch.arange(50.0)[:, None])[..., None]
+    >>> w = Window(t, y, n_context=8)
+    >>> linear = LinearForecast(8, 4)
+    >>> _ = linear.start(w)
+    >>> bool(torch.allclose(linear(w), w.targets[0], atol=1e-2))
+    True
+    """
+
+    log_honesty: Tensor
+
+    def __init__(self, n_context: int, horizon: int, shift: int = 0) -> None:
+        super().__init__()
+        self.n_context, self.horizon, self.shift = n_context, horizon, shift
+        self.map = TimeMap(n_context, horizon).requires_grad_(False)
+        self.log_scale = nn.Parameter(torch.zeros(horizon))
+        # Errors on new windows are larger than on those of the fit, which is all that training sees.
+        self.register_buffer("log_honesty", torch.zeros(horizon))
+        last = torch.zeros(n_context, horizon)
+        last[-1] = 1.0
+        self._write(last, torch.zeros(horizon), last[:, :1].mT)
+
+    def forward(self, window: Window) -> Float[Tensor, "B T D"]:
+        """Forecasts at the times of the targets; off the grid, on the lines between its steps."""
+        past = on_grid(window, self.n_context)
+        return self._at_targets(torch.cat([past[:, -1:], self.map(past, self.horizon)], 1), window)
+
+    def unit(self, window: Window) -> Float[Tensor, "B T 1"]:
+        """Unit of the errors at the times of the targets: in training of those that it was fitted to."""
+        log_scale = self.log_scale if self.training else self.log_scale + self.log_honesty
+        steps = log_scale.exp()[None, :, None]
+        return self._at_targets(torch.cat([steps[:, :1], steps], 1), window)
+
+    def _at_targets(self, steps: Float[Tensor, "#B H1 #D"], window: Window) -> Float[Tensor, "B T D"]:
+        """Values at steps 0 to H, at the times of the targets; the last goes on beyond."""
+        at = window.times[:, window.n_context :, :1] * self.n_context - self.shift
+        nearest = at.round()  # times are sums of rounded numbers
+        at = torch.where((at - nearest).abs() < TOLERANCE, nearest, at).clamp(0.0, self.horizon)
+        low = at.floor().clamp_max(self.horizon - 1)
+        steps = steps.expand(len(at), -1, -1)
+        index = low.long().expand(-1, -1, steps.shape[2])
+        return torch.lerp(steps.gather(1, index), steps.gather(1, index + 1), (at - low).to(steps.dtype))
+
+    @torch.no_grad()
+    def start(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
+        """Fit by ridge regression, in closed form.
+
+        The penalty, and whether forecasts are shrunk to the mean of the context or to a repetition of its
+        last values, are chosen by cross-validation over contiguous blocks of windows.
+
+        Parameters
+        ----------
+        window : Window
+            Training windows of one column, with up to H targets one step apart, in order; windows one after
+            another as they were cut.
+        overlap : int, default=0
+            How many windows after a window share targets with it.
+
+        Returns
+        -------
+        (Residuals, Residuals) or None
+            Errors on the windows of the fit, and on windows that the map in question was not fitted to. None,
+            and nothing is changed, where windows are too few.
+        """
+        assert window.observed is not None
+        past = on_grid(window, self.n_context)[..., 0].double()
+        y, observed = (v[..., 0] for v in window.targets)
+        y, usable = y.double(), observed.any(1)
+        whole = usable & window.observed[:, : window.n_context, 0].all(1)
+        usable = whole if whole.sum() >= FEWEST else usable
+        past, y, observed = past[usable], y[usable], observed[usable]
+        if len(past) < FEWEST:
+            return None
+        low_rank = isinstance(self.map.reduce, nn.Linear)
+        if low_rank:  # the map lies in the span of as many windows
+            pick = torch.linspace(0, len(past) - 1, min(len(past), RANK)).round().long()
+            past, y, observed, overlap = past[pick], y[pick], observed[pick], 0
+        shapes = [torch.zeros_like(past[:1].mT @ y[:1])]
+        if not low_rank:
+            shapes.append(_best_repetition(past, y, observed))
+        errors: dict[tuple[int, int], list[Tensor]] = {}
+        for low, high in pairwise(round(k * len(y) / N_BLOCKS) for k in range(N_BLOCKS + 1)):
+            others = torch.ones(len(y), dtype=torch.bool)
+            margin = overlap if len(y) - (high - low) - 2 * overlap >= len(y) // 2 else 0
+            others[max(0, low - margin) : high + margin] = False
+            for s, shape in enumerate(shapes):
+                rest = y - past @ shape
+                for p, (weight, bias) in enumerate(_ridge(past[others], rest[others], observed[others])):
+                    error = rest[low:high] - past[low:high] @ weight - bias
+                    errors.setdefault((s, p), []).append(error)
+        outside = {key: torch.cat(parts) for key, parts in errors.items()}
+        best = min(outside, key=lambda key: outside[key][observed].abs().mean().item())
+        shape = shapes[best[0]]
+        weight, bias = _ridge(past, y - past @ shape, observed)[best[1]]
+        self._write(weight + shape, bias, past)
+        inside = y - past @ (weight + shape) - bias
+        return Residuals(inside, observed), Residuals(outside[best], observed)
+
+    @torch.no_grad()
+    def start_scale(self, inside: Residuals, outside: Residuals) -> None:
+        """Start the unit of errors at that of the fit, and note how much larger those on new windows are."""
+        fit, new = inside.log_scale(self.horizon), outside.log_scale(self.horizon)
+        self.log_scale.copy_(fit)
+        self.log_honesty.copy_((new - fit).clamp_min(0.0))
+
+    @torch.no_grad()
+    def _write(self, weight: Tensor, bias: Tensor, past: Tensor) -> None:
+        """Put a map (L, T), made of windows (n, L), into the parameters; steps beyond T repeat the last."""
+        fill = self.horizon - weight.shape[1]
+        weight, bias = (F.pad(v, (0, fill), mode="replicate") for v in (weight, bias[None]))
+        if isinstance(self.map.reduce, nn.Linear):
+            basis = torch.linalg.qr(past.mT).Q.mT
+            basis = F.pad(basis, (0, 0, 0, self.map.reduce.out_features - len(basis)))
+            self.map.reduce.weight.copy_(basis)
+            weight = basis @ weight
+        self.map.steps.weight.copy_(weight.mT)
+        self.map.steps.bias.copy_(bias[0])
+
+
+def _best_repetition(
+    past: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
+) -> Float[Tensor, "L T"]:
+    """Map that repeats the last 1, 2, ... values, whichever number of them is best."""
+    length, steps = past.shape[1], torch.arange(y.shape[1])
+
+    def error(period: int) -> float:
+        return (y - past[:, length - period + steps % period])[observed].abs().mean().item()
+
+    best = min(range(1, length + 1), key=error)
+    repeat = past.new_zeros(length, len(steps))
+    repeat[length - best + steps % best, steps] = 1.0
+    return repeat
+
+
+def _ridge(
+    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
+) -> list[tuple[Float[Tensor, "L T"], Float[Tensor, " T"]]]:
+    """Weights and biases for every penalty; moments of each step are over the windows that observed it."""
+    seen = observed.to(y.dtype)
+    share = seen.mean(0).clamp_min(1.0 / len(y))
+    mean_x, mean_y = x.mean(0), (y * seen).mean(0) / share
+    x, y = x - mean_x, (y - mean_y) * seen / share
+    tall = len(x) >= x.shape[1]
+    values, vectors = torch.linalg.eigh((x.mT @ x if tall else x @ x.mT) / len(x))
+    values = values.clamp_min(0.0)
+    turned = vectors.mT @ (x.mT @ y if tall else y) / len(x)
+    out = []
+    for penalty in PENALTIES:
+        weight = vectors @ (turned / (values + penalty)[:, None])
+        weight = weight if tall else x.mT @ weight
+        out.append((weight, mean_y - mean_x @ weight))
+    return out

@@ -1,0 +1,101 @@
+"""Pretraining on a panel: what it leaves behind, and how other series take it up."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import torch
+
+from taylorformer_forecast.sktime._checks import check_enough
+from taylorformer_forecast.sktime._frames import ExogenousScaler, arranged
+from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
+
+__all__ = ["Pretrained", "Pretraining"]
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A trained network and all that was chosen with it, so that other series can be shown to it.
+
+    Parameters
+    ----------
+    network : nn.Module
+        The network. It is shared by forecasters and never changed: training further trains a copy.
+    context_length, horizon : int
+        Points of a context, and targets of a training window.
+    seasonal : SeasonalFeatures
+        Calendar cycles and seasons, and the time axis of the panel.
+    scaler : ExogenousScaler, optional
+        Columns of X and their scale.
+    training : dict
+        Steps taken and last losses.
+    """
+
+    network: torch.nn.Module
+    context_length: int
+    horizon: int
+    seasonal: SeasonalFeatures
+    scaler: ExogenousScaler | None
+    training: dict
+
+    @classmethod
+    def of(cls, forecaster) -> Pretrained:
+        """What a fitted forecaster knows, without its data."""
+        f = forecaster
+        return cls(f.network_, f.context_length_, f.horizon_, f._seasonal, f._scaler, f.training_)
+
+    def axis(self, own: TimeAxis, longest: int) -> TimeAxis:
+        """The time axis of other series, given their own and the rows of the longest."""
+        if own.kind == "number" and self.seasonal.cycles:
+            raise ValueError(
+                f"the index of y holds integers, but the forecaster was pretrained with "
+                f"time_features={self.seasonal.cycles}, which need dates or periods: "
+                f"pretrain with time_features=None"
+            )
+        return self.seasonal.axis.continued(own, longest < 3)
+
+
+class Pretraining:
+    """``pretrain`` of :class:`BaseTorchForecaster`.
+
+    A forecaster with the same parameters is fitted to the panel, and what it learnt is kept as
+    ``pretrained_``: the one attribute that clones, pickles and further fits take along. ``fit`` never changes
+    it, so that what is learnt about one series does not reach the forecast of the next.
+    """
+
+    def _pretrain(self, y, X=None, fh=None):
+        self.pretrained_ = Pretrained.of(self._like_new().fit(y, X=X, fh=fh))
+        return self
+
+    def _pretrain_update(self, y, X=None, fh=None):
+        """Train the network further: that of the pretraining, or of a fit without one."""
+        check_enough(y, self.context_length)
+        start = getattr(self, "pretrained_", None)
+        student = self._like_new()
+        student.pretrained_ = Pretrained.of(self) if start is None else start
+        student._state = "pretrained"  # else fit would reset it
+        student.finetune_steps = 0
+        student.fit(y, X=X, fh=fh)
+        student._train(student._seed, student.network_)
+        self.pretrained_ = Pretrained.of(student)
+        return self
+
+    def _like_new(self):
+        """A forecaster with the same parameters, the very objects: callbacks can be looked at later."""
+        return copy.copy(self).reset()
+
+    def _adopt(self, y, X, own: TimeAxis):
+        """Take over what was chosen in pretraining."""
+        from_panel = self.pretrained_
+        self._axis = from_panel.axis(own, max(len(part) for _, part in arranged(y)))
+        if X is not None and from_panel.scaler is None:
+            raise ValueError(
+                f"X has columns {list(X.columns)} in fit, but the forecaster was pretrained without X: "
+                f"pretrain with X, or fit without"
+            )
+        self._scaler, self.network_ = from_panel.scaler, from_panel.network
+        self.context_length_, self.horizon_ = from_panel.context_length, from_panel.horizon
+        self._seasonal = SeasonalFeatures(self._axis, from_panel.seasonal.cycles, from_panel.seasonal.periods)
+        self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
+        self.training_ = from_panel.training
