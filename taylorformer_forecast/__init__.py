@@ -9,13 +9,19 @@ if TYPE_CHECKING:
     from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
     from taylorformer_forecast.darts.lam import LAMModel as LAMModel
     from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
+    from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
+    from taylorformer_forecast.darts.unn import UNNModel as UNNModel
     from taylorformer_forecast.models.contiformer import ContiFormer as ContiFormer
     from taylorformer_forecast.models.lam import LAMTransformer as LAMTransformer
     from taylorformer_forecast.models.taylorformer import Taylorformer as Taylorformer
+    from taylorformer_forecast.models.tnp import TNPA as TNPA
+    from taylorformer_forecast.models.unn import UNN as UNN
     from taylorformer_forecast.sktime.contiformer import ContiFormerForecaster as ContiFormerForecaster
     from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
     from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
     from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
+    from taylorformer_forecast.sktime.tnp import TNPForecaster as TNPForecaster
+    from taylorformer_forecast.sktime.unn import UNNForecaster as UNNForecaster
 
 __version__ = "0.1.0"
 
@@ -28,22 +34,34 @@ _LAZY = {
     "LAMForecaster": "taylorformer_forecast.sktime.lam",
     "LAMModel": "taylorformer_forecast.darts",
     "LAMTransformer": "taylorformer_forecast.models.lam",
+    "TNPA": "taylorformer_forecast.models.tnp",
+    "TNPForecaster": "taylorformer_forecast.sktime.tnp",
+    "TNPModel": "taylorformer_forecast.darts",
     "Taylorformer": "taylorformer_forecast.models.taylorformer",
     "TaylorformerForecaster": "taylorformer_forecast.sktime.taylorformer",
     "TaylorformerImputer": "taylorformer_forecast.sktime.imputer",
     "TaylorformerModel": "taylorformer_forecast.darts",
+    "UNN": "taylorformer_forecast.models.unn",
+    "UNNForecaster": "taylorformer_forecast.sktime.unn",
+    "UNNModel": "taylorformer_forecast.darts",
 }
 __all__ = [
+    "TNPA",
+    "UNN",
     "ContiFormer",
     "ContiFormerForecaster",
     "ContiFormerModel",
     "LAMForecaster",
     "LAMModel",
     "LAMTransformer",
+    "TNPForecaster",
+    "TNPModel",
     "Taylorformer",
     "TaylorformerForecaster",
     "TaylorformerImputer",
     "TaylorformerModel",
+    "UNNForecaster",
+    "UNNModel",
     "__version__",
 ]
 

@@ -167,10 +167,15 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "B Q I"],
         key: Float[Tensor, "B N I"],
         mask: Bool[Tensor, "#B Q N"],
+        bias: Float[Tensor, "#B #H #Q N"] | None = None,
     ) -> Float[Tensor, "B H Q N"]:
-        """Weights of full attention, for layers whose weights are known before the values."""
+        """Weights of full attention, for layers whose weights are known before the values.
+
+        ``bias`` is added to the scores.
+        """
         q, k = self.split(self.query(query)), self.split(self.key(key))
         scores = (q @ k.transpose(-1, -2)) * self.scale
+        scores = scores if bias is None else scores + bias
         return scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1).nan_to_num(0.0)
 
     def project_average(

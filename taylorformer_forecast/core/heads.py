@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -29,6 +29,7 @@ __all__ = [
     "affine",
     "components",
     "draw",
+    "find_head",
     "standard",
 ]
 
@@ -46,12 +47,22 @@ def bounded_scale(raw: Tensor) -> Tensor:
     return 0.01 + 0.99 * F.softplus(raw) + SCALE_FLOOR
 
 
-SCALES: dict[str, Callable[[Tensor], Tensor]] = {"exp": exp_scale, "bounded": bounded_scale}
+def softplus_scale(raw: Tensor) -> Tensor:
+    """Positive scale that grows linearly, ``log(1 + exp(raw))`` plus the same floor."""
+    return F.softplus(raw) + SCALE_FLOOR
+
+
+SCALES: dict[str, Callable[[Tensor], Tensor]] = {
+    "exp": exp_scale,
+    "bounded": bounded_scale,
+    "softplus": softplus_scale,
+}
 
 
 Unit = Float[Tensor, "*b #D"] | float  # what raw numbers are measured in
 
 
+@runtime_checkable
 class Head(Protocol):
     """What a model needs of a head."""
 
@@ -73,7 +84,7 @@ class NormalHead:
 
     Parameters
     ----------
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How the raw scale becomes positive.
 
     Examples
@@ -102,7 +113,7 @@ class StudentTHead:
 
     Parameters
     ----------
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How the raw scale becomes positive.
     """
 
@@ -130,7 +141,7 @@ class MixtureHead:
 
     Parameters
     ----------
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How the raw scales become positive.
     n_components : int, default=3
         Number of components K.
@@ -233,6 +244,41 @@ HEADS: dict[str, Callable[..., Head]] = {
     "mae": partial(PointHead, power=1),
 }
 POINT_HEADS = ("mse", "mae")  # those without a distribution: no intervals, no density
+
+
+def find_head(distribution: str | Head, scale: str = "exp") -> Head:
+    """Return a head by its name in :data:`HEADS`; a head itself passes.
+
+    Parameters
+    ----------
+    distribution : str or Head
+        Name or head.
+    scale : str, default="exp"
+        How raw scales of a named head become positive, a name in :data:`SCALES`.
+
+    Returns
+    -------
+    Head
+        The head.
+
+    Raises
+    ------
+    ValueError
+        If there is no head or scale of that name.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.core.heads import find_head
+    >>> find_head("normal", scale="bounded")
+    NormalHead(scale='bounded', n_params=2)
+    """
+    if not isinstance(distribution, str):
+        return distribution
+    if distribution not in HEADS:
+        raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
+    if scale not in SCALES:
+        raise ValueError(f"scale={scale!r} is not one of {sorted(SCALES)}")
+    return HEADS[distribution](scale=scale)
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,35 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import Components, Conditional, components, draw
 from taylorformer_forecast.core.scaling import Scale, scale_window
-from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.core.window import Window, join_columns
 
 if TYPE_CHECKING:
     from taylorformer_forecast.models.base import ForecastNet
 
-__all__ = ["POINTS_AT_ONCE", "PathSamples", "draw_paths", "forecast_paths", "sample_paths"]
+__all__ = ["PathSamples", "draw_paths", "forecast_paths", "sample_paths", "windows_at_once"]
 
 POINTS_AT_ONCE = 2**17  # windows times points that a one-shot network processes at once
+PAIRS_AT_ONCE = 2**24  # windows times pairs of points, whose weights an autoregressive network may keep
 CACHED_POINTS = 2**20  # windows times paths times targets in the caches at once: half a gigabyte or so
+
+
+def windows_at_once(net: ForecastNet, n_points: int) -> int:
+    """Windows that a network may process at once, so that memory stays bounded.
+
+    Parameters
+    ----------
+    net : ForecastNet
+        The network.
+    n_points : int
+        Points of a window.
+
+    Returns
+    -------
+    int
+        At least 1.
+    """
+    one_shot = getattr(net, "one_shot", False)
+    return max(1, POINTS_AT_ONCE // n_points if one_shot else PAIRS_AT_ONCE // n_points**2)
 
 
 @dataclass(frozen=True)
@@ -112,6 +132,7 @@ def sample_paths(
     generator: torch.Generator | None = None,
     max_rows: int = 8192,
     keep_observed: bool = False,
+    pick: Callable[[Distribution, torch.Generator | None], Tensor] = draw,
 ) -> PathSamples:
     """Draw joint paths of the targets of every window.
 
@@ -120,6 +141,8 @@ def sample_paths(
 
     Networks that predict all targets at once (``one_shot``) give every path the same distributions: steps of
     a path are then drawn independently of each other, and the conditionals are stored once.
+
+    Networks that join columns (``joins_columns``) draw those of a target one after another.
 
     Parameters
     ----------
@@ -136,6 +159,8 @@ def sample_paths(
     keep_observed : bool, default=False
         Whether targets that were observed keep their values: those after them are drawn conditional on them.
         Put them first, so that all others are. By default the values of all targets are ignored.
+    pick : callable, default=draw
+        What takes a value from a conditional distribution, with the generator.
 
     Returns
     -------
@@ -153,15 +178,19 @@ def sample_paths(
     >>> sample_paths(net, w, n_paths=5).paths.shape
     torch.Size([1, 5, 4, 1])
     """
+    options = (n_paths, generator, max_rows, keep_observed, pick)
+    if getattr(net, "joins_columns", False) and window.series is None:
+        n_columns = window.y.shape[2]
+        points = sample_paths(net, join_columns(window), *options)
+        return points.map(lambda value: value.unflatten(2, (-1, n_columns)).squeeze(4))
     n_windows, one_shot = window.y.shape[0], getattr(net, "one_shot", False)
-    # A network that predicts all targets at once sees windows, not paths, but all of their points.
     rows = max(1, min(max_rows, CACHED_POINTS // max(1, window.n_targets)))
-    per_call = max(1, POINTS_AT_ONCE // window.y.shape[1] if one_shot else rows // n_paths)
+    per_call = windows_at_once(net, window.y.shape[1])
+    if not one_shot:  # it sees paths, not windows
+        per_call = max(1, min(per_call, rows // n_paths))
     if n_windows > per_call:
         pieces = [
-            sample_paths(
-                net, window.rows(slice(start, start + per_call)), n_paths, generator, max_rows, keep_observed
-            )
+            sample_paths(net, window.rows(slice(start, start + per_call)), *options)
             for start in range(0, n_windows, per_call)
         ]
         return join_samples(pieces, 0)
@@ -169,7 +198,7 @@ def sample_paths(
         return draw_paths(net(window), n_paths, generator)
     if n_paths > rows:  # one window: its paths in groups
         sizes = [min(rows, n_paths - start) for start in range(0, n_paths, rows)]
-        groups = [sample_paths(net, window, size, generator, max_rows, keep_observed) for size in sizes]
+        groups = [sample_paths(net, window, size, *options[1:]) for size in sizes]
         return join_samples(groups, 1)
     values, known = window.targets
     steps = []
@@ -177,7 +206,7 @@ def sample_paths(
         state = net.encode(window, n_paths)
         for step in range(window.n_targets):
             conditional = net.query(state, step)
-            y = draw(conditional, generator)
+            y = pick(conditional, generator)
             if keep_observed:
                 y = torch.where(known[:, None, step], values[:, None, step], y)
             state = net.observe(state, step, y)
@@ -247,8 +276,7 @@ def forecast_paths(
             y, observed = window.y.clone(), window.observed.clone()
             y[:, known] = parts[-1].paths.flatten(0, 1).to(y.dtype)
             observed[:, known] = True
-            window = Window(window.t, y, observed, window.covariates, n_context=n_context)
-            window = window.points(slice(chunk, None))
+            window = replace(window, y=y, observed=observed).points(slice(chunk, None))
         near = window.points(slice(0, n_context + chunk)).hide_covariates(past_only)
         scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
         samples = sample_paths(net, scaled, paths_each, generator, max_rows, keep_observed).to_data(scale)

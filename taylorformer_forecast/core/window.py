@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["Window", "holds_everywhere", "shuffle_targets"]
+__all__ = ["Window", "holds_everywhere", "join_columns", "shuffle_targets"]
 
 
 def holds_everywhere(mask: Bool[Tensor, "*shape"]) -> bool:
@@ -58,6 +58,8 @@ class Window:
         Which values were observed; by default those that are not NaN.
     covariates : Tensor of shape (B, N, C), optional
         Features known at every point, targets included.
+    series : int Tensor of shape (B, N), optional
+        Number of the series that each point belongs to, for windows of points of several series.
     n_context : int
         Number of context points L.
 
@@ -80,6 +82,7 @@ class Window:
     y: Float[Tensor, "B N D"]
     observed: Bool[Tensor, "B N D"] | None = None
     covariates: Float[Tensor, "B N C"] | None = None
+    series: Int[Tensor, "B N"] | None = None
     n_context: int = field(kw_only=True)
 
     def __post_init__(self) -> None:
@@ -98,6 +101,8 @@ class Window:
             raise ValueError(
                 f"covariates have shape {tuple(self.covariates.shape)}, y has {tuple(self.y.shape)}"
             )
+        if self.series is not None and self.series.shape != self.y.shape[:2]:
+            raise ValueError(f"series has shape {tuple(self.series.shape)}, y {tuple(self.y.shape)}")
         object.__setattr__(self, "observed", observed)
         object.__setattr__(self, "y", torch.where(observed, self.y, 0.0))
 
@@ -138,7 +143,7 @@ class Window:
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Window:
         """Apply a function to every tensor of the window."""
-        parts = (self.t, self.y, self.observed, self.covariates)
+        parts = (self.t, self.y, self.observed, self.covariates, self.series)
         return Window(*(None if p is None else function(p) for p in parts), n_context=self.n_context)  # type: ignore[arg-type]
 
     def to(self, device: torch.device | str) -> Window:
@@ -147,9 +152,7 @@ class Window:
 
     def points(self, index: slice) -> Window:
         """Some of the points of every window; the context keeps its length."""
-        parts = (self.t, self.y, self.observed, self.covariates)
-        cut = (None if p is None else p[:, index] for p in parts)
-        return Window(*cut, n_context=self.n_context)  # type: ignore[arg-type]
+        return self.map(lambda value: value[:, index])
 
     def hide_covariates(self, n_columns: int) -> Window:
         """Zero the last ``n_columns`` covariates at the targets: those that are known of the past only."""
@@ -175,6 +178,44 @@ class Window:
     def rows(self, index: slice | Tensor) -> Window:
         """Some of the windows of the batch."""
         return self.map(lambda value: value[index])
+
+
+def join_columns(window: Window) -> Window:
+    """Turn the columns of every window into series of one set of points.
+
+    Parameters
+    ----------
+    window : Window
+        Windows of N points and D columns.
+
+    Returns
+    -------
+    Window
+        Windows of N * D points and one column, those of one time after another in the order of the columns,
+        with the number of the column as ``series``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window, join_columns
+    >>> y = torch.tensor([[[1.0, float("nan")], [3.0, 4.0]]])
+    >>> points = join_columns(Window(torch.tensor([[0.0, 1.0]]), y, n_context=1))
+    >>> points.n_context, points.t.tolist(), points.series.tolist()
+    (2, [[0.0, 0.0, 1.0, 1.0]], [[0, 1, 0, 1]])
+    >>> points.observed[0, :, 0].tolist()
+    [True, False, True, True]
+    """
+    assert window.observed is not None
+    n_windows, n, n_columns = window.y.shape
+    series = torch.arange(n_columns, device=window.y.device).repeat(n).expand(n_windows, -1)
+    return Window(
+        window.t.repeat_interleave(n_columns, 1),
+        window.y.reshape(n_windows, -1, 1),
+        window.observed.reshape(n_windows, -1, 1),
+        None if window.covariates is None else window.covariates.repeat_interleave(n_columns, 1),
+        series,
+        n_context=window.n_context * n_columns,
+    )
 
 
 def shuffle_targets(

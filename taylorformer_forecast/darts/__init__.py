@@ -8,11 +8,20 @@ from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFor
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
 from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
+from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
+from taylorformer_forecast.darts.unn import UNNModel as UNNModel
 from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
-__all__ = ["ContiFormerModel", "LAMModel", "StudentTLikelihood", "TaylorformerModel"]
+__all__ = [
+    "ContiFormerModel",
+    "LAMModel",
+    "StudentTLikelihood",
+    "TNPModel",
+    "TaylorformerModel",
+    "UNNModel",
+]
 
 # darts unpickles only what it knows to be safe, unless called with trusted=True.
-add_safe_globals([StudentTLikelihood, LAMModel, TaylorformerModel, SeasonalFeatures, TimeAxis])
-add_safe_globals([ContiFormerModel])
+add_safe_globals([StudentTLikelihood, ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
+add_safe_globals([SeasonalFeatures, TimeAxis])
 add_safe_globals([Full, Local, Prob, log_window])

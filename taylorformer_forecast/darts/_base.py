@@ -29,7 +29,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     _module_class: type[ForecastModule]
     _network_params: tuple[str, ...] = ()
-    _sorts: str | None = None  # what the network sorts points for, if it does
+    _has_onnx = False
     _max_epochs = 20  # where n_epochs is left open: short series are learnt by heart with more
 
     def _set_up(self) -> None:
@@ -138,6 +138,15 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             epochs = min(self._max_epochs, max(1, round(MAX_STEPS / max(1, per_epoch))))
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
+    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
+        """Export the network; see darts."""
+        if not self._has_onnx:
+            raise NotImplementedError(
+                f"{type(self).__name__} cannot be exported: its network sorts points or draws each step "
+                f"given those before it, and ONNX has no code for that. LAMModel can"
+            )
+        super().to_onnx(path, **kwargs)
+
     @property
     def min_input_chunk_length(self) -> int:
         """Fewest past steps of a series to predict from."""
@@ -147,15 +156,6 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     def supports_static_covariates(self) -> bool:
         """Whether static covariates reach the network."""
         return True
-
-    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
-        """Export to ONNX; see darts. Networks that sort points, to find neighbours or order times, refuse."""
-        if self._sorts:
-            raise NotImplementedError(
-                f"{type(self).__name__} cannot be exported: ONNX has no stable sort, by which {self._sorts}. "
-                "LAMModel can"
-            )
-        super().to_onnx(path, **kwargs)
 
 
 def _columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...]:

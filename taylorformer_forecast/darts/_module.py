@@ -14,11 +14,12 @@ from darts.utils.data.torch_datasets.utils import (
     TorchInferenceBatch,
 )
 from darts.utils.torch import MonteCarloDropout
+from einops import rearrange
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.heads import Components, components
 from taylorformer_forecast.core.linear import LinearForecast
-from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, join_samples
+from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
@@ -34,7 +35,8 @@ class ForecastModule(PLForecastingModule):
     """Base of the package's darts modules; a subclass says what its network is.
 
     Every component of a series is a window of its own: what is missing in one leaves the others alone, and
-    one network serves any number of components. Times are the positions on the series' grid.
+    one network serves any number of components. Where the network joins columns (``joins_columns``), all
+    components share one window. Times are the positions on the series' grid.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ class ForecastModule(PLForecastingModule):
     **kwargs
         See darts' ``PLForecastingModule``.
     """
+
+    joins_columns = False
 
     def __init__(
         self,
@@ -75,6 +79,9 @@ class ForecastModule(PLForecastingModule):
         self.register_buffer("floor", torch.tensor(list(floor), dtype=torch.float64), persistent=False)
         self.head = LikelihoodHead(self.likelihood)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
+        # Windows G of a series, and components W of a window.
+        self.sizes = {"g": 1} if self.joins_columns else {"w": 1}
+        n_static = n_static * len(self.floor) if self.joins_columns else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
         self.net = self.build_network(n_covariates, network)
         self.started: Tensor
@@ -82,7 +89,7 @@ class ForecastModule(PLForecastingModule):
         _use_monte_carlo_dropout(self.net)
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
-        """Return the network for windows of one column."""
+        """Return the network for windows of one column, or of all components."""
         raise NotImplementedError
 
     def linear_forecast(self) -> LinearForecast:
@@ -126,7 +133,7 @@ class ForecastModule(PLForecastingModule):
         Returns
         -------
         Window
-            B * C windows of one column, components within series.
+            B * G windows of W columns, with G * W = C components: those of one series after another.
         """
         past = x.past_target
         n_series, n_context, n_components = past.shape
@@ -151,17 +158,19 @@ class ForecastModule(PLForecastingModule):
             if width:
                 values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
                 shared += [values.nan_to_num(0.0), (~values[..., flags].isnan()).to(values.dtype)]
-        parts = [torch.cat(shared, -1).repeat_interleave(n_components, 0)] if shared else []
+        y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes)
+        parts = [torch.cat(shared, -1).repeat_interleave(len(y) // n_series, 0)] if shared else []
         if x.static_covariates is not None and self.n_static:
-            static = x.static_covariates.expand(n_series, n_components, -1).flatten(0, 1)
-            parts.insert(0, static.nan_to_num(0.0)[:, None].expand(-1, n_context + n, -1))
+            static = x.static_covariates.expand(n_series, n_components, -1).nan_to_num(0.0)
+            static = rearrange(static, "b (g w) s -> (b g) 1 (w s)", **self.sizes)
+            parts.insert(0, static.expand(-1, n_context + n, -1))
         covariates = torch.cat(parts, -1) if parts else None
-        y = y.transpose(1, 2).reshape(n_series * n_components, -1, 1)
         return Window(t.expand(len(y), -1), y, covariates=covariates, n_context=n_context)
 
     def floors(self, n_windows: int) -> Tensor:
-        """Smallest standard deviation to divide each window by, (B * C, 1, 1)."""
-        return self.floor.repeat(n_windows // len(self.floor)).view(-1, 1, 1)
+        """Smallest standard deviation to divide each window by, (B * G, 1, W)."""
+        floor = rearrange(self.floor, "(g w) -> g 1 w", **self.sizes)
+        return floor.repeat(n_windows // len(floor), 1, 1)
 
     def scaled(self, window: Window) -> tuple[Window, Scale]:
         """Window in the network's units, past covariates hidden at the targets."""
@@ -174,13 +183,14 @@ class ForecastModule(PLForecastingModule):
         )
 
     def raw(self, parts: Components, scale: Scale) -> Tensor:
-        """Raw parameters (B, T, C, P) in the units of the data, from components (B * C, T, 1, K)."""
+        """Raw parameters (B, T, C, P) in the units of the data, from components (B * G, T, W, K)."""
         loc, factor = scale.loc[..., None], scale.scale[..., None]
         return self.by_series(self.head.to_raw(parts.affine(loc, factor)))
 
     def by_series(self, raw: Tensor) -> Tensor:
-        """Parameters of windows (B * C, T, 1, P) as those of series, (B, T, C, P)."""
-        return raw.to(self.dtype).unflatten(0, (-1, len(self.floor)))[:, :, :, 0].transpose(1, 2)
+        """Parameters of windows (B * G, T, W, P) as those of series, (B, T, C, P)."""
+        width = raw.shape[2]
+        return rearrange(raw.to(self.dtype), "(b g) t w p -> b t (g w) p", g=len(self.floor) // width)
 
     # ---- darts' contract -----------------------------------------------------------------------------------
 
@@ -199,16 +209,11 @@ class ForecastModule(PLForecastingModule):
         """Conditional distributions along the path of their own centres, (B, T, D, K)."""
         if getattr(self.net, "one_shot", False):
             return components(self.net(window))
-        state, steps = self.net.encode(window, 1), []
-        for step in range(window.n_targets):
-            conditional = self.net.query(state, step)
-            center = conditional.center()
-            steps.append(PathSamples(center, components(conditional)))
-            state = self.net.observe(state, step, center)
-        return join_samples(steps, 1).conditionals
+        path = sample_paths(self.net, window, 1, pick=lambda conditional, _: conditional.center())
+        return path.conditionals.map(lambda value: value[:, 0])
 
     def sample(self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int) -> PathSamples:
-        """Joint sample paths of windows (B * C, S, n, 1), in the units of the data."""
+        """Joint sample paths of windows (B * G, S, n, W), in the units of the data."""
         x = PLModuleInput(
             batch.past_target,
             batch.past_covariates,
@@ -245,7 +250,7 @@ class ForecastModule(PLForecastingModule):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
-        n, n_components = self.pred_n, batch.past_target.shape[-1]
+        n = self.pred_n
         parameters = self.predict_likelihood_parameters
         n_paths = PARAMETER_PATHS if parameters else self.pred_num_samples
         samples = self.sample(batch, n, n_paths, self.pred_roll_size or n)
@@ -253,7 +258,8 @@ class ForecastModule(PLForecastingModule):
             raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
             predicted = self.likelihood.predict_likelihood_parameters(raw)[None]
         else:
-            predicted = samples.paths.unflatten(0, (-1, n_components))[..., 0].permute(2, 0, 3, 1)
+            n_series = len(batch.past_target)
+            predicted = rearrange(samples.paths, "(b g) s n w -> s b n (g w)", b=n_series)
         return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time
 
     def _compute_loss(

@@ -105,7 +105,6 @@ class ContiFormerModel(BaseForecastModel):
     """
 
     _module_class = ContiFormerModule
-    _sorts = "points are put in order of time"
     _network_params = ("d_model", "n_heads", "n_layers", "dropout", "joint", "dynamics", "solver")
 
     def __init__(

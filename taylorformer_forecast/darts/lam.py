@@ -102,6 +102,7 @@ class LAMModel(BaseForecastModel):
     """
 
     _module_class = LAMModule
+    _has_onnx = True
     _network_params = ("d_model", "n_heads", "n_layers", "dropout", "attention", "preset")
 
     def __init__(

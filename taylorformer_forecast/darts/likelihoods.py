@@ -127,7 +127,7 @@ class LikelihoodHead:
     def __init__(self, likelihood: TorchLikelihood | None) -> None:
         if isinstance(likelihood, DirichletLikelihood):
             raise ValueError(
-                "DirichletLikelihood joins the components of a series, but each is forecast on its own"
+                "DirichletLikelihood joins the components of a series, but each has a distribution of its own"
             )
         self.likelihood = likelihood
         self.n_params = 1 if likelihood is None else likelihood.num_parameters

@@ -109,7 +109,6 @@ class TaylorformerModel(BaseForecastModel):
     """
 
     _module_class = TaylorformerModule
-    _sorts = "neighbours are found"
     _network_params = (
         "d_model",
         "n_heads",

@@ -22,7 +22,9 @@ class ForecastNet(Protocol):
     Autoregressive networks see earlier targets: ``forward`` is teacher-forced, and sampling goes through
     ``encode`` once, then ``query`` and ``observe`` for each target in turn. Networks that predict all targets
     at once have an attribute ``one_shot = True``; their ``observe`` changes nothing, and sampling may call
-    them once instead.
+    them once instead. Networks with ``joins_columns = True`` take the columns of a window as series of one
+    set of points (:func:`~taylorformer_forecast.core.window.join_columns`): they score each column of a
+    target given those before it, and sampling goes through the points.
 
     A network with parts that have a closed-form solution has a method ``start(window, overlap)`` too, which
     is called before training with windows of the training set.

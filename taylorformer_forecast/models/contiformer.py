@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.core.dynamics import ContinuousAttention
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import HEADS, Head
+from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.interpolants import Interpolant, take
 from taylorformer_forecast.core.linear import TimeMap
 from taylorformer_forecast.core.window import Window
@@ -130,14 +130,12 @@ class ContiFormer(OneShotNet):
         **attention: Any,
     ) -> None:
         super().__init__()
-        if isinstance(distribution, str) and distribution not in HEADS:
-            raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
         if (context_length is None) != (horizon is None):
             raise ValueError("a linear path needs both context_length and horizon")
         self.dim_y = dim_y
-        self.head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
+        self.head = find_head(distribution, scale)
         self.encoding = TimeEncoding(dim_encoding, time_min, time_max)
         self.embed = nn.Linear(2 * dim_y + dim_encoding + dim_covariates, d_model)
         self.target = nn.Linear(dim_encoding + dim_covariates, d_model, bias=False)

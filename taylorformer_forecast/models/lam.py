@@ -14,7 +14,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.heads import HEADS, Head
+from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.base import OneShotNet
@@ -49,7 +49,7 @@ class LAMTransformer(OneShotNet):
         Dropout.
     distribution : str or Head, default="studentt"
         Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself. The paper's own is "mse".
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive.
     preset : {"modern", "faithful"}, default="modern"
         "modern": linear embedding, pre-norm encoder with GELU, a map over time shared by all features.
@@ -115,12 +115,10 @@ class LAMTransformer(OneShotNet):
         super().__init__()
         if preset not in ("modern", "faithful"):
             raise ValueError(f"preset={preset!r} is neither 'modern' nor 'faithful'")
-        if isinstance(distribution, str) and distribution not in HEADS:
-            raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
         if preset == "modern" and (d_model % n_heads or d_model % 2):
             raise ValueError(f"d_model={d_model} must be even and a multiple of n_heads={n_heads}")
         self.context_length, self.horizon, self.dim_y = context_length, horizon, dim_y
-        self.head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
+        self.head = find_head(distribution, scale)
         sizes = (context_length, horizon, dim_y, dim_covariates, self.head.n_params)
         self.trunk: nn.Module
         if preset == "modern":

@@ -21,7 +21,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import HEADS, Head
+from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.kernels import Kernel
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
@@ -97,7 +97,7 @@ class Taylorformer(nn.Module):
         Dropout in the feed-forward parts.
     distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
         Predictive distribution of a point given all earlier ones.
-    scale : {"exp", "bounded"}, default="exp"
+    scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive.
     preset : {"paper", "code"}, default="paper"
         ``"code"`` follows the published code to the bit: slopes divided by the absolute offset, no neighbour
@@ -179,8 +179,6 @@ class Taylorformer(nn.Module):
         if preset not in ("paper", "code"):
             raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
         published = preset == "code"
-        if isinstance(distribution, str) and distribution not in HEADS:
-            raise ValueError(f"distribution={distribution!r} is not one of {sorted(HEADS)}")
         if linear is not None and (published or gaussian_anchor):
             raise ValueError("linear needs preset='paper', and stands in the place of gaussian_anchor")
         if gaussian_anchor and (published or dim_t != 1):
@@ -200,7 +198,7 @@ class Taylorformer(nn.Module):
         self.kernel = kernel
         head_dim = d_model // n_heads if head_dim is None else head_dim
         self.dim_y = dim_y
-        self.head: Head = HEADS[distribution](scale=scale) if isinstance(distribution, str) else distribution
+        self.head = find_head(distribution, scale)
         self.tokens = Tokens(
             LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip, both_sides),
             TimeEncoding(dim_encoding, time_min, time_max),

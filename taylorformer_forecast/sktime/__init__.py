@@ -6,12 +6,16 @@ from taylorformer_forecast.sktime.distributions import SamplePaths as SamplePath
 from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
 from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
 from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
+from taylorformer_forecast.sktime.tnp import TNPForecaster as TNPForecaster
+from taylorformer_forecast.sktime.unn import UNNForecaster as UNNForecaster
 
 __all__ = [
     "ContiFormerForecaster",
     "LAMForecaster",
     "PathMixture",
     "SamplePaths",
+    "TNPForecaster",
     "TaylorformerForecaster",
     "TaylorformerImputer",
+    "UNNForecaster",
 ]

@@ -65,11 +65,12 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     # The context is kept as _cur_y and _cur_X; a second copy by the base class would double the memory.
     _config = {"remember_data": False}
 
-    # What a forecaster may say of itself: bounds of the lengths that are chosen from the series, and whether
-    # its network needs points on a regular grid.
+    # What a forecaster may say of itself: bounds of the lengths that are chosen from the series, whether its
+    # network needs points on a regular grid, and whether the columns of y share windows.
     _longest_context = 192
     _longest_horizon = 96  # targets of a training window
     _regular = False
+    _joins_columns = False
 
     # Parameters that a forecaster may do without.
     horizon = None
@@ -94,7 +95,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         return None
 
     def _build_network(self, dim_covariates):
-        """Return an untrained network for one column and this many covariates."""
+        """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its network is")
 
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
@@ -293,10 +294,11 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         return np.concatenate(features, 1) if features else None
 
     def _columns(self, key, y, X):
-        """Columns of one instance, standardised, without what was not observed."""
+        """Columns of one instance, each by itself or all together, standardised."""
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
-        return [ColumnSeries.of(t, values[:, d], covariates, self._regular) for d in range(values.shape[1])]
+        groups = [values] if self._joins_columns else np.split(values, values.shape[1], 1)
+        return [ColumnSeries.of(t, group, covariates, self._regular) for group in groups]
 
     def _series(self):
-        """All columns of all instances."""
+        """What windows are cut from: all columns of all instances."""
         return [c.series for key, y, X in self._known() for c in self._columns(key, y, X)]

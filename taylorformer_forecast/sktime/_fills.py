@@ -185,7 +185,8 @@ def fill_gaps(
     filled = []
     for i, each in enumerate(gaps):
         ordered = [part for _, part in sorted(parts[i], key=lambda part: part[0])]
-        center, spread, joined = each.column.center, each.column.spread, join_samples(ordered, 1)
+        center, spread = each.column.center.item(), each.column.spread.item()
+        joined = join_samples(ordered, 1)
         conditionals = joined.conditionals.affine(center, spread)
         filled.append(PathSamples(center + spread * joined.paths, conditionals))
     return filled

@@ -56,7 +56,7 @@ class GapMethods:
         for column in values.T:
             lost = np.isnan(column)
             there = None if covariates is None else covariates[lost]
-            yield Gaps(ColumnSeries.of(t, column, covariates), t[lost], there)
+            yield Gaps(ColumnSeries.of(t, column[:, None], covariates), t[lost], there)
 
     def _fills(self, X, n_paths):
         """Rows of X in which something is missing, and what fills them, as arrays.
@@ -86,7 +86,7 @@ class GapMethods:
         values, c = values[rows], samples[0].conditionals
         n = n_paths * c.loc.shape[-1]
         paths = np.repeat(values[None], n_paths, 0)
-        spread = {d: job.column.spread for job, (_, d) in zip(jobs, places, strict=True)}
+        spread = {d: job.column.spread.item() for job, (_, d) in zip(jobs, places, strict=True)}
         tiny = np.array([POINT_MASS * spread.get(d, 1.0) for d in range(values.shape[1])])
         mixture = {"mu": np.repeat(values[..., None], n, 2)}
         mixture["sigma"] = np.broadcast_to(tiny[:, None], mixture["mu"].shape).copy()

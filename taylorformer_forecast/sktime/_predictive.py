@@ -11,11 +11,11 @@ import torch
 
 from taylorformer_forecast.core.heads import draw, standard
 from taylorformer_forecast.core.sampling import (
-    POINTS_AT_ONCE,
     PathSamples,
     draw_paths,
     forecast_paths,
     join_samples,
+    windows_at_once,
 )
 from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.training.fit import resolve_device
@@ -29,35 +29,36 @@ POINT_MASS = 1e-12  # scale of a value that is known, relative to the spread of 
 
 @dataclass(frozen=True)
 class ColumnSeries:
-    """One column of one instance, standardised.
+    """Columns of one instance that share windows, standardised: one, unless the network joins columns.
 
     Parameters
     ----------
     series : Series
-        Times in steps, values with mean 0 and standard deviation 1, covariates. Either the observed points
-        only, or all points of a regular grid, NaN where nothing was observed.
-    center, spread : float
+        Times in steps, values with mean 0 and standard deviation 1, covariates. Either the points at which
+        any column was observed, or all points of a regular grid; NaN where nothing was observed.
+    center, spread : ndarray of shape (D,)
         ``y = center + spread * value``.
     """
 
     series: Series
-    center: float
-    spread: float
+    center: np.ndarray
+    spread: np.ndarray
 
     @classmethod
     def of(
         cls, t: np.ndarray, y: np.ndarray, covariates: np.ndarray | None, keep_missing: bool = False
     ) -> ColumnSeries:
-        """Drop what was not observed unless it is to be kept, and standardise the rest."""
-        known = ~np.isnan(y)
+        """Standardise columns (n, D); drop times without any observation unless they are to be kept."""
+        known = ~np.isnan(y).all(1)
         if not keep_missing:
             t, y = t[known], y[known]
-            covariates, known = None if covariates is None else covariates[known], known[known]
-        seen = y[known]
-        center, spread = float(seen.mean()), float(seen.std())
-        if seen.min() == seen.max() or spread == 0:  # constant: any unit will do, in proportion to the level
-            spread = 0.01 * abs(center) or 1.0
-        return cls(Series(t, ((y - center) / spread)[:, None], covariates), center, spread)
+            covariates = None if covariates is None else covariates[known]
+        center, spread = np.nanmean(y, 0), np.nanstd(y, 0)
+        # A constant: any unit will do, in proportion to the level.
+        still = (np.nanmin(y, 0) == np.nanmax(y, 0)) | (spread == 0)
+        level = 0.01 * np.abs(center)
+        spread = np.where(still, np.where(level > 0, level, 1.0), spread)
+        return cls(Series(t, (y - center) / spread, covariates), center, spread)
 
     def before(self, stop: int, length: int) -> Series:
         """Up to ``length`` points before point number ``stop``; before the first, that one, not observed."""
@@ -73,7 +74,7 @@ class Request:
     Parameters
     ----------
     columns : list of ColumnSeries
-        The columns of y.
+        The columns of y, in order.
     t : ndarray of shape (n,)
         Times to return, in steps.
     covariates : ndarray of shape (n, C), optional
@@ -97,11 +98,13 @@ class Request:
     position: np.ndarray
     path_y: np.ndarray | None = None
 
-    def given(self, d: int) -> np.ndarray:
-        """Known values of one column on the path, standardised, shape (T,)."""
+    def given(self, number: int) -> np.ndarray:
+        """Known values of the columns of one window on the path, standardised, shape (T, D)."""
+        column = self.columns[number]
         if self.path_y is None:
-            return np.full(len(self.path_t), np.nan)
-        return (self.path_y[:, d] - self.columns[d].center) / self.columns[d].spread
+            return np.full((len(self.path_t), len(column.center)), np.nan)
+        first = sum(len(before.center) for before in self.columns[:number])
+        return (self.path_y[:, first : first + len(column.center)] - column.center) / column.spread
 
 
 @dataclass(frozen=True)
@@ -155,14 +158,14 @@ class _Sampler:
     def future(self, contexts, t, covariates, given) -> PathSamples:
         """Joint paths through times after the contexts, and through values that are given (NaN: none)."""
         conditional = not np.isnan(given).all()
-        order = np.argsort(np.isnan(given), 1, kind="stable")  # what is given comes first
+        order = np.argsort(np.isnan(given).all(2), 1, kind="stable")  # what is given comes first
         if conditional:
-            t, given = np.take_along_axis(t, order, 1), np.take_along_axis(given, order, 1)
+            t, given = np.take_along_axis(t, order, 1), np.take_along_axis(given, order[..., None], 1)
             if covariates is not None:
                 covariates = np.take_along_axis(covariates, order[..., None], 1)
         window, floor = self.window(contexts, t, covariates)
         if conditional:
-            y = torch.cat([window.y[:, : self.n_context], torch.as_tensor(given[..., None]).to(window.y)], 1)
+            y = torch.cat([window.y[:, : self.n_context], torch.as_tensor(given).to(window.y)], 1)
             observed = torch.cat([window.observed[:, : self.n_context], ~y[:, self.n_context :].isnan()], 1)
             window = replace(window, y=y, observed=observed)
         samples = forecast_paths(
@@ -183,7 +186,8 @@ class _Sampler:
     @torch.no_grad()
     def past(self, contexts, t, covariates) -> PathSamples:
         """Independent draws one step ahead of each context, shaped as paths of one target."""
-        parts, at_once = [], max(1, min(ROWS_AT_ONCE // 8, POINTS_AT_ONCE // self.n_context))
+        n_points = self.n_context * contexts[0].y.shape[1]
+        parts, at_once = [], min(ROWS_AT_ONCE // 8, windows_at_once(self.net, n_points))
         for start in range(0, len(contexts), at_once):
             part = slice(start, start + at_once)
             window, floor = self.window(
@@ -197,7 +201,7 @@ class _Sampler:
 
 def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> PathSamples:
     """Put targets back in order of time, and points where values are given."""
-    value = torch.as_tensor(given)[:, None, :, None]  # (B, 1, T, 1)
+    value = torch.as_tensor(given)[:, None]  # (B, 1, T, D)
     is_given, c = ~value.isnan(), samples.conditionals
     loc = torch.where(is_given[..., None], value[..., None], c.loc)
     scale = torch.where(is_given[..., None], POINT_MASS, c.scale)
@@ -223,8 +227,8 @@ def predict_requests(
 ) -> Predictive:
     """Predict all that is asked, in one draw.
 
-    Columns are windows of their own: one network serves any number of columns and instances, and what is
-    missing in one column leaves the others alone.
+    Columns are windows of their own, unless the network joins them: one network serves any number of columns
+    and instances, and what is missing in one column leaves the others alone.
 
     Parameters
     ----------
@@ -291,7 +295,7 @@ def predict_requests(
             else np.stack([requests[i].covariates[row : row + 1] for i, _, row, _ in asked]),
         )
         first = {
-            (i, d): int(np.argmin(np.isnan(column.series.y[:, 0])))
+            (i, d): int(np.argmin(np.isnan(column.series.y).all(1)))
             for i, request in enumerate(requests)
             for d, column in enumerate(request.columns)
         }
@@ -326,20 +330,19 @@ def _assemble(requests: list[Request], pieces) -> Predictive:
             rows = np.concatenate([rows for rows, _ in pieces[i, d]])
             samples = join_samples([part for _, part in pieces[i, d]], 1)
             order = torch.as_tensor(np.argsort(rows))
-            samples = samples.map(lambda v: v[:, order, 0])  # (S, n, ...)  # noqa: B023
+            samples = samples.map(lambda v: v[:, order])  # (S, n, D, ...)  # noqa: B023
+            center, spread = torch.as_tensor(column.center), torch.as_tensor(column.spread)
             c = samples.conditionals.map(lambda v: v.expand(n_shared, *v.shape[1:]))
-            c = c.affine(column.center, column.spread)
-            columns["paths"].append(column.center + column.spread * samples.paths)
+            c = c.affine(center[:, None], spread[:, None])
+            columns["paths"].append(center + spread * samples.paths)
             columns["loc"].append(_merge(c.loc))
             columns["scale"].append(_merge(c.scale))
             columns["weights"].append(None if c.weights is None else _merge(c.weights / len(c.weights)))
             columns["df"].append(None if c.df is None else _merge(c.df))
         family = c.family
         for name, values in columns.items():
-            stacked = (
-                None if values[0] is None else np.stack([v.numpy() for v in values], 1 + (name == "paths"))
-            )
-            blocks[name].append(stacked)
+            whole = None if values[0] is None else torch.cat(values, 1 + (name == "paths")).numpy()
+            blocks[name].append(whole)
     joined = {
         name: None if values[0] is None else np.concatenate(values, int(name == "paths"))
         for name, values in blocks.items()
@@ -348,5 +351,5 @@ def _assemble(requests: list[Request], pieces) -> Predictive:
 
 
 def _merge(values):
-    """(S, n, K) to (n, S * K): the mixture over paths of mixtures."""
-    return values.transpose(0, 1).flatten(1)
+    """(S, n, D, K) to (n, D, S * K): the mixture over paths of mixtures."""
+    return values.permute(1, 2, 0, 3).flatten(2)

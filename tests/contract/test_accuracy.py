@@ -3,12 +3,19 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.sktime import ContiFormerForecaster, LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import (
+    ContiFormerForecaster,
+    LAMForecaster,
+    TaylorformerForecaster,
+    UNNForecaster,
+)
 
 LEVELS = np.arange(1, 10) / 10
 
 
-@pytest.mark.parametrize("forecaster", [LAMForecaster, TaylorformerForecaster, ContiFormerForecaster])
+@pytest.mark.parametrize(
+    "forecaster", [LAMForecaster, TaylorformerForecaster, ContiFormerForecaster, UNNForecaster]
+)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_default_forecasts_of_airline_passengers_beat_exponential_smoothing(forecaster, seed):
     """Train once on four fifths, forecast a year from four later origins: weighted quantile loss."""

@@ -12,9 +12,16 @@ from darts.models import NaiveEnsembleModel, NaiveSeasonal, RegressionEnsembleMo
 from darts.utils.likelihood_models import torch as likelihoods
 from darts.utils.timeseries_generation import gaussian_timeseries, linear_timeseries, sine_timeseries
 
-from taylorformer_forecast.darts import ContiFormerModel, LAMModel, StudentTLikelihood, TaylorformerModel
+from taylorformer_forecast.darts import (
+    ContiFormerModel,
+    LAMModel,
+    StudentTLikelihood,
+    TaylorformerModel,
+    TNPModel,
+    UNNModel,
+)
 
-MODELS = [TaylorformerModel, LAMModel, ContiFormerModel]
+MODELS = [TaylorformerModel, LAMModel, ContiFormerModel, TNPModel, UNNModel]
 QUIET = {
     "accelerator": "cpu",
     "enable_progress_bar": False,
@@ -177,7 +184,7 @@ def test_a_darts_optimizer_and_scheduler_are_taken(model_class, series):
 @each_model
 def test_the_training_length_follows_the_data_unless_given(model_class, series, monkeypatch):
     short = series[:24]  # seven windows
-    most = 30 if model_class is TaylorformerModel else 40
+    most = 40 if model_class is LAMModel else 30
     assert make(model_class, n_epochs=None).fit(short).epochs_trained == most
     monkeypatch.setattr("taylorformer_forecast.darts._base.MAX_STEPS", 21)
     assert make(model_class, n_epochs=None, batch_size=1).fit(short).epochs_trained == 3
@@ -418,9 +425,9 @@ def test_the_direct_model_is_exported_to_onnx(series, tmp_path):
     np.testing.assert_allclose(exported.values(), model.predict(6).values(), rtol=1e-4)
 
 
-@pytest.mark.parametrize("model_class", [TaylorformerModel, ContiFormerModel])
-def test_models_that_sort_points_say_why_they_have_no_onnx(model_class, series):
-    with pytest.raises(NotImplementedError, match="no stable sort"):
+@pytest.mark.parametrize("model_class", [model for model in MODELS if model is not LAMModel])
+def test_models_that_onnx_has_no_code_for_say_so(model_class, series):
+    with pytest.raises(NotImplementedError, match=f"{model_class.__name__} cannot be exported"):
         make(model_class).fit(series).to_onnx()
 
 
@@ -460,7 +467,7 @@ def test_quantile_regression_works(model_class, wide):
 
 @each_model
 def test_a_joint_likelihood_is_refused(model_class):
-    with pytest.raises(ValueError, match="each is forecast on its own"):
+    with pytest.raises(ValueError, match="each has a distribution of its own"):
         make(model_class, likelihood=likelihoods.DirichletLikelihood())
 
 
@@ -495,6 +502,12 @@ def test_infinite_values_are_named(model_class, wide):
 def test_what_does_not_fit_is_refused_at_fit(model_class, series, params, message):
     with pytest.raises(ValueError, match=message):
         make(model_class, **params).fit(series)
+
+
+@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel])
+def test_a_kernel_that_does_not_exist_is_refused_at_fit(model_class, series):
+    with pytest.raises(ValueError, match="attention='lokal'"):
+        make(model_class, attention="lokal").fit(series)
 
 
 @each_model

@@ -10,9 +10,18 @@ from taylorformer_forecast.sktime import (
     LAMForecaster,
     TaylorformerForecaster,
     TaylorformerImputer,
+    TNPForecaster,
+    UNNForecaster,
 )
 
-ESTIMATORS = [TaylorformerForecaster, LAMForecaster, TaylorformerImputer, ContiFormerForecaster]
+ESTIMATORS = [
+    TaylorformerForecaster,
+    LAMForecaster,
+    TaylorformerImputer,
+    ContiFormerForecaster,
+    TNPForecaster,
+    UNNForecaster,
+]
 pytestmark = pytest.mark.filterwarnings("ignore:Sorting by default:DeprecationWarning")  # sktime on pandas 3
 
 

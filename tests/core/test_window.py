@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from taylorformer_forecast.core.window import Window, shuffle_targets
+from taylorformer_forecast.core.window import Window, join_columns, shuffle_targets
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -25,6 +25,7 @@ NAN = float("nan")
             r"observed has shape \(2, 5, 2\), y \(2, 5, 1\)",
         ),
         ({"covariates": torch.zeros(2, 4, 3)}, r"covariates have shape \(2, 4, 3\), y has \(2, 5, 1\)"),
+        ({"series": torch.zeros(2, 4, dtype=torch.long)}, r"series has shape \(2, 4\), y \(2, 5, 1\)"),
     ],
 )
 @pytest.mark.usefixtures("no_shape_checks")
@@ -89,6 +90,28 @@ def test_map_reaches_every_tensor_once(make_window, dim_covariates):
 def test_to_moves_every_tensor(make_window):
     moved = make_window(dim_covariates=1).to("meta")
     assert {value.device.type for value in (moved.t, moved.y, moved.observed, moved.covariates)} == {"meta"}
+
+
+def test_columns_become_series_of_one_set_of_points(make_window):
+    w = make_window(dim_y=2, dim_covariates=3, missing="entries", missing_targets="entries")
+    points = join_columns(w)
+    assert (points.n_context, points.n_targets) == (2 * w.n_context, 2 * w.n_targets)
+    for i in range(12):
+        for column in range(2):
+            at = 2 * i + column
+            assert (points.series[:, at] == column).all()
+            assert torch.equal(points.t[:, at], w.t[:, i])
+            assert torch.equal(points.y[:, at, 0], w.y[:, i, column])
+            assert torch.equal(points.observed[:, at, 0], w.observed[:, i, column])
+            assert torch.equal(points.covariates[:, at], w.covariates[:, i])
+
+
+def test_the_series_of_a_point_move_with_it(make_window):
+    w = join_columns(make_window(dim_y=3))
+    assert torch.equal(w.points(slice(4, 30)).series, w.series[:, 4:30])
+    shuffled = shuffle_targets(w, generator=generator())
+    found = (shuffled.y[:, :, None, 0] == w.y[:, None, :, 0]).int().argmax(-1)
+    assert torch.equal(shuffled.series, w.series.gather(1, found))
 
 
 @pytest.mark.parametrize("n_context", [1, 4, 7])

@@ -13,7 +13,7 @@ from darts.utils.data.torch_datasets.utils import TorchInferenceBatch
 from darts.utils.likelihood_models.torch import GaussianLikelihood
 from sktime.datasets import load_airline
 
-from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel
+from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 QUIET = {
@@ -40,6 +40,32 @@ def test_paths_of_a_random_walk_are_joint():
     # Long, as a network that sees a few hundred steps of a walk takes its turns for returns to a mean.
     # The correlation of a random walk's steps 6 and 12 is the square root of a half.
     assert np.corrcoef(paths[5], paths[11])[0, 1] == pytest.approx(0.71, abs=0.1)
+
+
+def test_paths_of_components_that_share_a_window_are_joint():
+    shared, own = np.random.default_rng(1).normal(size=(2, 300))
+    both = from_values(np.stack([shared, 7.0 - 2.0 * (shared + 0.2 * own)], 1))
+    model = make(UNNModel, 12, 4, n_layers=1, n_epochs=15, seasonal_periods=None).fit(both)
+    paths = model.predict(6, num_samples=300).all_values()  # beyond the chunk, too
+    for step in (0, 5):
+        assert np.corrcoef(paths[step])[0, 1] < -0.7
+    assert abs(np.corrcoef(paths[0, 0], paths[1, 1])[0, 1]) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("model_class", "joint"), [(UNNModel, True), (TNPModel, False), (TaylorformerModel, False)]
+)
+def test_the_past_of_a_component_reaches_others_only_where_they_share_a_window(model_class, joint):
+    values = np.random.default_rng(0).normal(size=(40, 2))
+    model = make(model_class, 8, 4, n_epochs=1, d_model=8, n_heads=2).fit(from_values(values))
+    other = values.copy()
+    other[-1, 0] += 1.0
+    first, second = (
+        model.predict(4, series=from_values(v), num_samples=2, random_state=0).all_values()
+        for v in (values, other)
+    )
+    assert (first[:, 0] != second[:, 0]).all()
+    assert (first[:, 1] != second[:, 1]).all() == joint
 
 
 @pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel, ContiFormerModel])

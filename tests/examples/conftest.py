@@ -1,4 +1,4 @@
-"""Scripts of examples/benchmark as modules."""
+"""Scripts of examples and examples/benchmark as modules."""
 
 import importlib
 import sys
@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARK = Path(__file__).parents[2] / "examples" / "benchmark"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FOLDERS = (EXAMPLES, EXAMPLES / "benchmark")
 
 
 @pytest.fixture
 def script(monkeypatch):
     """Import a script by its name; no later test finds it, or what it imported, under that name."""
     before = set(sys.modules)
-    monkeypatch.syspath_prepend(str(BENCHMARK))
+    for folder in FOLDERS:
+        monkeypatch.syspath_prepend(str(folder))
     yield importlib.import_module
     for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "__file__", None) == str(BENCHMARK / f"{name}.py"):
+        if getattr(sys.modules[name], "__file__", None) in [str(f / f"{name}.py") for f in FOLDERS]:
             del sys.modules[name]

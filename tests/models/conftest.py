@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -20,6 +20,8 @@ from taylorformer_forecast.models.contiformer import ContiFormer
 from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.models.tnp import TNPA
+from taylorformer_forecast.models.unn import UNN
 
 # A name for every combination of options whose mathematics differs.
 CASES: dict[str, dict[str, Any]] = {
@@ -111,10 +113,32 @@ PATHS_CASES: dict[str, dict[str, Any]] = {
     },
 }
 CONTIFORMERS = {**CONTIFORMER_CASES, **PATHS_CASES}
+# The same for the transformer neural process.
+TNP_CASES: dict[str, dict[str, Any]] = {
+    "tnp": {},
+    "tnp-columns": {"dim_y": 2, "dim_covariates": 2, "distribution": "mixture", "n_layers": 1},
+    "tnp-2d": {"dim_t": 2, "scale": "bounded", "distribution": "studentt"},
+}
+# The same for the network of points of several series.
+UNN_CASES: dict[str, dict[str, Any]] = {
+    "unn": {"n_series": 3},
+    "unn-deep": {"n_series": 2, "n_layers": 3, "dim_covariates": 2, "distribution": "mixture"},
+    "unn-2d": {"dim_t": 2, "rank": 0, "distribution": "studentt"},
+    "unn-notes": {
+        "history_indicator": False,
+        "n_layers": 1,
+        "dim_encoding": 0,
+        "null": False,
+        "residual": False,
+        "decay": False,
+    },
+}
+# Networks that predict a target given those before it.
+STEPWISE = {**CASES, **TNP_CASES, **UNN_CASES}
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
-# Those to whom the positions of points mean nothing, only their times.
-FULL = [name for name, options in CASES.items() if not {"attention", "linear"} & set(options)]
-FULL += [name for name in CONTIFORMERS if name != "contiformer-mlp"]  # its solver stops at every point
+# Those to whom the positions of points mean nothing, only their times; a solver stops at every point.
+FULL = [name for name, options in STEPWISE.items() if not {"attention", "linear"} & set(options)]
+FULL += [name for name in CONTIFORMERS if name != "contiformer-mlp"]
 
 
 def perturbed(build: Callable[[], nn.Module], seed: int) -> nn.Module:
@@ -145,7 +169,7 @@ class Case:
         return self.options.get("dim_y", 1) > 1
 
     def net(self, seed: int = 0, **options: Any) -> Any:
-        """Build a tiny network in evaluation mode; no parameter or statistic is left at a neutral value."""
+        """Build a tiny network; see :func:`perturbed`."""
         defaults = {
             "d_model": 8,
             "n_heads": 2,
@@ -154,6 +178,12 @@ class Case:
             "dim_encoding": 4,
             "dropout": 0.1,
         }
+        if self.name in TNP_CASES:
+            sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dropout": 0.1}
+            return perturbed(lambda: TNPA(**{**sizes, **self.options, **options}), seed)
+        if self.name in UNN_CASES:
+            sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dim_encoding": 4, "dropout": 0.1}
+            return perturbed(lambda: UNN(**{**sizes, **self.options, **options}), seed)
         if self.name in LAM_CASES:
             # Built for one target more than the windows have.
             sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
@@ -177,7 +207,12 @@ class Case:
         }
         if self.name in PATHS_CASES and kwargs.get("times") == "unordered":
             kwargs["times"] = "irregular"  # these draw in order of time
-        return self.random_window(**{**sizes, **kwargs})
+        window = self.random_window(**{**sizes, **kwargs})
+        if self.name not in UNN_CASES:
+            return window
+        g = torch.Generator().manual_seed(7)
+        series = torch.randint(self.options.get("n_series", 2), window.y.shape[:2], generator=g)
+        return replace(window, series=series)
 
 
 @pytest.fixture
@@ -203,16 +238,22 @@ def build_case(monkeypatch: pytest.MonkeyPatch, make_window: Callable[..., Windo
     """Return the builder of a case from its name."""
     # The published code's jitter is drawn anew on every call: here it is a function of the neighbour.
     monkeypatch.setattr(LocalTaylor, "jitter", lambda _, near: 0.01 * torch.sin(1e3 * near))
-    return lambda name: Case(name, {**CASES, **LAM_CASES, **CONTIFORMERS}[name], make_window)
+    return lambda name: Case(name, {**STEPWISE, **LAM_CASES, **CONTIFORMERS}[name], make_window)
 
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
-    """Every preset and option in turn."""
+    """Every preset and option of the Taylorformer in turn."""
     return build_case(request.param)
 
 
-@pytest.fixture(params=[*CASES, *LAM_CASES, *CONTIFORMERS])
+@pytest.fixture(params=STEPWISE)
+def stepwise_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
+    """Every autoregressive network, preset and option in turn."""
+    return build_case(request.param)
+
+
+@pytest.fixture(params=[*STEPWISE, *LAM_CASES, *CONTIFORMERS])
 def any_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every network, preset and option in turn."""
     return build_case(request.param)
@@ -236,9 +277,11 @@ def full_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case])
     return build_case(request.param)
 
 
-@pytest.fixture(params=[name for name in [*PAPER, *CONTIFORMER_CASES] if name in FULL])
+@pytest.fixture(
+    params=[name for name in [*PAPER, *TNP_CASES, *UNN_CASES, *CONTIFORMER_CASES] if name in FULL]
+)
 def full_paper_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
-    """Every option of ``preset="paper"`` with full attention in turn."""
+    """Every network and option with full attention in turn, but for ``preset="code"``."""
     return build_case(request.param)
 
 

@@ -46,9 +46,9 @@ def test_training_with_running_statistics_lets_no_gradient_through_either(paper_
 
 
 @pytest.mark.parametrize("missing", ["none", "entries"])
-def test_every_observed_earlier_value_matters_and_no_other(case, missing, numbers):
-    w = case.window(missing=missing, missing_targets=missing)
-    gradient = gradients(case.net(), w, numbers)
+def test_every_observed_earlier_value_matters_and_no_other(stepwise_case, missing, numbers):
+    w = stepwise_case.window(missing=missing, missing_targets=missing)
+    gradient = gradients(stepwise_case.net(), w, numbers)
     for i in range(w.n_targets):
         earlier = gradient[i, :, : w.n_context + i]
         seen = w.observed[:, : w.n_context + i]
@@ -87,8 +87,11 @@ def test_batch_statistics_of_the_published_code_leak_in_training_only(build_case
     assert not torch.equal(*training)
 
 
-def test_later_times_and_covariates_change_nothing_before_them(case, numbers):
-    w, net = case.window(dim_covariates=case.options.get("dim_covariates", 0)), case.net()
+def test_later_times_and_covariates_change_nothing_before_them(stepwise_case, numbers):
+    w, net = (
+        stepwise_case.window(dim_covariates=stepwise_case.options.get("dim_covariates", 0)),
+        stepwise_case.net(),
+    )
     t = w.t.clone()
     t[:, -2:] += 0.7
     covariates = None if w.covariates is None else w.covariates.clone()

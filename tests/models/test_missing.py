@@ -22,8 +22,8 @@ def close(got, expected):
 
 def take(w, index, n_context):
     """Pick points of every window."""
-    parts = (None if p is None else p[:, index] for p in (w.t, w.y, w.observed, w.covariates))
-    return Window(*parts, n_context=n_context)
+    parts = (w.t, w.y, w.observed, w.covariates, w.series)
+    return Window(*(None if p is None else p[:, index] for p in parts), n_context=n_context)
 
 
 def without(w, points):
@@ -33,8 +33,8 @@ def without(w, points):
     return replace(w, observed=observed)
 
 
-def test_times_and_covariates_of_unobserved_points_do_not_matter(case, numbers):
-    w, net = case.window(missing="rows", missing_targets="rows"), case.net()
+def test_times_and_covariates_of_unobserved_points_do_not_matter(stepwise_case, numbers):
+    w, net = stepwise_case.window(missing="rows", missing_targets="rows"), stepwise_case.net()
     gone = ~w.visible
     g = torch.Generator().manual_seed(3)
     noise = torch.randn(w.times.shape, generator=g).view(w.t.shape)
@@ -130,7 +130,7 @@ def test_missing_values_reach_neither_outputs_nor_gradients(any_case, missing, t
     torch.set_default_dtype(torch.float32)
     w, net = any_case.window(missing=missing, missing_targets="entries"), any_case.net()
     y = w.y.masked_fill(~w.observed, NAN).requires_grad_()
-    w = Window(w.t, y, covariates=w.covariates, n_context=w.n_context)
+    w = replace(w, y=y, observed=None)
     loss = training_loss(net(w), w)
     assert torch.isfinite(loss)
     loss.backward()
@@ -167,8 +167,8 @@ def test_windows_without_observed_context_have_finite_predictions_and_gradients(
 
 
 @pytest.mark.parametrize("n_context", [1, 2])
-def test_the_shortest_contexts_are_enough(case, n_context, numbers):
-    w, net = case.window(n_context=n_context), case.net()
+def test_the_shortest_contexts_are_enough(stepwise_case, n_context, numbers):
+    w, net = stepwise_case.window(n_context=n_context), stepwise_case.net()
     out = numbers(net(w))
     assert out.shape[1] == w.n_targets
     assert torch.isfinite(out).all()

@@ -50,17 +50,17 @@ def test_scores_are_divided_by_the_root_of_one_heads_width_or_of_all(preset, wid
     assert [layer.scale for layer in layers] == pytest.approx([width**-0.5] * len(layers))
 
 
-def test_each_column_of_each_target_has_its_own_distribution(case):
-    w = case.window()
-    distribution = case.net()(w)
+def test_each_column_of_each_target_has_its_own_distribution(stepwise_case):
+    w = stepwise_case.window()
+    distribution = stepwise_case.net()(w)
     columns = w.y.shape[2]
     assert distribution.batch_shape == (3, 5, columns)
     assert distribution.log_prob(w.targets[0]).shape == (3, 5, columns)
     assert distribution.mean.flatten().unique().numel() == 15 * columns
 
 
-def test_every_parameter_is_trained(case, trained):
-    w, net = case.window(), case.net()
+def test_every_parameter_is_trained(stepwise_case, trained):
+    w, net = stepwise_case.window(), stepwise_case.net()
     negative_log_likelihood(net(w), w).backward()
     for name, parameter in trained(net):
         assert torch.isfinite(parameter.grad).all(), name
@@ -70,17 +70,17 @@ def test_every_parameter_is_trained(case, trained):
             assert (parameter.grad != 0).any(), name
 
 
-def test_a_saved_state_restores_the_predictions(case, numbers):
-    w, net = case.window(), case.net()
-    other = case.net(seed=1)
+def test_a_saved_state_restores_the_predictions(stepwise_case, numbers):
+    w, net = stepwise_case.window(), stepwise_case.net()
+    other = stepwise_case.net(seed=1)
     before = numbers(other(w))
     other.load_state_dict(net.state_dict())
     assert torch.equal(numbers(other(w)), numbers(net(w)))
     assert not torch.equal(before, numbers(net(w)))
 
 
-def test_evaluation_changes_neither_parameters_nor_statistics(case):
-    w, net = case.window(), case.net()
+def test_evaluation_changes_neither_parameters_nor_statistics(stepwise_case):
+    w, net = stepwise_case.window(), stepwise_case.net()
     before = {name: value.clone() for name, value in net.state_dict().items()}
     net(w)
     sample_paths(net, w, 2, generator())
