@@ -30,7 +30,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     _module_class: type[ForecastModule]
     _network_params: tuple[str, ...] = ()
     _has_onnx = False
-    _max_epochs = 20  # where n_epochs is left open: short series are learnt by heart with more
+    _max_epochs = 15  # where n_epochs is left open: short series are learnt by heart with more
 
     def _set_up(self) -> None:
         """Initialise darts' part from ``model_params``, which darts fills from the signature."""

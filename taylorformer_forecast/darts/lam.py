@@ -72,11 +72,11 @@ class LAMModel(BaseForecastModel):
         Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
         likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
         Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
-    lr : float, default=0.001
+    lr : float, default=0.002
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
     n_epochs : int, optional
-        Passes over the training windows. By default about 400 steps, at most 20 passes.
+        Passes over the training windows. By default about 400 steps, at most 15 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
     **kwargs
@@ -119,7 +119,7 @@ class LAMModel(BaseForecastModel):
         time_features: str | Sequence[str] | None = "auto",
         seasonal_periods: str | float | Sequence[float] | None = "auto",
         use_reversible_instance_norm: bool | dict[str, Any] = True,
-        lr: float = 1e-3,
+        lr: float = 2e-3,
         n_epochs: int | None = None,
         use_static_covariates: bool = True,
         **kwargs: Any,

@@ -20,13 +20,15 @@ class TaylorformerModule(ForecastModule):
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column."""
+        options = dict(network)
+        linear = options.pop("linear_path") and self.head.has_location
         return Taylorformer(
             dim_covariates=dim_covariates,
             distribution=self.head,
             # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.input_chunk_length,
-            linear=self.linear_forecast() if self.head.has_location else None,
-            **network,
+            linear=self.linear_forecast() if linear else None,
+            **options,
         )
 
 
@@ -55,8 +57,13 @@ class TaylorformerModel(BaseForecastModel):
         Layers of each of the two streams.
     dropout : float, default=0.1
         Dropout in training, and in predictions with ``mc_dropout=True``.
+    linear_path : bool, default=True
+        Whether a point is predicted around a linear forecast from the input chunk, fitted in closed form
+        before training, and the errors it made on the path so far
+        (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Without it, or with a likelihood
+        that has no location, around the value at the nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
-        Terms of the local Taylor expansion around which a point is predicted.
+        Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
         Neighbours over which derivatives are averaged, for noisy series.
     attention : str or callable, default="full"
@@ -73,11 +80,11 @@ class TaylorformerModel(BaseForecastModel):
         Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
         likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
         Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
-    lr : float, default=0.001
+    lr : float, default=0.002
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
     n_epochs : int, optional
-        Passes over the training windows. By default about 400 steps, at most 20 passes.
+        Passes over the training windows. By default about 400 steps, at most 15 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
     **kwargs
@@ -114,6 +121,7 @@ class TaylorformerModel(BaseForecastModel):
         "n_heads",
         "n_layers",
         "dropout",
+        "linear_path",
         "taylor_order",
         "n_derivative_neighbours",
         "attention",
@@ -128,13 +136,14 @@ class TaylorformerModel(BaseForecastModel):
         n_heads: int = 4,
         n_layers: int = 2,
         dropout: float = 0.1,
+        linear_path: bool = True,
         taylor_order: int = 0,
         n_derivative_neighbours: int = 1,
         attention: Attention = "full",
         time_features: str | Sequence[str] | None = "auto",
         seasonal_periods: str | float | Sequence[float] | None = "auto",
         use_reversible_instance_norm: bool | dict[str, Any] = True,
-        lr: float = 1e-3,
+        lr: float = 2e-3,
         n_epochs: int | None = None,
         use_static_covariates: bool = True,
         **kwargs: Any,

@@ -46,13 +46,13 @@ class LAMForecaster(BaseTorchForecaster):
         Encoder layers, and decoder layers of ``preset="faithful"``.
     dropout : float, default=0.1
         Dropout in training.
-    num_epochs : int or None, default=20
+    num_epochs : int or None, default=15
         Passes over all windows. Short series would be learnt by heart with more.
     max_steps : int or None, default=400
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=32
         Windows in a step.
-    lr : float, default=0.001
+    lr : float, default=0.002
         Peak learning rate; it warms up and decays by a cosine.
     validation_split : float, default=0.0
         Fraction at the end of every series that is kept from training and decides about early stopping. By
@@ -143,10 +143,10 @@ class LAMForecaster(BaseTorchForecaster):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        num_epochs=20,
+        num_epochs=15,
         max_steps=400,
         batch_size=32,
-        lr=1e-3,
+        lr=2e-3,
         validation_split=0.0,
         patience=10,
         time_features="auto",

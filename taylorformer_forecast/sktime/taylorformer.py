@@ -46,13 +46,13 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Layers of each of the two streams.
     dropout : float, default=0.1
         Dropout in training.
-    num_epochs : int or None, default=20
+    num_epochs : int or None, default=15
         Passes over all windows. Short series would be learnt by heart with more.
     max_steps : int or None, default=400
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=32
         Windows in a step.
-    lr : float, default=0.001
+    lr : float, default=0.002
         Peak learning rate; it warms up and decays by a cosine.
     validation_split : float, default=0.0
         Fraction at the end of every series that is kept from training and decides about early stopping. By
@@ -69,8 +69,13 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Distribution of a point given the path so far. Forecasts further ahead are mixtures of it. "quantile"
         is a piecewise linear quantile function trained by the pinball loss; "mse" and "mae" give point
         forecasts, without intervals.
+    linear_path : bool, default=True
+        Whether a point is predicted around a linear forecast from the context, fitted in closed form before
+        training, and the errors it made on the path so far
+        (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Without it, around the value at
+        the nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
-        Terms of the local Taylor expansion around which a point is predicted.
+        Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
         Neighbours over which derivatives are averaged, for noisy series.
     attention : str or callable, default="full"
@@ -141,15 +146,16 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_heads=4,
         n_layers=2,
         dropout=0.1,
-        num_epochs=20,
+        num_epochs=15,
         max_steps=400,
         batch_size=32,
-        lr=1e-3,
+        lr=2e-3,
         validation_split=0.0,
         patience=10,
         time_features="auto",
         seasonal_periods="auto",
         distribution="studentt",
+        linear_path=True,
         taylor_order=0,
         n_derivative_neighbours=1,
         attention="full",
@@ -177,6 +183,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.time_features = time_features
         self.seasonal_periods = seasonal_periods
         self.distribution = distribution
+        self.linear_path = linear_path
         self.taylor_order = taylor_order
         self.n_derivative_neighbours = n_derivative_neighbours
         self.attention = attention
@@ -204,7 +211,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
             taylor_order=self.taylor_order,
             n_derivative_neighbours=self.n_derivative_neighbours,
             attention=self.attention,
-            linear=LinearForecast(self.context_length_, self.horizon_),
+            linear=LinearForecast(self.context_length_, self.horizon_) if self.linear_path else None,
             both_sides=self.order == "random",
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.context_length_,
@@ -285,6 +292,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
             {**small, "context_length": 3, "distribution": "normal"},
             {
                 **small,
+                "linear_path": False,
                 "taylor_order": 1,
                 "n_derivative_neighbours": 2,
                 "validation_split": 0.25,

@@ -19,13 +19,26 @@ LABELS = {
     "taylorformer_darts": "Taylorformer (darts)",
     "lam_sktime": "LAM (sktime)",
     "lam_darts": "LAM (darts)",
+    "contiformer_sktime": "ContiFormer (sktime)",
+    "contiformer_darts": "ContiFormer (darts)",
+    "tnp_sktime": "TNP-A (sktime)",
+    "unn_sktime": "UNN (sktime)",
     "dlinear": "DLinear",
     "tide": "TiDE",
     "nhits": "N-HiTS",
     "deepar": "DeepAR",
     "tft": "TFT",
 }
-OURS = ("lam_darts", "lam_sktime", "taylorformer_sktime", "taylorformer_darts")
+OURS = (
+    "lam_darts",
+    "lam_sktime",
+    "taylorformer_sktime",
+    "taylorformer_darts",
+    "contiformer_sktime",
+    "contiformer_darts",
+    "tnp_sktime",
+    "unn_sktime",
+)
 NOT_RUN = "–"
 ROPE = 0.02  # relative differences of WQL below this are no difference
 

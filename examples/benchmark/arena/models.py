@@ -162,6 +162,24 @@ class OursSktimeLAM(OursSktime):
     name = "LAMForecaster"
 
 
+class OursSktimeContiFormer(OursSktime):
+    """ContiFormer through sktime."""
+
+    name = "ContiFormerForecaster"
+
+
+class OursSktimeTNP(OursSktime):
+    """TNP-A through sktime."""
+
+    name = "TNPForecaster"
+
+
+class OursSktimeUNN(OursSktime):
+    """UNN through sktime: with a single series, a set of its points."""
+
+    name = "UNNForecaster"
+
+
 class DartsNetwork(Entry):
     """A network of darts on values standardised by the training part."""
 
@@ -211,6 +229,12 @@ class OursDartsLAM(OursDarts):
     """LAM through darts."""
 
     name = "LAMModel"
+
+
+class OursDartsContiFormer(OursDarts):
+    """ContiFormer through darts."""
+
+    name = "ContiFormerModel"
 
 
 class DartsPeer(DartsNetwork):
@@ -289,6 +313,10 @@ MODELS: dict[str, Callable[[Task, Settings], Entry]] = {
     "lam_sktime": OursSktimeLAM,
     "taylorformer_darts": OursDarts,
     "lam_darts": OursDartsLAM,
+    "contiformer_sktime": OursSktimeContiFormer,
+    "contiformer_darts": OursDartsContiFormer,
+    "tnp_sktime": OursSktimeTNP,
+    "unn_sktime": OursSktimeUNN,
     "dlinear": DLinear,
     "nhits": NHiTS,
     "tide": TiDE,
