@@ -72,10 +72,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     _regular = False
     _joins_columns = False
 
-    # Parameters that a forecaster may do without.
-    horizon = None
-    past_only = None
-    finetune_steps = 0
+    horizon = None  # a parameter that a forecaster may do without
 
     def __init__(self):
         super().__init__()

@@ -88,6 +88,11 @@ class Pretraining:
     def _adopt(self, y, X, own: TimeAxis):
         """Take over what was chosen in pretraining."""
         from_panel = self.pretrained_
+        if self._joins_columns and y.shape[1] != from_panel.network.n_series:
+            raise ValueError(
+                f"y has {y.shape[1]} columns in fit, but the forecaster was pretrained with "
+                f"{from_panel.network.n_series}, which its network joins"
+            )
         self._axis = from_panel.axis(own, max(len(part) for _, part in arranged(y)))
         if X is not None and from_panel.scaler is None:
             raise ValueError(

@@ -60,6 +60,13 @@ class TNPForecaster(BaseTorchForecaster):
         Standard deviation of noise on the values that targets show in training, in units of the context's.
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
+    finetune_steps : int, default=0
+        Optimiser steps of ``fit`` after ``pretrain``. With 0, ``fit`` gives the pretrained network the series
+        to start from and changes nothing else; without ``pretrain`` it has no meaning.
+    past_only : None, "all" or tuple of column labels, default=None
+        Columns of X that are known of the past only. The network sees their past, and learns without their
+        future: ``predict`` needs no values of them, and uses none. All others are known ahead: ``predict``
+        needs them for every step up to the last of ``fh``.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one, else the CPU.
     random_state : int, RandomState or None, default=None
@@ -116,6 +123,8 @@ class TNPForecaster(BaseTorchForecaster):
         distribution="studentt",
         value_noise=0.0,
         update_steps=0,
+        finetune_steps=0,
+        past_only=None,
         device="auto",
         random_state=None,
         verbose=False,
@@ -138,6 +147,8 @@ class TNPForecaster(BaseTorchForecaster):
         self.distribution = distribution
         self.value_noise = value_noise
         self.update_steps = update_steps
+        self.finetune_steps = finetune_steps
+        self.past_only = past_only
         self.device = device
         self.random_state = random_state
         self.verbose = verbose

@@ -61,6 +61,13 @@ class UNNForecaster(BaseTorchForecaster):
         Whether it is seen which column earlier values belong to.
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
+    finetune_steps : int, default=0
+        Optimiser steps of ``fit`` after ``pretrain``. With 0, ``fit`` gives the pretrained network the series
+        to start from and changes nothing else; without ``pretrain`` it has no meaning.
+    past_only : None, "all" or tuple of column labels, default=None
+        Columns of X that are known of the past only. The network sees their past, and learns without their
+        future: ``predict`` needs no values of them, and uses none. All others are known ahead: ``predict``
+        needs them for every step up to the last of ``fh``.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one, else the CPU.
     random_state : int, RandomState or None, default=None
@@ -120,6 +127,8 @@ class UNNForecaster(BaseTorchForecaster):
         distribution="studentt",
         history_indicator=True,
         update_steps=0,
+        finetune_steps=0,
+        past_only=None,
         device="auto",
         random_state=None,
         verbose=False,
@@ -142,6 +151,8 @@ class UNNForecaster(BaseTorchForecaster):
         self.distribution = distribution
         self.history_indicator = history_indicator
         self.update_steps = update_steps
+        self.finetune_steps = finetune_steps
+        self.past_only = past_only
         self.device = device
         self.random_state = random_state
         self.verbose = verbose

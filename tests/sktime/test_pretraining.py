@@ -15,9 +15,15 @@ from sktime.performance_metrics.forecasting import MeanAbsoluteError
 from sktime.performance_metrics.forecasting.probabilistic import CRPS
 from sktime.split import ExpandingWindowSplitter, InstanceSplitter
 
-from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import (
+    ContiFormerForecaster,
+    LAMForecaster,
+    TaylorformerForecaster,
+    TNPForecaster,
+    UNNForecaster,
+)
 
-FORECASTERS = [TaylorformerForecaster, LAMForecaster]
+FORECASTERS = [TaylorformerForecaster, LAMForecaster, ContiFormerForecaster, TNPForecaster, UNNForecaster]
 MONTHS = pd.period_range("2000-01", periods=80, freq="M")
 
 
@@ -151,6 +157,8 @@ SERIES = {
 
 @pytest.mark.parametrize("y", SERIES.values(), ids=SERIES)
 def test_other_series_are_forecast_without_training(pretrained, y):
+    if isinstance(pretrained, UNNForecaster):  # of one column, as in pretraining: it joins columns
+        y = y.squeeze() if y.shape[-1] == 1 or y.ndim == 1 else y.iloc[:, :1]
     forecast = pretrained.clone().fit(y).predict_quantiles(fh=[1, 2, 20], alpha=[0.1, 0.5, 0.9])
     assert np.isfinite(forecast.to_numpy()).all()
     assert (np.diff(forecast.to_numpy()[:, :3], axis=1) >= 0).all()
@@ -187,6 +195,12 @@ def test_a_pretrained_network_forecasts_a_season_it_has_seen_in_other_series():
     y = wave(MONTHS, level=300.0, size=40.0, seed=99)
     forecast = forecaster.fit(y.iloc[:40]).predict(fh=range(1, 13))
     assert (forecast - y).dropna().abs().mean() < 0.4 * (y.iloc[40:52] - y.iloc[:40].mean()).abs().mean()
+
+
+def test_a_network_that_joins_columns_wants_as_many_as_in_pretraining():
+    y = wave(MONTHS).to_frame()
+    with pytest.raises(ValueError, match="y has 2 columns in fit, but the forecaster was pretrained with 1"):
+        tiny(UNNForecaster).pretrain(panel()).fit(y.assign(price=1.0 + y["sales"]))
 
 
 def test_a_new_series_is_forecast_in_less_than_a_second():
