@@ -59,14 +59,24 @@ def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
     grid = torch.arange(1 - n_steps, 1, device=t.device, dtype=t.dtype) / n_steps
     if n == n_steps and holds_everywhere(observed) and holds_everywhere((t - grid).abs() < TOLERANCE / n):
         return y
-    n_columns = y.shape[2]
+    return _on_lines(t, y, observed, grid, TOLERANCE / n_steps)[0]
+
+
+def _on_lines(
+    t: Float[Tensor, "B N"],
+    y: Float[Tensor, "B N D"],
+    observed: Bool[Tensor, "B N D"],
+    grid: Float[Tensor, " M"],
+    tolerance: float,
+) -> tuple[Float[Tensor, "B M D"], Float[Tensor, "B M D"]]:
+    """Values at the times of a grid, on the lines between observed points, and the time to the nearest."""
+    n, n_columns = y.shape[1:]
     y, observed = (v.mT.flatten(0, 1) for v in (y, observed))  # columns may miss different points
     t = t.repeat_interleave(n_columns, 0)
     position = torch.arange(n, device=t.device)
     before = F.pad(torch.where(observed, position, -1).cummax(1).values, (1, 0), value=-1)
     after = F.pad(torch.where(observed, position, n).flip(1).cummin(1).values.flip(1), (0, 1), value=n)
     seen = torch.where(observed, t, -torch.inf).cummax(1).values
-    tolerance = TOLERANCE / n_steps
     passed = torch.searchsorted(seen, (grid + tolerance).repeat(len(t), 1))  # points up to each grid time
     left, right = before.gather(1, passed), after.gather(1, passed)
     left, right = torch.where(left < 0, right, left), torch.where(right == n, left, right)
@@ -74,7 +84,8 @@ def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
     start, end = t.gather(1, left), t.gather(1, right)
     weight = ((grid - start) / (end - start).clamp_min(tolerance)).clamp(0.0, 1.0)
     values = torch.lerp(y.gather(1, left), y.gather(1, right), weight)
-    return values.unflatten(0, (-1, n_columns)).mT
+    distance = torch.minimum((grid - start).abs(), (grid - end).abs())
+    return tuple(v.unflatten(0, (-1, n_columns)).mT for v in (values, distance))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -235,8 +246,8 @@ class LinearForecast(nn.Module):
         Parameters
         ----------
         window : Window
-            Training windows of one column, with up to H targets one step apart, in order; windows one after
-            another as they were cut.
+            Training windows of one column, targets in order of time; windows one after another as they were
+            cut. Where targets are not one step apart, steps are read from the lines between them.
         overlap : int, default=0
             How many windows after a window share targets with it.
 
@@ -248,7 +259,7 @@ class LinearForecast(nn.Module):
         """
         assert window.observed is not None
         past = on_grid(window, self.n_context)[..., 0].double()
-        y, observed = (v[..., 0] for v in window.targets)
+        y, observed = self._steps(window)
         y, usable = y.double(), observed.any(1)
         whole = usable & window.observed[:, : window.n_context, 0].all(1)
         usable = whole if whole.sum() >= FEWEST else usable
@@ -279,6 +290,22 @@ class LinearForecast(nn.Module):
         self._write(weight + shape, bias, past)
         inside = y - past @ (weight + shape) - bias
         return Residuals(inside, observed), Residuals(outside[best], observed)
+
+    def _steps(self, window: Window) -> tuple[Float[Tensor, "B H"], Bool[Tensor, "B H"]]:
+        """Values at the steps ahead, and which of them have an observed target within half a step."""
+        assert window.observed is not None
+        t, steps = window.times[..., 0], torch.arange(1, self.horizon + 1, device=window.t.device)
+        grid = (steps + self.shift) / self.n_context
+        targets = slice(window.n_context, None)
+        if window.n_targets == self.horizon and holds_everywhere(
+            (t[:, targets] - grid).abs() < TOLERANCE / self.n_context
+        ):
+            return window.y[:, targets, 0], window.observed[:, targets, 0]
+        # Padding after the end of a series stands at its last time, and is not observed.
+        values, distance = _on_lines(
+            t, window.y, window.observed, grid.to(t.dtype), TOLERANCE / self.n_context
+        )
+        return values[..., 0], distance[..., 0] <= 0.5 / self.n_context
 
     @torch.no_grad()
     def start_scale(self, inside: Residuals, outside: Residuals) -> None:

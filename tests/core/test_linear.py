@@ -193,3 +193,20 @@ def test_the_errors_of_a_random_walk_follow_the_last_one():
     weights = residuals.autoregression(3)
     close(weights, torch.tensor([0.0, 0.0, 1.0]), atol=0.05, rtol=0)
     close(residuals.after(weights).log_scale(10), torch.zeros(10), atol=0.1, rtol=0)
+
+
+def test_targets_between_steps_count_where_the_steps_are():
+    """A smooth wave at irregular times: as good a forecast as from a regular grid, at irregular times too."""
+    g = torch.Generator().manual_seed(0)
+    n, gap = 300, 20.0  # steps of a period
+    start = 100 * torch.rand(n, 1, generator=g, dtype=torch.float64)
+    jitter = 0.4 * (torch.rand(n, L + H, generator=g, dtype=torch.float64) - 0.5)
+    jitter[:, L - 1] = 0.0
+    t = torch.arange(L + H) + 1.0 - L + jitter
+    y = torch.sin(2 * torch.pi * (start + t) / gap)[..., None]
+    w = Window(t / L, y, n_context=L)
+    linear = LinearForecast(L, H)
+    inside, _ = linear.start(w)
+    assert inside.observed[:, : H - 1].all()
+    early = slice(0, H - 1)
+    assert (linear(w) - w.targets[0])[:, early].abs().mean() < 0.06
