@@ -34,6 +34,8 @@ from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
+CLEARLY = 0.9  # ratio of errors from which a longer context pays
+
 
 class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     """Base of the package's sktime forecasters."""
@@ -67,7 +69,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
     # What a forecaster may say of itself: bounds of the lengths that are chosen from the series, whether its
     # network needs points on a regular grid, and whether the columns of y share windows.
-    _longest_context = 192
+    _usual_context = 192
+    _longest_context = 192  # where a longer one pays
     _longest_horizon = 96  # targets of a training window
     _regular = False
     _joins_columns = False
@@ -137,11 +140,11 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         axis = self._own_axis(y)
         if pretrained is None:
             self._axis, self._scaler = axis, ExogenousScaler.of(X, y, self.past_only)
-            self._choose(y, fh)
         else:
             self._adopt(y, X, axis)
         self._cur_X = self._accepted(X, y, "fit")
         if pretrained is None:
+            self._choose(y, fh)
             self._train(fit_seed)
         elif self.finetune_steps:
             self._train(fit_seed, self.network_, self.finetune_steps)
@@ -194,10 +197,23 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         ahead = self._steps_ahead(parts[0].index, fh)
         horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
         horizon = max(1, min(horizon, longest // 4))
-        context = min(max(3 * season, 2 * horizon, 32), self._longest_context)
+        context = min(max(3 * season, 2 * horizon, 32), self._usual_context)
         self.context_length_ = self.context_length or max(2, min(context, longest // 2))
         horizon = min(horizon, longest - min(self.context_length_, longest // 2))
         self.horizon_ = self.horizon or horizon
+        if self.context_length is None:
+            self.context_length_ = self._long_enough(self.context_length_, longest)
+
+    def _long_enough(self, context, longest):
+        """The context as it is, or the longest allowed if a linear forecast does clearly better with that."""
+        from taylorformer_forecast.training.windows import error_of_context
+
+        most = min(self._longest_context, longest // 4)
+        if most < 1.5 * context or self._joins_columns:
+            return context
+        series = self._series()
+        short, long = (error_of_context(series, length, self.horizon_, most) for length in (context, most))
+        return most if long < CLEARLY * short else context
 
     def _steps_ahead(self, index, fh):
         """Steps from the end of y to the end of fh, if fh is known and lies ahead."""

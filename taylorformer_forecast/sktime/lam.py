@@ -130,7 +130,7 @@ class LAMForecaster(BaseTorchForecaster):
     (24, 2)
     """
 
-    _longest_context = 336
+    _usual_context = _longest_context = 336
     _longest_horizon = 720
     _regular = True
 

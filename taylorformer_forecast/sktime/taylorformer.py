@@ -35,7 +35,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
     ----------
     context_length : int, optional
         Observations that a forecast is conditioned on. By default three seasons, between 32 and 192, at most
-        half of the series.
+        half of the series; or 336, at most a quarter of the series, if a linear forecast does clearly better
+        with that.
     num_samples : int, default=100
         Sample paths of a prediction.
     d_model : int, default=32
@@ -48,7 +49,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Dropout in training.
     num_epochs : int or None, default=15
         Passes over all windows. Short series would be learnt by heart with more.
-    max_steps : int or None, default=400
+    max_steps : int or None, default=300
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=32
         Windows in a step.
@@ -138,6 +139,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
     (600, 1)
     """
 
+    _longest_context = 336
+
     def __init__(
         self,
         context_length=None,
@@ -147,7 +150,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_layers=2,
         dropout=0.1,
         num_epochs=15,
-        max_steps=400,
+        max_steps=300,
         batch_size=32,
         lr=2e-3,
         validation_split=0.0,

@@ -160,7 +160,7 @@ class UNNForecaster(BaseTorchForecaster):
         super().__init__()
 
     @property
-    def _longest_context(self):
+    def _usual_context(self):
         # Time and memory grow with the square of all points in a window.
         return min(192, max(32, 384 // self._cur_y.shape[1]))
 
