@@ -105,6 +105,7 @@ class ContiFormerModel(BaseForecastModel):
     """
 
     _module_class = ContiFormerModule
+    _max_epochs = 40
     _network_params = ("d_model", "n_heads", "n_layers", "dropout", "joint", "dynamics", "solver")
 
     def __init__(

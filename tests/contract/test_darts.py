@@ -184,7 +184,7 @@ def test_a_darts_optimizer_and_scheduler_are_taken(model_class, series):
 @each_model
 def test_the_training_length_follows_the_data_unless_given(model_class, series, monkeypatch):
     short = series[:24]  # seven windows
-    most = 40 if model_class is LAMModel else 30
+    most = {LAMModel: 15, TaylorformerModel: 15, ContiFormerModel: 40}.get(model_class, 30)
     assert make(model_class, n_epochs=None).fit(short).epochs_trained == most
     monkeypatch.setattr("taylorformer_forecast.darts._base.MAX_STEPS", 21)
     assert make(model_class, n_epochs=None, batch_size=1).fit(short).epochs_trained == 3
@@ -510,11 +510,9 @@ def test_a_kernel_that_does_not_exist_is_refused_at_fit(model_class, series):
         make(model_class, attention="lokal").fit(series)
 
 
-@each_model
-def test_an_unknown_choice_is_refused_at_fit(model_class, series):
-    name = "dynamics" if model_class is ContiFormerModel else "attention"
-    with pytest.raises(ValueError, match=f"{name}='lokal'"):
-        make(model_class, **{name: "lokal"}).fit(series)
+def test_dynamics_that_do_not_exist_are_refused_at_fit(series):
+    with pytest.raises(ValueError, match="dynamics='lokal'"):
+        make(ContiFormerModel, dynamics="lokal").fit(series)
 
 
 @each_model
