@@ -257,6 +257,7 @@ class LinearForecast(nn.Module):
             Errors on the windows of the fit, and on windows that the map in question was not fitted to. None,
             and nothing is changed, where windows are too few.
         """
+        window = window.to("cpu")  # in double precision, which not every device has
         assert window.observed is not None
         past = on_grid(window, self.n_context)[..., 0].double()
         y, observed = self._steps(window)
