@@ -85,7 +85,8 @@ def _on_lines(
     weight = ((grid - start) / (end - start).clamp_min(tolerance)).clamp(0.0, 1.0)
     values = torch.lerp(y.gather(1, left), y.gather(1, right), weight)
     distance = torch.minimum((grid - start).abs(), (grid - end).abs())
-    return tuple(v.unflatten(0, (-1, n_columns)).mT for v in (values, distance))  # type: ignore[return-value]
+    values, distance = (v.unflatten(0, (-1, n_columns)).mT for v in (values, distance))
+    return values, distance
 
 
 @dataclass(frozen=True)
