@@ -7,8 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from taylorformer_forecast.core.sampling import forecast_paths, sample_paths
-from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.core.window import Window, shuffle_targets
 from taylorformer_forecast.models.base import negative_log_likelihood
 from taylorformer_forecast.models.taylorformer import Taylorformer
@@ -68,23 +66,6 @@ def test_every_parameter_is_trained(stepwise_case, trained):
             assert parameter.grad.abs().max() < 1e-10, name
         else:
             assert (parameter.grad != 0).any(), name
-
-
-def test_a_saved_state_restores_the_predictions(stepwise_case, numbers):
-    w, net = stepwise_case.window(), stepwise_case.net()
-    other = stepwise_case.net(seed=1)
-    before = numbers(other(w))
-    other.load_state_dict(net.state_dict())
-    assert torch.equal(numbers(other(w)), numbers(net(w)))
-    assert not torch.equal(before, numbers(net(w)))
-
-
-def test_evaluation_changes_neither_parameters_nor_statistics(stepwise_case):
-    w, net = stepwise_case.window(), stepwise_case.net()
-    before = {name: value.clone() for name, value in net.state_dict().items()}
-    net(w)
-    sample_paths(net, w, 2, generator())
-    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
 
 
 # ---- the Taylor expansion -----------------------------------------------------------------------------
@@ -163,38 +144,6 @@ def test_far_targets_are_predicted_from_points_before_them(build_case, series, d
     t = torch.tensor([[0.0, 1.0, 2.0, 2.0 + distance, 2.1 + distance]])
     w = Window(t, series.y, n_context=3)
     assert net(w).mean.flatten().tolist() == [3.0, 5.0]
-
-
-# ---- units --------------------------------------------------------------------------------------------
-
-
-def in_other_units(w):
-    factor, shift = torch.linspace(0.02, 5, w.y.shape[2]), torch.linspace(-3, 40, w.y.shape[2])
-    if w.y.shape[2] == 1:
-        factor, shift = torch.tensor([2.5]), torch.tensor([-3.0])
-    other = Window(w.t, w.y * factor + shift, w.observed, w.covariates, n_context=w.n_context)
-    return other, factor, shift
-
-
-def test_forecasts_follow_the_units_of_the_data(case, missing):
-    w, net = case.window(missing=missing), case.net()
-    other, factor, shift = in_other_units(w)
-    means = []
-    for window in (w, other):
-        scaled, scale = scale_window(window, time_unit=1.0)
-        means.append(scale.to_data(net(scaled).mean))
-    torch.testing.assert_close(means[1], means[0] * factor + shift, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("max_targets", [None, 2])
-def test_sample_paths_follow_the_units_of_the_data(case, max_targets):
-    w, net = case.window(), case.net()
-    other, factor, shift = in_other_units(w)
-    first, second = (
-        forecast_paths(net, v, 4, time_unit=1.0, max_targets=max_targets, generator=generator()).paths
-        for v in (w, other)
-    )
-    torch.testing.assert_close(second, first * factor + shift, rtol=1e-7, atol=1e-7)
 
 
 # ---- orders of the targets ----------------------------------------------------------------------------
