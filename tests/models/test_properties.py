@@ -8,7 +8,6 @@ import torch
 from taylorformer_forecast.core.sampling import forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import scale_window
 
-
 pytestmark = pytest.mark.usefixtures("float64")
 
 
