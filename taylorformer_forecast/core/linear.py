@@ -25,6 +25,7 @@ PRIOR = 4  # windows that the errors of all steps together count for
 TOLERANCE = 1e-3  # of times, in steps
 N_BLOCKS = 4  # of the cross-validation
 FEWEST = 2 * N_BLOCKS  # windows of a fit
+FARTHEST = 20.0  # in deviations of the context: targets beyond are outliers or shifts that nothing foretells
 
 
 def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
@@ -241,7 +242,8 @@ class LinearForecast(nn.Module):
     def start(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
         """Fit by ridge regression, in closed form.
 
-        The penalty, and whether forecasts are shrunk to the mean of the context or to a repetition of its
+        Targets farther than 20 deviations of their context from its mean are left out: least squares would
+        fit these alone. The penalty, and whether forecasts are shrunk to the mean of the context or to a repetition of its
         last values, are chosen by cross-validation over contiguous blocks of windows.
 
         Parameters
@@ -262,7 +264,8 @@ class LinearForecast(nn.Module):
         assert window.observed is not None
         past = on_grid(window, self.n_context)[..., 0].double()
         y, observed = self._steps(window)
-        y, usable = y.double(), observed.any(1)
+        y, observed = y.double(), observed & (y.abs() <= FARTHEST)
+        usable = observed.any(1)
         whole = usable & window.observed[:, : window.n_context, 0].all(1)
         usable = whole if whole.sum() >= FEWEST else usable
         past, y, observed = past[usable], y[usable], observed[usable]

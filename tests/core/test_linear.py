@@ -210,3 +210,15 @@ def test_targets_between_steps_count_where_the_steps_are():
     assert inside.observed[:, : H - 1].all()
     early = slice(0, H - 1)
     assert (linear(w) - w.targets[0])[:, early].abs().mean() < 0.06
+
+
+def test_what_nothing_foretells_is_left_out():
+    """A shift of the level: windows before it do not say that it comes again."""
+    y = np.where(np.arange(80) < 60, 1.0, 100.0) + 0.01 * np.random.default_rng(0).normal(size=80)
+    raw = windows(y)
+    mean, deviation = raw.y[:, :L].mean(1, keepdim=True), raw.y[:, :L].std(1, keepdim=True).clamp_min(0.7)
+    w = replace(raw, y=(raw.y - mean) / deviation)
+    linear = LinearForecast(L, H)
+    linear.start(w, overlap=H)
+    after = w.rows(slice(-1, None))
+    assert (linear(after) * deviation[-1] + mean[-1] - 100.0).abs().max() < 1.0
