@@ -243,8 +243,8 @@ class LinearForecast(nn.Module):
         """Fit by ridge regression, in closed form.
 
         Targets farther than 20 deviations of their context from its mean are left out: least squares would
-        fit these alone. The penalty, and whether forecasts are shrunk to the mean of the context or to a repetition of its
-        last values, are chosen by cross-validation over contiguous blocks of windows.
+        fit these alone. The penalty, and whether forecasts are shrunk to the mean of the context or to a
+        repetition of its last values, are chosen by cross-validation over contiguous blocks of windows.
 
         Parameters
         ----------
