@@ -18,7 +18,6 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.heads import Components, components
-from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
@@ -91,12 +90,6 @@ class ForecastModule(PLForecastingModule):
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column, or of all components."""
         raise NotImplementedError
-
-    def linear_forecast(self) -> LinearForecast:
-        """Linear forecast of a chunk, to be fitted when training starts."""
-        return LinearForecast(
-            self.input_chunk_length, self.output_chunk_length or 1, shift=self.output_chunk_shift
-        )
 
     def on_train_start(self) -> None:
         """Fit what has a closed-form solution to windows of the training set, once."""

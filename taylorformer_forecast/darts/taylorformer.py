@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.lam_trunks import Attention
@@ -21,13 +22,16 @@ class TaylorformerModule(ForecastModule):
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column."""
         options = dict(network)
-        linear = options.pop("linear_path") and self.head.has_location
+        linear = None
+        if options.pop("linear_path") and self.head.has_location:
+            horizon = self.output_chunk_length or 1
+            linear = LinearForecast(self.input_chunk_length, horizon, self.output_chunk_shift)
         return Taylorformer(
             dim_covariates=dim_covariates,
             distribution=self.head,
             # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.input_chunk_length,
-            linear=self.linear_forecast() if linear else None,
+            linear=linear,
             **options,
         )
 

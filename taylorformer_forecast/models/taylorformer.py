@@ -318,8 +318,7 @@ class Taylorformer(nn.Module):
             center, unit = self.linear.forecast(window), self.linear.forecast.unit(window)
             if self.tokens.local.both_sides:
                 there = gather_points(torch.cat([window.y[:, : window.n_context], center], 1), f.found.index)
-                error = (f.near - there) * f.found.valid
-                anchor = center + self.tokens.anchor(error, torch.zeros_like(f.slopes), f.found)[:, targets]
+                anchor = center + self.error_between(f.near, there, f.slopes, f.found)[:, targets]
             else:
                 anchor = self.linear.in_order(window, center)
         return self.predictive(x_out, xy_out, anchor, unit)
@@ -329,6 +328,10 @@ class Taylorformer(nn.Module):
         for block in self.x_blocks:
             xf = block(xf, xf, mask)
         return xf
+
+    def error_between(self, near: Tensor, there: Tensor, slopes: Tensor, found: Neighbours) -> Tensor:
+        """Error of a linear forecast on the line between neighbours, from values and forecasts there."""
+        return self.tokens.anchor((near - there) * found.valid, torch.zeros_like(slopes), found)
 
     def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor, unit: Tensor | None) -> Distribution:
         """Join the streams and turn them into a distribution around the anchor, in units of 1 or as given."""
@@ -460,9 +463,8 @@ class Taylorformer(nn.Module):
             anchor = self.tokens.anchor(near, slopes, found)
         elif self.tokens.local.both_sides:
             there = gather_points(state.center[:, None], found.index[:, None])[:, :, 0]
-            error = (near - there) * found.valid
-            center = state.center[:, None, first + step]
-            anchor = center + self.tokens.anchor(error, torch.zeros_like(slopes), found)
+            error = self.error_between(near, there, slopes, found)
+            anchor = state.center[:, None, first + step] + error
         else:
             anchor = self.linear.step(state.center[:, first:], drawn, step)
         return self.predictive(x, h, anchor, unit)
