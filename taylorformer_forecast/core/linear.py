@@ -6,6 +6,7 @@ second, and says by cross-validation how far to trust it; networks learn what re
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +26,7 @@ PRIOR = 4  # windows that the errors of all steps together count for
 TOLERANCE = 1e-3  # of times, in steps
 N_BLOCKS = 4  # of the cross-validation
 FEWEST = 2 * N_BLOCKS  # windows of a fit
+TRUST = 0.5  # in what a network adds; a quarter to three quarters do about as well
 FARTHEST = 20.0  # in deviations of the context: targets beyond are outliers or shifts that nothing foretells
 
 
@@ -105,27 +107,62 @@ class Residuals:
     error: Float[Tensor, "n H"]
     observed: Bool[Tensor, "n H"]
 
-    def autoregression(self, n_lags: int) -> Float[Tensor, " K"]:
-        """Weights of the last K errors in the next one, by least squares, the earliest first."""
+    def autoregression(self, n_lags: int, horizon: int) -> Float[Tensor, "horizon K"]:
+        """Weights of the K errors before in the error of every step, the earliest first.
+
+        One autoregression by least squares serves all steps; how much of it a step takes is the step's own.
+        Paths drawn with these weights, and with what they leave as noise, spread at no step more than the
+        errors themselves do: an autoregression alone may make them drift apart.
+        """
         lags = self._lags(n_lags)
         x, y = lags[self.observed], self.error[self.observed]
         moment = x.mT @ x
         moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
-        return torch.linalg.solve(moment, x.mT @ y)
+        common = torch.linalg.solve(moment, x.mT @ y)
+        told = (lags @ common) * self.observed
+        seen = self.observed.sum(0)
+        pooled = told.square().sum() / seen.sum()  # few windows say little: as for the scales
+        with_error = ((told * self.error).sum(0) + PRIOR * pooled) / (seen + PRIOR)
+        square = (told.square().sum(0) + PRIOR * pooled) / (seen + PRIOR)
+        total = self._square()
+        share = (with_error / square.clamp_min(1e-12)).clamp(0.0, 1.0)
+        weights = torch.zeros(len(seen), n_lags).to(common)
+        covariance = torch.zeros(len(seen), len(seen)).to(common)  # of the errors along a path
+        for step in range(len(seen)):
+            before = slice(max(0, step - n_lags), step)
+            row = common[n_lags - (step - before.start) :]
+            foretold = row @ covariance[before, before] @ row
+            left = total[step] - 2 * share[step] * with_error[step] + share[step].square() * square[step]
+            most = ((total[step] - left).clamp_min(0.0) / foretold.clamp_min(1e-12)).sqrt()
+            share[step] = torch.minimum(share[step], most)
+            weights[step] = share[step] * common
+            covariance[step, :step] = share[step] * (row @ covariance[before, :step])
+            covariance[:step, step] = covariance[step, :step]
+            covariance[step, step] = total[step]
+        return F.pad(weights.mT, (0, horizon - len(weights)), mode="replicate").mT
 
-    def after(self, weights: Float[Tensor, " K"]) -> Residuals:
+    def after(self, weights: Float[Tensor, "H K"]) -> Residuals:
         """What an autoregression with these weights leaves."""
-        return Residuals(self.error - self._lags(len(weights)) @ weights, self.observed)
+        told = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
+        return Residuals(self.error - told, self.observed)
 
     def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
         """The K errors before each, zero where there are none."""
         return lagged(self.error * self.observed, n_lags)
 
+    def _square(self, power: float = 2.0) -> Float[Tensor, " H"]:
+        """Mean square (or another power) of the errors of every step; few are pooled with all steps."""
+        total, seen = (self.error.abs().pow(power) * self.observed).sum(0), self.observed.sum(0)
+        return (total + PRIOR * total.sum() / seen.sum()) / (seen + PRIOR)
+
     def log_scale(self, horizon: int) -> Float[Tensor, " horizon"]:
-        """Logarithm of the root mean square error of every step; few windows are pooled with all steps."""
-        square, seen = (self.error.square() * self.observed).sum(0), self.observed.sum(0)
-        pooled = square.sum() / seen.sum()
-        scale = ((square + PRIOR * pooled) / (seen + PRIOR)).sqrt().clamp_min(1e-3)
+        """Logarithm of the scale of the errors of every step.
+
+        Half-way between the root mean square, which follows few large errors, and what the mean absolute
+        error of a Gaussian would say, which does not know of them.
+        """
+        square, absolute = self._square(), self._square(1.0) * math.sqrt(math.pi / 2)
+        scale = (square.sqrt() * absolute).sqrt().clamp_min(1e-3)
         return F.pad(scale.log()[None], (0, horizon - len(scale)), mode="replicate")[0]
 
 
@@ -180,8 +217,11 @@ class TimeMap(nn.Module):
 class LinearForecast(nn.Module):
     """Linear map from the last L steps to H steps ahead, the same for every column.
 
-    The map is not trained by gradients: :meth:`start` fits it in closed form. Before that the last value is
-    repeated. The unit of its errors is a parameter.
+    Nothing in it is trained by gradients: :meth:`start` fits it in closed form. Before that the last value is
+    repeated.
+
+    A network that learns from the same windows what the forecast leaves learns some of it by heart. Half of
+    what it says (``trust``) forecasts better than all of it or nothing.
 
     Parameters
     ----------
@@ -204,15 +244,18 @@ class LinearForecast(nn.Module):
     True
     """
 
+    log_scale: Tensor
     log_honesty: Tensor
+    trust: Tensor
 
     def __init__(self, n_context: int, horizon: int, shift: int = 0) -> None:
         super().__init__()
         self.n_context, self.horizon, self.shift = n_context, horizon, shift
         self.map = TimeMap(n_context, horizon).requires_grad_(False)
-        self.log_scale = nn.Parameter(torch.zeros(horizon))
+        self.register_buffer("log_scale", torch.zeros(horizon))
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_honesty", torch.zeros(horizon))
+        self.register_buffer("trust", torch.tensor(TRUST))
         last = torch.zeros(n_context, horizon)
         last[-1] = 1.0
         self._write(last, torch.zeros(horizon), last[:, :1].mT)
@@ -220,15 +263,19 @@ class LinearForecast(nn.Module):
     def forward(self, window: Window) -> Float[Tensor, "B T D"]:
         """Forecasts at the times of the targets; off the grid, on the lines between its steps."""
         past = on_grid(window, self.n_context)
-        return self._at_targets(torch.cat([past[:, -1:], self.map(past, self.horizon)], 1), window)
+        return self.at_targets(torch.cat([past[:, -1:], self.map(past, self.horizon)], 1), window)
 
     def unit(self, window: Window) -> Float[Tensor, "B T 1"]:
         """Unit of the errors at the times of the targets: in training of those that it was fitted to."""
         log_scale = self.log_scale if self.training else self.log_scale + self.log_honesty
         steps = log_scale.exp()[None, :, None]
-        return self._at_targets(torch.cat([steps[:, :1], steps], 1), window)
+        return self.at_targets(torch.cat([steps[:, :1], steps], 1), window)
 
-    def _at_targets(self, steps: Float[Tensor, "#B H1 #D"], window: Window) -> Float[Tensor, "B T D"]:
+    def beyond(self, raw: Tensor) -> Tensor:
+        """What a network says beyond the forecast, in training; afterwards the part of it that is trusted."""
+        return raw if self.training else self.trust * raw
+
+    def at_targets(self, steps: Float[Tensor, "#B H1 #D"], window: Window) -> Float[Tensor, "B T D"]:
         """Values at steps 0 to H, at the times of the targets; the last goes on beyond."""
         at = window.times[:, window.n_context :, :1] * self.n_context - self.shift
         nearest = at.round()  # times are sums of rounded numbers

@@ -155,7 +155,7 @@ class LAMTransformer(OneShotNet):
         if self.linear is None:
             return raw, torch.zeros_like(raw[..., 0]), torch.ones_like(raw[:, :, :1, 0])
         grid = self._on_grid(window)
-        return raw, self.linear(grid), self.linear.unit(grid)
+        return self.linear.beyond(raw), self.linear(grid), self.linear.unit(grid)
 
     def _on_grid(self, window: Window) -> Window:
         """The window with times that follow from positions alone."""

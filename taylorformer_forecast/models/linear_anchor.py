@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -9,9 +11,28 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.linear import LinearForecast, lagged
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["LinearAnchor"]
+__all__ = ["LinearAnchor", "LinearState"]
 
 N_LAGS = 8  # earlier errors that the next one follows from
+
+
+@dataclass(frozen=True)
+class LinearState:
+    """A linear forecast at the targets of windows.
+
+    Parameters
+    ----------
+    center : Tensor of shape (B, T, D)
+        Forecasts.
+    unit : Tensor of shape (B, T, 1)
+        Unit of what remains.
+    weights : Tensor of shape (B, T, K), optional
+        Of the K errors before each; None where the line between neighbours' errors takes their place.
+    """
+
+    center: Tensor
+    unit: Tensor
+    weights: Tensor | None
 
 
 class LinearAnchor(nn.Module):
@@ -36,33 +57,40 @@ class LinearAnchor(nn.Module):
     >>> from taylorformer_forecast.models.linear_anchor import LinearAnchor
     >>> anchor = LinearAnchor(LinearForecast(4, 2))
     >>> w = Window(torch.arange(-3.0, 3.0)[None] / 4, torch.arange(6.0)[None, :, None], n_context=4)
-    >>> anchor.in_order(w, anchor.forecast(w)).flatten().tolist()  # not fitted: the value before
+    >>> anchor.in_order(w, anchor.look(w)).flatten().tolist()  # not fitted: the value before
     [3.0, 4.0]
     """
 
+    weights: Tensor
+
     def __init__(self, forecast: LinearForecast, both_sides: bool = False) -> None:
         super().__init__()
-        self.forecast = forecast
-        weights = torch.zeros(N_LAGS)
-        weights[-1] = 1.0  # before the fit errors stay as they are
-        self.weights = None if both_sides else nn.Parameter(weights)
+        self.forecast, self.both_sides = forecast, both_sides
+        weights = torch.zeros(forecast.horizon, N_LAGS)
+        weights[:, -1] = 1.0  # before the fit errors stay as they are
+        self.register_buffer("weights", weights)
 
-    def in_order(self, window: Window, center: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    def look(self, window: Window) -> LinearState:
+        """Forecasts, units and weights at the targets."""
+        steps = torch.cat([self.weights[:1], self.weights])[None]
+        weights = None if self.both_sides else self.forecast.at_targets(steps, window)
+        return LinearState(self.forecast(window), self.forecast.unit(window), weights)
+
+    def in_order(self, window: Window, state: LinearState) -> Float[Tensor, "B T D"]:
         """Anchors of all targets, given the true earlier ones; those not observed count as forecast."""
-        assert self.weights is not None
+        assert state.weights is not None
         y, observed = window.targets
-        error = ((y - center) * observed).transpose(1, 2)
-        return center + (lagged(error.flatten(0, 1), N_LAGS) @ self.weights).view_as(error).transpose(1, 2)
+        error = ((y - state.center) * observed).transpose(1, 2)
+        lags = lagged(error.flatten(0, 1), N_LAGS).unflatten(0, error.shape[:2])  # (B, D, T, K)
+        return state.center + (lags * state.weights[:, None]).sum(-1).transpose(1, 2)
 
-    def step(
-        self, center: Float[Tensor, "B T D"], drawn: Float[Tensor, "B S K D"], step: int
-    ) -> Float[Tensor, "B S D"]:
+    def step(self, state: LinearState, drawn: Float[Tensor, "B S K D"], step: int) -> Float[Tensor, "B S D"]:
         """Anchor of one target, given the values of all before it on every path."""
-        assert self.weights is not None
+        assert state.weights is not None
         before = slice(max(0, step - N_LAGS), step)
-        error = drawn[:, :, before] - center[:, None, before]
-        weights = self.weights[N_LAGS - error.shape[2] :]
-        return center[:, None, step] + torch.einsum("bskd,k->bsd", error, weights)
+        error = drawn[:, :, before] - state.center[:, None, before]
+        weights = state.weights[:, step, N_LAGS - error.shape[2] :]
+        return state.center[:, None, step] + torch.einsum("bskd,bk->bsd", error, weights)
 
     def start(self, window: Window, overlap: int = 0) -> None:
         """Fit forecast and autoregression in closed form.
@@ -76,10 +104,9 @@ class LinearAnchor(nn.Module):
         if residuals is None:
             return
         inside, outside = residuals
-        if self.weights is None:  # on one side of all, the error of the neighbour stays
-            weights = outside.error.new_ones(1)
+        if self.both_sides:  # on one side of all, the error of the neighbour stays
+            weights = outside.error.new_ones(self.forecast.horizon, 1)
         else:
-            weights = outside.autoregression(N_LAGS)
-            with torch.no_grad():
-                self.weights.copy_(weights)
+            weights = outside.autoregression(N_LAGS, self.forecast.horizon)
+            self.weights.copy_(weights)
         self.forecast.start_scale(inside.after(weights), outside.after(weights))

@@ -28,7 +28,7 @@ from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_po
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
 from taylorformer_forecast.models.gaussian import GaussianAnchor, GaussianState
-from taylorformer_forecast.models.linear_anchor import LinearAnchor
+from taylorformer_forecast.models.linear_anchor import LinearAnchor, LinearState
 from taylorformer_forecast.models.tokens import Tokens
 
 __all__ = ["Taylorformer", "TaylorformerState"]
@@ -52,10 +52,8 @@ class TaylorformerState:
         Points that the XY layers attend.
     points : Tensor of shape (B, S, N, (1 + 3 * X) * D)
         Value and derivatives of every point of every path; those of targets are written as they are drawn.
-    center : Tensor of shape (B, N, D), optional
-        Values of the context and linear forecasts of the targets.
-    unit : Tensor of shape (B, T, 1), optional
-        What remains of them is measured in this.
+    linear : LinearState, optional
+        Linear forecasts of the targets, if there are any.
     gaussian : GaussianState, optional
         Of the Gaussian anchor, if there is one.
     """
@@ -68,8 +66,7 @@ class TaylorformerState:
     x_norm: Tensor
     caches: list[PointCache]
     points: Tensor
-    center: Tensor | None
-    unit: Tensor | None
+    linear: LinearState | None
     gaussian: GaussianState | None
 
 
@@ -315,12 +312,14 @@ class Taylorformer(nn.Module):
         elif self.linear is None:
             anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
         else:
-            center, unit = self.linear.forecast(window), self.linear.forecast.unit(window)
-            if self.tokens.local.both_sides:
-                there = gather_points(torch.cat([window.y[:, : window.n_context], center], 1), f.found.index)
-                anchor = center + self.error_between(f.near, there, f.slopes, f.found)[:, targets]
+            state = self.linear.look(window)
+            unit = state.unit
+            if self.linear.both_sides:
+                center = torch.cat([window.y[:, : window.n_context], state.center], 1)
+                there = gather_points(center, f.found.index)
+                anchor = state.center + self.error_between(f.near, there, f.slopes, f.found)[:, targets]
             else:
-                anchor = self.linear.in_order(window, center)
+                anchor = self.linear.in_order(window, state)
         return self.predictive(x_out, xy_out, anchor, unit)
 
     def x_stream(self, xf: Float[Tensor, "B N F"], mask: Bool[Tensor, "#B N N"]) -> Float[Tensor, "B N O"]:
@@ -342,6 +341,8 @@ class Taylorformer(nn.Module):
         raw = rearrange(self.to_params(self.join(torch.cat(parts, -1))), "... (p d) -> ... d p", d=self.dim_y)
         if unit is None:
             return self.head(raw, anchor)
+        if self.linear is not None:
+            raw = self.linear.forecast.beyond(raw)
         unit = unit.expand(*anchor.shape[:-1], -1)
         if self.gaussian is not None:
             raw, stretch = self.gaussian.trust * raw, self.gaussian.stretch
@@ -415,10 +416,7 @@ class Taylorformer(nn.Module):
             x_norm.clamp_min(torch.finfo(x.dtype).tiny),
             caches,
             points[:, None].repeat(1, n_paths, 1, 1),
-            None
-            if self.linear is None
-            else torch.cat([window.y[:, context], self.linear.forecast(window)], 1),
-            None if self.linear is None else self.linear.forecast.unit(window),
+            None if self.linear is None else self.linear.look(window),
             None if self.gaussian is None else self.gaussian.encode(window, n_paths),
         )
 
@@ -456,17 +454,23 @@ class Taylorformer(nn.Module):
             if i:  # from the second layer on, keys and values do not contain the point's own y
                 cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
-        unit = None if state.unit is None else state.unit[:, step, None]
+        unit = None
         if state.gaussian is not None and self.gaussian is not None:
             anchor, unit = self.gaussian.query(state.gaussian, step)
-        elif self.linear is None or state.center is None:
+        elif self.linear is None or state.linear is None:
             anchor = self.tokens.anchor(near, slopes, found)
-        elif self.tokens.local.both_sides:
-            there = gather_points(state.center[:, None], found.index[:, None])[:, :, 0]
-            error = self.error_between(near, there, slopes, found)
-            anchor = state.center[:, None, first + step] + error
         else:
-            anchor = self.linear.step(state.center[:, first:], drawn, step)
+            unit = state.linear.unit[:, step, None]
+            if self.linear.both_sides:
+                # At points of the context the forecast is the value, on every path.
+                context = state.points[:, :1, :first, : self.dim_y]
+                there = gather_points(
+                    torch.cat([context, state.linear.center[:, None]], 2), found.index[:, None]
+                )[:, :, 0]
+                error = self.error_between(near, there, slopes, found)
+                anchor = state.linear.center[:, None, step] + error
+            else:
+                anchor = self.linear.step(state.linear, drawn, step)
         return self.predictive(x, h, anchor, unit)
 
     def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
