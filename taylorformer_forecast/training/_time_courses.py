@@ -55,7 +55,7 @@ def stationary(rng: Generator, covariance: np.ndarray, n: int) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.training._components import stationary
+    >>> from taylorformer_forecast.training._time_courses import stationary
     >>> lags = np.arange(64.0)
     >>> x = stationary(np.random.default_rng(0), np.exp(-lags / 5) * np.ones((20000, 1)), 12)
     >>> abs(np.mean(x[:, 2] * x[:, 7]) - np.exp(-1)).round(1)
@@ -73,7 +73,7 @@ def lags(n: int) -> np.ndarray:
 
 
 def slow(rng: Generator, scale: np.ndarray, n: int) -> np.ndarray:
-    """Smooth random functions with deviation 1 and these time scales (k,), at most n / 4 of them."""
+    """Smooth random functions of deviation 1 with these time scales (k,), or n / 4 where that is less."""
     scaled = lags(n) / np.minimum(scale, n / 4)[:, None]
     return stationary(rng, np.exp(-0.5 * scaled**2), n)
 
@@ -146,14 +146,20 @@ def heavy(rng: Generator, k: int, n: int, calm: float = 0.5) -> np.ndarray:
 
 
 def garch(rng: Generator, e: np.ndarray) -> np.ndarray:
-    """White noise (k, n) with clusters of large values: GARCH(1, 1) of unit variance."""
+    """Deviations that make white noise (k, n) of deviation 1 a GARCH(1, 1) process [1]_.
+
+    References
+    ----------
+    .. [1] Bollerslev (1986), "Generalized autoregressive conditional heteroskedasticity", Journal of
+       Econometrics 31.
+    """
     k = len(e)
     persistence = 1 - log_uniform(rng, 0.005, 0.2, k)
     shock = persistence * rng.uniform(0.03, 0.25, k)
     variance, out = np.ones(k), np.empty((e.shape[1], k))
     for i, now in enumerate(e.T):
-        out[i] = np.sqrt(variance) * now
-        last = np.minimum(out[i] ** 2, 25.0)
+        out[i] = np.sqrt(variance)
+        last = np.minimum(variance * now**2, 25.0)  # a bound that keeps all moments finite
         variance = 1 - persistence + shock * last + (persistence - shock) * variance
     return out.T
 
@@ -162,6 +168,8 @@ def trend(rng: Generator, kind: str, k: int, n: int) -> np.ndarray:
     """Deterministic trends of random direction."""
     u = np.linspace(0.0, 1.0, n)
     sign = np.where(rng.random((k, 1)) < 0.65, 1.0, -1.0)  # growth is more common than decline
+    if kind == "none":
+        return np.zeros((k, n))
     if kind == "linear":
         return sign * u
     if kind == "damped":
@@ -185,26 +193,28 @@ def steps(rng: Generator, k: int, n: int, most: float) -> np.ndarray:
     return np.cumsum(jumps * heavy(rng, k, n), 1)
 
 
-def peaks(rng: Generator, spacing: np.ndarray, n: int) -> np.ndarray:
-    """Peaks of random heights, at distances that vary about ``spacing`` (k,), faster up than down.
+def peaks(rng: Generator, spacing: np.ndarray, anchored: np.ndarray, n: int) -> np.ndarray:
+    """Peaks of random heights and widths, faster up than down, as of epidemics and sunspots.
 
-    Courses like those of epidemics and sunspots.
+    Distances vary about ``spacing`` (k,); where ``anchored`` (k,), dates vary about multiples of it instead.
     """
     k, t = len(spacing), np.arange(float(n))
     rise = spacing * log_uniform(rng, 0.03, 0.2, k)
     fall = rise * log_uniform(rng, 0.8, 3.0, k)
-    spread, jitter = log_uniform(rng, 0.1, 1.0, k), log_uniform(rng, 0.02, 0.5, k)
-    at = -spacing * rng.random(k)
+    spread = log_uniform(rng, 0.1, 1.0, k)
+    jitter = np.where(anchored, log_uniform(rng, 0.01, 0.1, k), log_uniform(rng, 0.02, 0.5, k))
+    date = -spacing * rng.random(k)
     out = np.zeros((k, n))
     live = np.arange(k)
     while len(live):
-        away = t - at[live, None]
+        late = jitter[live] * spacing[live] * rng.standard_normal(len(live))
+        away = t - (date[live] + late)[:, None]
         width = np.where(away < 0, rise[live, None], fall[live, None])
-        height = np.exp(spread[live] * rng.standard_normal(len(live)))[:, None]
         width *= np.exp(0.15 * rng.standard_normal((len(live), 1)))
+        height = np.exp(spread[live] * rng.standard_normal(len(live)))[:, None]
         out[live] += height * np.exp(-0.5 * (away / width) ** 2)
-        at[live] += spacing[live] * np.maximum(1 + jitter[live] * rng.standard_normal(len(live)), 0.3)
-        live = live[at[live] < n + spacing[live]]
+        date[live] += spacing[live] + np.where(anchored[live], 0.0, late).clip(-0.7 * spacing[live])
+        live = live[date[live] < n + spacing[live]]
     return out
 
 
@@ -265,7 +275,7 @@ def seasonal(rng: Generator, period: np.ndarray, t: np.ndarray) -> tuple[np.ndar
     for kind in np.unique(kinds):
         these = np.flatnonzero(kinds == kind)
         out[these] = season_shape(rng, kind, period[these], phase[these])
-    rows = np.flatnonzero((rng.random(k) < 0.15) & (kinds == "smooth"))
+    rows = np.flatnonzero(rng.random(k) < 0.2)
     other = season_shape(rng, "smooth", period[rows], phase[rows])
     out[rows] += rng.uniform(0.1, 0.6, (len(rows), 1)) * drift(rows) * other
     rows = np.flatnonzero(rng.random(k) < 0.5)
