@@ -104,7 +104,7 @@ class Draft:
             return self._gaussian_process(rows)
         if kind in ("ar", "cycle"):
             order = np.full(k, 2) if kind == "cycle" else rng.integers(1, 5, k)
-            return courses.coloured(rng, order, n, 1.0 if kind == "cycle" else 0.3)
+            return courses.coloured(rng, order, n, cyclic=1.0 if kind == "cycle" else 0.3, forget=0.005)
         if kind == "steps":
             return courses.steps(rng, k, n, 10.0)
         if kind == "peaks":
@@ -178,7 +178,7 @@ class Draft:
         def draw(kind: str, rows: np.ndarray) -> np.ndarray:
             if kind == "white":
                 return courses.heavy(rng, len(rows), n, calm=0.7)
-            return courses.coloured(rng, np.full(len(rows), int(kind[2:])), n, cyclic=0.2)
+            return courses.coloured(rng, np.full(len(rows), int(kind[2:])), n, cyclic=0.2, forget=0.08)
 
         out = self.by_kind(kinds, draw)
         spread = self.of_style(lambda style, k: pick(rng, style.spreads, k))
@@ -207,7 +207,7 @@ class Draft:
                 period = self.periods[rows, 0]
                 phase = self.t / period[:, None] + rng.random((k, 1))
                 course = courses.season_shape(rng, "bumps", period, phase)
-            return np.exp(rng.uniform(0.3, 1.0, (k, 1)) * course)
+            return np.exp(rng.uniform(0.3, 1.0, (k, 1)) * course.clip(-2.0, 2.0))
 
         return self.by_kind(kinds, draw)
 

@@ -111,29 +111,48 @@ def autoregression(coefficients: np.ndarray, innovations: np.ndarray) -> np.ndar
     return y[order:].T
 
 
-def quadratic(rng: Generator, cyclic: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _quadratic(rng: Generator, cyclic: np.ndarray, n: int, forget: float) -> tuple[np.ndarray, np.ndarray]:
     """Two coefficients of a stationary autoregression: of a stochastic cycle, or with two real roots."""
     k = len(cyclic)
     period = log_uniform(rng, 3.0, n / 5, k)
     memory = log_uniform(rng, 0.5, 15.0, k)  # in periods
-    radius, angle = np.exp(-1 / (period * memory)), 2 * np.pi / period
-    one = np.where(rng.random(k) < 0.75, 1 - log_uniform(rng, 0.005, 1.0, k), rng.uniform(-0.7, 0.0, k))
-    two = rng.uniform(-0.6, 0.8, k)
+    radius, angle = np.exp(-1 / (period * memory)).clip(0.0, 1 - forget), 2 * np.pi / period
+    slow_root, quick_root = 1 - log_uniform(rng, forget, 1.0, k), rng.uniform(-0.7, 0.0, k)
+    one, two = np.where(rng.random(k) < 0.75, slow_root, quick_root), rng.uniform(-0.6, 0.8, k)
     return (
         np.where(cyclic, 2 * radius * np.cos(angle), one + two),
         np.where(cyclic, -(radius**2), -one * two),
     )
 
 
-def coloured(rng: Generator, order: np.ndarray, n: int, cyclic: float = 0.3) -> np.ndarray:
-    """Draw stationary autoregressions of random coefficients, of orders (k,) from 1 to 4, deviation 1."""
+def coloured(rng: Generator, order: np.ndarray, n: int, cyclic: float, forget: float) -> np.ndarray:
+    """Draw stationary autoregressions of deviation 1, with random coefficients.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of randomness.
+    order : int ndarray of shape (k,)
+        Orders, from 1 to 4.
+    n : int
+        Points.
+    cyclic : float
+        Share of stochastic cycles among those of order 2 or more.
+    forget : float
+        Least share of its value that a process forgets in a step.
+
+    Returns
+    -------
+    ndarray of shape (k, n)
+    """
     k = len(order)
-    a1, a2 = quadratic(rng, (rng.random(k) < cyclic) & (order > 1), n)
-    first = 1 - log_uniform(rng, 0.005, 1.0, k)
+    a1, a2 = _quadratic(rng, (rng.random(k) < cyclic) & (order > 1), n, forget)
+    first = 1 - log_uniform(rng, forget, 1.0, k)
     a1, a2 = np.where(order == 1, first, a1), np.where(order == 1, 0.0, a2)
-    b1, b2 = quadratic(rng, (rng.random(k) < 0.5) & (order > 3), n)
+    b1, b2 = _quadratic(rng, (rng.random(k) < cyclic) & (order > 3), n, forget)
     b1 = np.where(order > 2, np.where(order > 3, b1, rng.uniform(-0.7, 0.7, k)), 0.0)
     b2 = np.where(order > 3, b2, 0.0)
+    # (1 - a1 L - a2 L^2) (1 - b1 L - b2 L^2), with the lag operator L
     coefficients = np.stack([a1 + b1, a2 + b2 - a1 * b1, -a1 * b2 - a2 * b1, -a2 * b2], -1)
     return standardise(autoregression(coefficients, rng.standard_normal((k, n + BURN_IN)))[:, BURN_IN:])
 
