@@ -134,7 +134,7 @@ class Draft:
         one, two = (self._covariances(names, period) for names in kinds)
         for names in (*kinds, how):
             self.note("kernel", names, rows)
-        share = rng.uniform(0.2, 0.8, (k, 1))
+        share = np.where(how == "none", 1.0, rng.uniform(0.2, 0.8, k))[:, None]
         total = np.where((how == "product")[:, None], one * two, share * one + (1 - share) * two)
         draw = courses.stationary(rng, total, n)
         linear = pick(rng, {"none": 80, "linear": 12, "times-linear": 8}, k)
@@ -160,13 +160,12 @@ class Draft:
             out[rows], kinds = courses.weekly(rng, short[rows], self.t)
             self.note("season", kinds, rows)
             self.note("season", "weekly", rows)
-        for period, among in ((short, ~week & (short > 0)), (long, ~week & (long > 0))):
-            rows = np.flatnonzero(among)
+        for period, least, most in ((short, 1.0, 1.0), (long, 0.4, 2.0)):
+            rows = np.flatnonzero(~week & (period > 0))
             if len(rows):
                 one, kinds = courses.seasonal(rng, period[rows], self.t)
                 self.note("season", kinds, rows)
-                share = log_uniform(rng, 0.4, 2.0, (len(rows), 1)) if period is long else 1.0
-                out[rows] += share * one
+                out[rows] += log_uniform(rng, least, most, (len(rows), 1)) * one
         return standardise(out)
 
     def noise(self, signal: np.ndarray) -> np.ndarray:
@@ -246,8 +245,8 @@ class Draft:
             level = np.where(rng.random((k, 1)) < 0.25, 0.0, log_uniform(rng, 0.3, 100.0, (k, 1)))
             return unit * (x + level * np.where(rng.random((k, 1)) < 0.8, 1.0, -1.0))
         if kind == "floor":  # sunspots, rain, light
-            low = np.quantile(x, rng.beta(0.6, 2.0), axis=1, keepdims=True)
-            return unit * np.maximum(x - low, 0.0)
+            rank = (rng.beta(0.6, 2.0, (k, 1)) * (self.n - 2)).astype(int)
+            return unit * np.maximum(x - np.take_along_axis(np.sort(x, 1), rank, 1), 0.0)
         if kind == "bounded":  # shares and percentages
             top = np.where(rng.random((k, 1)) < 0.5, 1.0, 100.0)
             steep = log_uniform(rng, 0.3, 3.0, (k, 1))
