@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator
 
+from taylorformer_forecast.training import _seasons as seasons
 from taylorformer_forecast.training import _time_courses as courses
 from taylorformer_forecast.training._styles import DAYS, PERIODS, STYLES, Style
 from taylorformer_forecast.training._time_courses import log_uniform, pick, standardise
@@ -157,13 +158,13 @@ class Draft:
         week = (long > 0) & (long == 7 * short)
         rows = np.flatnonzero(week)
         if len(rows):
-            out[rows], kinds = courses.weekly(rng, short[rows], self.t)
+            out[rows], kinds = seasons.weekly(rng, short[rows], self.t)
             self.note("season", kinds, rows)
             self.note("season", "weekly", rows)
         for period, least, most in ((short, 1.0, 1.0), (long, 0.4, 2.0)):
             rows = np.flatnonzero(~week & (period > 0))
             if len(rows):
-                one, kinds = courses.seasonal(rng, period[rows], self.t)
+                one, kinds = seasons.seasonal(rng, period[rows], self.t)
                 self.note("season", kinds, rows)
                 out[rows] += log_uniform(rng, least, most, (len(rows), 1)) * one
         return standardise(out)
@@ -205,7 +206,7 @@ class Draft:
                 assert kind == "seasonal"
                 period = self.periods[rows, 0]
                 phase = self.t / period[:, None] + rng.random((k, 1))
-                course = courses.season_shape(rng, "bumps", period, phase)
+                course = seasons.season_shape(rng, "bumps", period, phase)
             return np.exp(rng.uniform(0.3, 1.0, (k, 1)) * course.clip(-2.0, 2.0))
 
         return self.by_kind(kinds, draw)

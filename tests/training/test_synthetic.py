@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.training import _time_courses as courses
+from taylorformer_forecast.training._seasons import weekly
 from taylorformer_forecast.training._styles import LINKS, STYLES, WANDERS
 from taylorformer_forecast.training.synthetic import synthetic_series
 
@@ -138,7 +139,7 @@ def test_the_period_of_a_series_ruled_by_its_season_is_in_its_autocorrelation():
 
 def test_a_weekend_differs_from_working_days():
     t = np.arange(24.0 * 7 * 8)
-    x, _ = courses.weekly(np.random.default_rng(0), np.full(200, 24), t)
+    x, _ = weekly(np.random.default_rng(0), np.full(200, 24), t)
     days = x.reshape(200, 8, 7, 24)
     between_days = days.mean((1, 3)).std(1)
     within_weekday = days.mean(3).std(1).mean(1)
