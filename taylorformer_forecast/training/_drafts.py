@@ -69,17 +69,17 @@ class Draft:
         days = [d for d in DAYS if 7 * d <= longest]
         number = self.of_style(lambda style, k: rng.choice(3, k, p=style.seasons))
         periods = np.zeros((self.k, 2), dtype=int)
-        for row, seasons in enumerate(number):
+        for row, n_seasons in enumerate(number):
             one = int(rng.choice(common)) if rng.random() < 0.7 else 0
             one = one or round(float(log_uniform(rng, 2, longest_one, 1)[0]))
-            if seasons == 2 and days and rng.random() < 0.75:
+            if n_seasons == 2 and days and rng.random() < 0.75:
                 one = int(rng.choice(days))
                 periods[row] = one, 7 * one
-            elif seasons == 2 and longest >= 365 and rng.random() < 0.3:
+            elif n_seasons == 2 and longest >= 365 and rng.random() < 0.3:
                 periods[row] = 7, 365
-            elif seasons == 2 and 2 * one <= longest_one:
+            elif n_seasons == 2 and 2 * one <= longest_one:
                 periods[row] = one, int(rng.integers(2 * one, longest_one + 1))
-            elif seasons:
+            elif n_seasons:
                 periods[row, 0] = one
         return periods
 
