@@ -188,7 +188,7 @@ def test_some_series_are_nearly_all_noise_and_some_have_hardly_any():
         return np.median([np.diff(s.y).std() / s.y.std() for s in with_part(series, name)])
 
     assert roughness("style:noise") > 0.7
-    assert roughness("style:walk") < 0.15
+    assert roughness("style:walk") < 0.25  # the square root of 6 / 300, of a random walk, is 0.14
 
 
 def test_levels_and_scales_spread_over_many_powers_of_ten(many):
