@@ -110,9 +110,9 @@ class Residuals:
     def autoregression(self, n_lags: int, horizon: int) -> Float[Tensor, "horizon K"]:
         """Weights of the K errors before in the error of every step, the earliest first.
 
-        One autoregression by least squares serves all steps; how much of it a step takes is the step's own.
-        Paths drawn with these weights, and with what they leave as noise, spread at no step more than the
-        errors themselves do: an autoregression alone may make them drift apart.
+        One autoregression by least squares serves all steps; how much of it a step takes is the step's own,
+        such that paths drawn with these weights, and with what they leave as noise, spread at every step as
+        the errors themselves do. An autoregression alone may make them drift apart, or hold them together.
         """
         lags = self._lags(n_lags)
         x, y = lags[self.observed], self.error[self.observed]
@@ -125,18 +125,18 @@ class Residuals:
         with_error = ((told * self.error).sum(0) + PRIOR * pooled) / (seen + PRIOR)
         square = (told.square().sum(0) + PRIOR * pooled) / (seen + PRIOR)
         total = self._square()
-        share = (with_error / square.clamp_min(1e-12)).clamp(0.0, 1.0)
         weights = torch.zeros(len(seen), n_lags).to(common)
         covariance = torch.zeros(len(seen), len(seen)).to(common)  # of the errors along a path
         for step in range(len(seen)):
             before = slice(max(0, step - n_lags), step)
             row = common[n_lags - (step - before.start) :]
             foretold = row @ covariance[before, before] @ row
-            left = total[step] - 2 * share[step] * with_error[step] + share[step].square() * square[step]
-            most = ((total[step] - left).clamp_min(0.0) / foretold.clamp_min(1e-12)).sqrt()
-            share[step] = torch.minimum(share[step], most)
-            weights[step] = share[step] * common
-            covariance[step, :step] = share[step] * (row @ covariance[before, :step])
+            # With a share s of the autoregression the variance of a path is s**2 * foretold + total
+            # - 2 * s * with_error + s**2 * square. It is the total again for this share; by least squares
+            # it were with_error / square, the same where paths vary as the errors do.
+            share = (2 * with_error[step] / (foretold + square[step]).clamp_min(1e-12)).clamp(0.0, 2.0)
+            weights[step] = share * common
+            covariance[step, :step] = share * (row @ covariance[before, :step])
             covariance[:step, step] = covariance[step, :step]
             covariance[step, step] = total[step]
         return F.pad(weights.mT, (0, horizon - len(weights)), mode="replicate").mT

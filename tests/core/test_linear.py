@@ -180,9 +180,14 @@ def test_a_large_map_has_a_low_rank_and_forecasts_as_well():
     assert (linear(w) - w.targets[0]).abs().max() < 0.05
 
 
-def test_the_map_is_not_trained_by_gradients_but_its_unit_is():
-    linear = LinearForecast(L, H)
-    assert [name for name, p in linear.named_parameters() if p.requires_grad] == ["log_scale"]
+def test_nothing_of_a_linear_forecast_is_trained_by_gradients():
+    assert not [name for name, p in LinearForecast(L, H).named_parameters() if p.requires_grad]
+
+
+def test_a_network_says_all_it_knows_in_training_and_half_of_it_afterwards():
+    linear, raw = LinearForecast(L, H), torch.randn(3, H, 1, 2)
+    close(linear.train().beyond(raw), raw)
+    close(linear.eval().beyond(raw), 0.5 * raw)
 
 
 def test_the_errors_of_a_random_walk_follow_the_last_one():
@@ -190,9 +195,30 @@ def test_the_errors_of_a_random_walk_follow_the_last_one():
     error = torch.as_tensor(rng.normal(size=(500, 8)).cumsum(1))
     observed = torch.ones_like(error, dtype=torch.bool)
     residuals = Residuals(error, observed)
-    weights = residuals.autoregression(3)
-    close(weights, torch.tensor([0.0, 0.0, 1.0]), atol=0.05, rtol=0)
-    close(residuals.after(weights).log_scale(10), torch.zeros(10), atol=0.1, rtol=0)
+    weights = residuals.autoregression(3, 10)
+    close(weights[1:], torch.tensor([0.0, 0.0, 1.0]).expand(9, -1).double(), atol=0.1, rtol=0)
+    close(residuals.after(weights).log_scale(10), torch.zeros(10).double(), atol=0.1, rtol=0)
+
+
+@pytest.mark.parametrize("kind", ["a few windows far off", "fading"])
+def test_paths_of_errors_spread_as_the_errors_do(kind):
+    rng = np.random.default_rng(0)
+    error = rng.normal(size=(800, 30)).cumsum(1)
+    if kind == "fading":  # errors that have come back to zero: an autoregression knows nothing of that
+        error *= np.linspace(1.0, 0.05, 30)
+    else:
+        error = 0.2 * rng.normal(size=(800, 30)) + 3.0 * (rng.random((800, 1)) < 0.05)
+    residuals = Residuals(torch.as_tensor(error), torch.ones(800, 30, dtype=torch.bool))
+    weights = residuals.autoregression(8, 30)
+    noise = residuals.after(weights).error.square().mean(0).sqrt()
+    path = torch.zeros(20_000, 30, dtype=torch.float64)
+    g = torch.Generator().manual_seed(0)
+    for step in range(30):
+        before = path[:, max(0, step - 8) : step]
+        told = before @ weights[step, 8 - before.shape[1] :]
+        path[:, step] = told + noise[step] * torch.randn(20_000, generator=g, dtype=torch.float64)
+    ratio = path.std(0) / residuals.error.square().mean(0).sqrt()
+    assert (ratio - 1).abs().max() < 0.1
 
 
 def test_targets_between_steps_count_where_the_steps_are():
