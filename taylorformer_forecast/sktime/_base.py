@@ -198,6 +198,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
         horizon = max(1, min(horizon, longest // 4))
         context = min(max(3 * season, 2 * horizon, 32), self._usual_context)
+        # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
+        context = max(context, min(2 * self._seasonal.cycle, self._longest_context))
         self.context_length_ = self.context_length or max(2, min(context, longest // 2))
         horizon = min(horizon, longest - min(self.context_length_, longest // 2))
         self.horizon_ = self.horizon or horizon

@@ -35,8 +35,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
     ----------
     context_length : int, optional
         Observations that a forecast is conditioned on. By default three seasons, between 32 and 192, at most
-        half of the series; or 336, at most a quarter of the series, if a linear forecast does clearly better
-        with that.
+        half of the series; two cycles of the calendar, such as two weeks of hours, where these are longer; or
+        336, at most a quarter of the series, if a linear forecast does clearly better with that.
     num_samples : int, default=100
         Sample paths of a prediction.
     d_model : int, default=32
@@ -49,7 +49,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Dropout in training.
     num_epochs : int or None, default=15
         Passes over all windows. Short series would be learnt by heart with more.
-    max_steps : int or None, default=300
+    max_steps : int or None, default=200
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=32
         Windows in a step.
@@ -73,8 +73,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
     linear_path : bool, default=True
         Whether a point is predicted around a linear forecast from the context, fitted in closed form before
         training, and the errors it made on the path so far
-        (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Without it, around the value at
-        the nearest earlier neighbour, as in the paper.
+        (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Of what the network adds to that,
+        half is trusted. Without it, around the value at the nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
         Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
@@ -150,7 +150,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_layers=2,
         dropout=0.1,
         num_epochs=15,
-        max_steps=300,
+        max_steps=200,
         batch_size=32,
         lr=2e-3,
         validation_split=0.0,

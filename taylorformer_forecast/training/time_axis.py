@@ -336,6 +336,12 @@ class SeasonalFeatures:
         """The longest season that a window can span, in steps; 1 without one."""
         return round(max((c for c in self.lengths if c <= LONGEST_PERIOD), default=1))
 
+    @property
+    def cycle(self) -> int:
+        """The longest calendar cycle that a window can span, in steps; 1 without one."""
+        lengths = self.lengths[: len(self.cycles)]
+        return round(max((c for c in lengths if c <= LONGEST_PERIOD), default=1))
+
     def __call__(self, index: pd.Index) -> np.ndarray:
         """Features, shape (n, 2 * N_HARMONICS * number of cycles and seasons)."""
         import torch
