@@ -20,7 +20,6 @@ from taylorformer_forecast.training.windows import FLOOR
 
 __all__ = ["BaseForecastModel"]
 
-MAX_STEPS = 400  # where n_epochs is left open, as in the sktime forecasters
 MIN_POINTS = 12  # observed values that tell the standard deviation of a series
 
 
@@ -30,7 +29,9 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     _module_class: type[ForecastModule]
     _network_params: tuple[str, ...] = ()
     _has_onnx = False
-    _max_epochs = 15  # where n_epochs is left open: short series are learnt by heart with more
+    # Where n_epochs is left open, as in the sktime forecasters: short series are learnt by heart with more.
+    _max_epochs = 15
+    _max_steps = 400
 
     def _set_up(self) -> None:
         """Initialise darts' part from ``model_params``, which darts fills from the signature."""
@@ -135,7 +136,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""
         if epochs == 0 and self.model_params["n_epochs"] is None:
             per_epoch = math.ceil(len(train_dataset) / self.batch_size)
-            epochs = min(self._max_epochs, max(1, round(MAX_STEPS / max(1, per_epoch))))
+            epochs = min(self._max_epochs, max(1, round(self._max_steps / max(1, per_epoch))))
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
     def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:

@@ -88,7 +88,7 @@ class TaylorformerModel(BaseForecastModel):
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
     n_epochs : int, optional
-        Passes over the training windows. By default about 400 steps, at most 15 passes.
+        Passes over the training windows. By default about 200 steps, at most 15 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
     **kwargs
@@ -120,6 +120,7 @@ class TaylorformerModel(BaseForecastModel):
     """
 
     _module_class = TaylorformerModule
+    _max_steps = 200
     _network_params = (
         "d_model",
         "n_heads",

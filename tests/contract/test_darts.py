@@ -186,7 +186,7 @@ def test_the_training_length_follows_the_data_unless_given(model_class, series, 
     short = series[:24]  # seven windows
     most = {LAMModel: 15, TaylorformerModel: 15, ContiFormerModel: 40}.get(model_class, 30)
     assert make(model_class, n_epochs=None).fit(short).epochs_trained == most
-    monkeypatch.setattr("taylorformer_forecast.darts._base.MAX_STEPS", 21)
+    monkeypatch.setattr(model_class, "_max_steps", 21)
     assert make(model_class, n_epochs=None, batch_size=1).fit(short).epochs_trained == 3
     assert make(model_class, n_epochs=2).fit(short).epochs_trained == 2
     assert make(model_class, n_epochs=None).fit(short, epochs=4).epochs_trained == 4
