@@ -103,8 +103,8 @@ def nats_of_columns(
 ) -> np.ndarray:
     """Negative log-density of every column, in nats, by a Gaussian process fitted to all.
 
-    It is that of all observed values in the units of the data. Densities of logarithms are those of the values times their slope, so that columns as they are and their
-    logarithms compare [1]_.
+    It is that of all observed values in the units of the data. Densities of logarithms are those of the
+    values times their slope, so that columns as they are and their logarithms compare [1]_.
 
     Parameters
     ----------

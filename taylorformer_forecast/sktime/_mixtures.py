@@ -218,8 +218,8 @@ def mapped(family, m, s, w, df, function):
     """The distribution of function(X) for a strictly increasing function, as uniform pieces.
 
     The distribution function of X is known at many points, close to each other in the middle and further
-    apart in the tails, and is drawn straight between their images. Pieces are hundredths of the deviation
-    wide: quantiles are off by less than that squared.
+    apart in the tails, and is drawn straight between their images: quantiles are off by less than a
+    hundredth of the deviation of X.
 
     Returns
     -------
