@@ -75,7 +75,7 @@ def table(book: dict) -> str:
     rows = pd.DataFrame(book["rows"]).groupby(["series", "model"], sort=False)[["wql", "coverage"]].mean()
     lines = ["| series | " + " | ".join(LABELS.values()) + " |", "|---" * (1 + len(LABELS)) + "|"]
     for name, part in rows.groupby(level="series", sort=False):
-        cells = [f"{part.loc[(name, m), 'wql']:.3f} ({part.loc[(name, m), 'coverage']:.2f})" for m in LABELS]
+        cells = [f"{part.loc[(name, m), 'wql']:.3g} ({part.loc[(name, m), 'coverage']:.2f})" for m in LABELS]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -84,7 +84,7 @@ def main() -> None:
     """Run what is missing, write it, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--series", default=",".join(SERIES), help="names, separated by commas")
-    parser.add_argument("--seeds", default="0,1", help="numbers, separated by commas")
+    parser.add_argument("--seeds", default="0,1,2", help="numbers, separated by commas")
     parser.add_argument("--out", type=Path, metavar="FILE.json", default=Path("conditional.json"))
     parser.add_argument("--quick", action="store_true", help="one origin, one step, as a check")
     args = parser.parse_args()

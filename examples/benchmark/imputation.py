@@ -209,7 +209,8 @@ the usual ones (drift: sktime's `Imputer("drift")`); "line between seasons" inte
 January, say) on its own.
 
 These series and placements were also looked at while the method was made (the learning rate of the process
-and the rule that calibration never narrows intervals were chosen then): on others, expect somewhat less.
+and the rule that calibration never narrows intervals were chosen then; the choice between values and their
+logarithms was made on other placements in airline and sunspots): on others, expect somewhat less.
 
 | series | what | length | season |
 |---|---|---|---|
@@ -223,7 +224,9 @@ A fit took {ours["fit_s"].median():.0f} s (median; at most {ours["fit_s"].max():
 Every point is predicted around the conditional mean of a Gaussian process, given what was observed before,
 between and after the gaps and what has been drawn already, in units of its conditional deviation. The
 process has a level, a line, three Matérn parts and one that repeats with the seasons; its parameters are
-fitted by marginal likelihood. The Taylorformer learns what that leaves: shape, spread and shifts. Then gaps
+fitted by marginal likelihood. The same likelihood says whether it describes the values or their logarithms,
+for columns that never fall below zero: where the spread grows with the level, logarithms are taken, and
+fills are mapped back. The Taylorformer learns what that leaves: shape, spread and shifts. Then gaps
 are cut that training has not seen, with lengths like those of the data, and on them is chosen how far the
 network is trusted and how wide its distributions are.
 
