@@ -176,17 +176,16 @@ def growing(n=150, seed=0):
 def test_logarithms_are_taken_of_columns_whose_spread_grows_with_their_level():
     y = growing()
     X = pd.DataFrame({"grows": y, "even": np.log(y) + 50, "both signs": y - 5.0})
-    imputer = tiny(max_steps=30).fit(X.mask(np.random.default_rng(1).random(X.shape) < 0.1))
+    imputer = tiny(max_steps=15).fit(X.mask(np.random.default_rng(1).random(X.shape) < 0.1))
     assert imputer.offsets_["grows"] is not None
     assert imputer.offsets_["even"] is None
     assert imputer.offsets_["both signs"] is None
-    assert set(tiny(logarithm=False).fit(X).offsets_.values()) == {None}
 
 
 def test_with_logarithms_intervals_grow_with_the_level_and_nothing_falls_below_zero():
     y = growing()
     gappy = with_gaps(y, slice(10, 20), slice(130, 140))
-    imputer = tiny(max_steps=30, num_samples=100, logarithm=True).fit(gappy)
+    imputer = tiny(max_steps=15, num_samples=100, logarithm=True).fit(gappy)
     width = imputer.transform_quantiles(gappy, [0.1, 0.9]).diff(axis=1).iloc[:, 1]
     early, late = (
         width.iloc[10:20].mean() / y.iloc[10:20].mean(),
@@ -201,7 +200,7 @@ def test_with_logarithms_intervals_grow_with_the_level_and_nothing_falls_below_z
 @pytest.mark.parametrize("settings", [{}, {"logarithm": True}])
 def test_what_is_filled_follows_the_units(settings):
     y = with_gaps(growing())
-    fitted = [tiny(max_steps=10, **settings).fit(unit * y) for unit in (1.0, 1000.0)]
+    fitted = [tiny(max_steps=5, **settings).fit(unit * y) for unit in (1.0, 1000.0)]
     assert fitted[0].offsets_ == fitted[1].offsets_ != {"sales": None}
     fills = [imputer.transform(unit * y) / unit for imputer, unit in zip(fitted, (1.0, 1000.0), strict=True)]
     np.testing.assert_allclose(*fills, rtol=1e-4)
@@ -210,7 +209,7 @@ def test_what_is_filled_follows_the_units(settings):
 def test_an_instance_that_falls_below_zero_is_filled_where_others_had_logarithms():
     y = with_gaps(growing())
     parts = {"x": y, "y": 3 * y}
-    imputer = tiny(max_steps=30).fit(pd.concat(parts, names=["shop", "time"]).to_frame())
+    imputer = tiny(max_steps=5).fit(pd.concat(parts, names=["shop", "time"]).to_frame())
     assert imputer.offsets_["sales"] is not None
     new = pd.concat({"z": y - 5}, names=["shop", "time"]).to_frame()
     assert imputer.transform(new).notna().all(axis=None)
