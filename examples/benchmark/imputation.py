@@ -192,7 +192,8 @@ def page(book: dict) -> str:
 
 Made by `examples/benchmark/imputation.py` from `results/imputation.json`. Mean absolute errors on hidden
 points (lowest in bold); for `TaylorformerImputer` also its CRPS, which is to be compared with the errors of
-the methods that give one value, and the coverage of its 80 % interval, which should be 0.80 (in brackets: of single placements):
+the methods that give one value, and the coverage of its 80 % interval, which should be 0.80 (in brackets: of
+single placements of the gaps):
 
 {table(book)}
 
