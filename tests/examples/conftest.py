@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FOLDERS = (EXAMPLES, EXAMPLES / "benchmark")
+FOLDERS = (EXAMPLES, EXAMPLES / "benchmark", EXAMPLES / "benchmark" / "neural_processes")
 
 
 @pytest.fixture
