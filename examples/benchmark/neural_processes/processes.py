@@ -15,7 +15,17 @@ import torch
 
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["KERNELS", "Sequences", "ceiling", "context_size", "draw", "draw_test", "floor", "windows_of"]
+__all__ = [
+    "KERNELS",
+    "Sequences",
+    "by_context",
+    "ceiling",
+    "context_size",
+    "draw",
+    "draw_test",
+    "floor",
+    "windows_of",
+]
 
 SMALLEST = 3  # fewest context points, and fewest targets
 CHUNK = 100  # covariances at a time
@@ -122,6 +132,12 @@ def windows_of(sequences: Sequences, n_context: int, dtype: torch.dtype = torch.
     """Sequences as windows with one number of context points."""
     x, y = (torch.from_numpy(v).to(dtype) for v in (sequences.x, sequences.y))
     return Window(x, y[..., None], n_context=n_context)
+
+
+def by_context(sequences: Sequences, dtype: torch.dtype = torch.float32) -> list[tuple[np.ndarray, Window]]:
+    """Rows of the sequences that share a number of context points, and their windows."""
+    groups = [(int(n), np.flatnonzero(sequences.n_context == n)) for n in np.unique(sequences.n_context)]
+    return [(rows, windows_of(sequences, n, dtype).rows(torch.from_numpy(rows))) for n, rows in groups]
 
 
 def ceiling(sequences: Sequences) -> np.ndarray:
