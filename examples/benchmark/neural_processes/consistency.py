@@ -10,7 +10,7 @@ context_change
     Largest change of any log-density when the context is put in another order, in float64: no network here
     may change.
 
-Networks are trained with one and with five orders of every sequence at once::
+Networks are trained with one and with five orders of every sequence at once, of a fifth as many sequences::
 
     python examples/benchmark/neural_processes/consistency.py
 """
@@ -20,12 +20,13 @@ from __future__ import annotations
 import argparse
 import copy
 import itertools
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
 from gp_regression import RESULTS, Task, Training, arguments, missing, open_book, score, summary, trained
+from networks import NETWORKS
 from processes import Sequences, by_context
 from run import write_json
 from torch import nn
@@ -72,6 +73,7 @@ def main() -> None:
     parser.add_argument(
         "--orders", type=int, default=N_ORDERS, help="orders of the targets of a test sequence"
     )
+    parser.add_argument("--networks", default="taylorformer,tnpa", help=f"of {', '.join(NETWORKS)}")
     parser.add_argument("--out", type=Path, metavar="FILE.json", default=RESULTS / "gp_consistency.json")
     args = parser.parse_args()
     if args.quick:
@@ -81,9 +83,9 @@ def main() -> None:
     book["orders"] = args.orders
     sequences = task.test(args.tests)
     for seed, name, learnt in itertools.product(
-        map(int, args.seeds.split(",")), ("taylorformer", "tnpa"), ORDERS_LEARNT
+        map(int, args.seeds.split(",")), args.networks.split(","), ORDERS_LEARNT
     ):
-        how = replace(Training(seed, args.steps, args.batch, args.lr), permutations=learnt)
+        how = Training(seed, args.steps, max(1, args.batch // learnt), args.lr, learnt)
         if not missing(book, network=name, **asdict(task), **asdict(how)):
             continue
         net, row = trained(name, task, how, args.checkpoints)

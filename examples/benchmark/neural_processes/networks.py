@@ -19,6 +19,7 @@ PUBLISHED = {
     "preset": "paper",
     "taylor_order": 1,
     "derivative_clip": 20.0,
+    "n_derivative_neighbours": 2,
     "time_min": 0.03,
     "time_max": 2.0,
     "dropout": 0.0,
@@ -66,6 +67,7 @@ def without_neighbours(net: Taylorformer) -> Taylorformer:
 # Widths make up for what is missing, so that all have about the same number of parameters.
 NETWORKS = {
     "taylorformer": lambda: Taylorformer(**PUBLISHED, head_dim=10),
+    "both_sides": lambda: Taylorformer(**PUBLISHED, both_sides=True, head_dim=9),
     "tnpa": lambda: TNPA(d_model=40, n_layers=3),
     "base": lambda: without_neighbours(ValuesOnly(**PUBLISHED, d_model=48)),
     "times": lambda: without_neighbours(Taylorformer(**PUBLISHED, head_dim=10)),
@@ -74,6 +76,7 @@ NETWORKS = {
 PARTS = ("base", "times", "local", "taylorformer")
 LABELS = {
     "taylorformer": "Taylorformer",
+    "both_sides": "Taylorformer, both sides",
     "tnpa": "TNP-A",
     "base": "neither",
     "times": "MHA-X only",
