@@ -185,9 +185,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add what all benchmarks of this folder share."""
     parser.add_argument("--points", type=int, default=40, help="points of a sequence; 100 as in the papers")
     parser.add_argument("--seeds", default="0,1,2", help="numbers, separated by commas")
-    parser.add_argument("--steps", type=int, default=8000, help="training steps")
+    parser.add_argument("--steps", type=int, default=2500, help="training steps")
     parser.add_argument("--batch", type=int, default=16, help="sequences of a step")
-    parser.add_argument("--lr", type=float, default=3e-3, help="peak learning rate")
+    parser.add_argument("--lr", type=float, default=4e-3, help="peak learning rate")
     parser.add_argument("--tests", type=int, default=N_TEST, help="test sequences")
     parser.add_argument("--checkpoints", type=Path, metavar="DIR", default=CHECKPOINTS)
     parser.add_argument(
@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("--noises", default=",".join(map(str, NOISES)), help="variances of the noise")
     parser.add_argument("--out", type=Path, metavar="FILE.json", default=RESULTS / "gp_regression.json")
     args = parser.parse_args()
-    networks = PARTS if args.parts else args.networks.split(",")
+    networks = PARTS if args.parts else [name for name in args.networks.split(",") if name]
     if unknown := [name for name in networks if name not in NETWORKS]:
         raise SystemExit(f"unknown networks {unknown}; known: {', '.join(NETWORKS)}")
     if args.quick:

@@ -15,7 +15,14 @@ from taylorformer_forecast.models.tnp import TNPA
 __all__ = ["LABELS", "NETWORKS", "PARTS", "build"]
 
 # What the paper has; slopes beyond the clip are noise, as no kernel here is steeper often.
-PUBLISHED = {"preset": "paper", "taylor_order": 1, "derivative_clip": 20.0, "time_max": 2.0, "dropout": 0.0}
+PUBLISHED = {
+    "preset": "paper",
+    "taylor_order": 1,
+    "derivative_clip": 20.0,
+    "time_min": 0.03,
+    "time_max": 2.0,
+    "dropout": 0.0,
+}
 
 
 class NoNeighbours(LocalTaylor):
