@@ -199,5 +199,6 @@ images trained on and on others of the same classes: {"; ".join(learnt)}.
 ![Completions by the Taylorformer]({picture})
 
 From left to right: the image, the pixels shown, mean and deviation of every pixel given those alone, and
-joint samples of all pixels not shown (more of them than the windows of the training have).
+joint samples of all pixels not shown (more of them than the windows of the training have). Not run: EMNIST
+(`examples/benchmark/neural_processes/images.py --emnist DIR` takes its files) and CelebA.
 """
