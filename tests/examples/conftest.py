@@ -1,4 +1,4 @@
-"""Scripts of examples, examples/benchmark and examples/prior as modules."""
+"""Scripts of examples and its folders as modules."""
 
 import importlib
 import sys
