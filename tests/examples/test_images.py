@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,6 +141,7 @@ def test_scores_are_those_of_every_image_and_black_pixels_are_told_apart(images,
     share = (found["pooled"] - peak[1]) / (peak[0] - peak[1])
     assert found["rmse"] == pytest.approx(0.3 * (1 - share) ** 0.5, rel=1e-2)
     assert found["log_likelihood"] == pytest.approx(np.mean(found["scores"]), abs=1e-3)
+    assert np.corrcoef(found["scores"], found["errors"])[0, 1] == pytest.approx(-1, abs=1e-3)
     black = (task.seen == -0.5).double().mean(1).numpy()
     assert np.corrcoef(found["scores"], black)[0, 1] > 0.8
 
@@ -182,6 +184,7 @@ def test_the_section_shows_the_best_in_bold_and_paired_differences(completion):
                 scores = np.add(each, seed / 10).tolist()
                 rows.append({"network": network, "seed": seed, "set": kind, "scores": scores})
                 rows[-1] |= {"log_likelihood": np.mean(scores), "black": 1.0, "other": 0.0, "rmse": 0.1}
+                rows[-1]["errors"] = [0.3, 0.3, 0.3] if network == "taylorformer" else [0.3, 0.4, 0.5]
                 if network != "joint":
                     rows[-1] |= {"parameters": 1, "seconds": 1, "steps": 5, "batch": 2, "lr": 0.1}
     task = {
@@ -199,6 +202,27 @@ def test_the_section_shows_the_best_in_bold_and_paired_differences(completion):
     assert "**4.000** (1.607) | **4.000** (1.607)" in text
     assert "| 2.383 (0.882) | 2.383 (0.882) |" in text
     assert "2 seeds" in text
+    assert text.count("less those of TNP-A: -25.0 (14.4) %") == 2
+
+
+def test_recorded_results_are_of_equal_networks_and_of_the_same_windows(images, completion, digits):
+    docs = Path(__file__).parents[2] / "docs"
+    book = json.loads((docs / "results" / "images.json").read_text())
+    task = digits.scikit_digits()
+    assert book["task"] == {**task.about(), "repeats": images.REPEATS, "lowest_deviation": images.LOWEST}
+    trained = [row for row in book["rows"] if "steps" in row]
+    assert {row["network"] for row in trained} == {"taylorformer", "tnpa"}
+    assert len({(row["steps"], row["batch"], row["lr"]) for row in trained}) == 1
+    for name, build in images.networks().items():
+        assert {row["parameters"] for row in trained if row["network"] == name} == {
+            images.count_parameters(build())
+        }
+    found = images.evaluate(images.untrained(task)["joint"], task, task.seen, images.REPEATS)
+    row = next(row for row in book["rows"] if (row["network"], row["set"]) == ("joint", "seen"))
+    assert row["log_likelihood"] == pytest.approx(found["log_likelihood"], abs=2e-3)
+    for row in trained:
+        assert f"{row['parameters']:,}" in completion.section(book)
+    assert 5_000 < (docs / "images" / "completion.png").stat().st_size < 150_000
 
 
 # ---- EMNIST ---------------------------------------------------------------------------------------------

@@ -52,7 +52,10 @@ Predict = Callable[[Window, Tensor], Distribution]
 
 
 def networks(quick: bool = False) -> dict[str, Callable[[], nn.Module]]:
-    """Builders of the networks, equal in number of parameters within one per cent; tiny ones if ``quick``."""
+    """Builders of the networks, equal in number of parameters within one per cent; tiny ones if ``quick``.
+
+    TNP-A is without the noise that its published code puts on images in training.
+    """
     tiny = {"dim_t": 2, "scale": "bounded", "d_model": 8, "n_heads": 2, "n_layers": 2}
     size = tiny if quick else {"dim_t": 2, "scale": "bounded", "n_layers": 4}
     return {
@@ -121,7 +124,8 @@ def evaluate(predict: Predict, task: Task, images: Tensor, repeats: int) -> dict
     -------
     dict
         That of :func:`gp_regression.summary`, its sequences being images; ``black`` and ``other``, the mean
-        log-density of targets without ink and of the rest; ``rmse`` of the means.
+        log-density of targets without ink and of the rest; ``errors``, the mean squared error of each image,
+        and ``rmse``, the root of that over all targets.
     """
     most = task.protocol.n_targets[1]
     scores, errors = np.full((2, repeats, len(images), most), np.nan)
@@ -133,9 +137,11 @@ def evaluate(predict: Predict, task: Task, images: Tensor, repeats: int) -> dict
             array[place] = value[..., 0].numpy()
     inked = {"black": np.nanmean(scores[black]), "other": np.nanmean(scores[~black])}
     numbers = {**inked, "rmse": np.sqrt(np.nanmean(errors**2))}
+    each = np.nanmean(errors**2, (0, 2))
     return {
         **summary(scores.swapaxes(0, 1).reshape(len(images), -1)),
         **{name: round(float(value), 4) for name, value in numbers.items()},
+        "errors": [float(f"{value:.3g}") for value in each],
     }
 
 

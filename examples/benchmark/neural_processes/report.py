@@ -62,9 +62,9 @@ def training_of(row: Row) -> tuple:
     return row["steps"], row["batch"]
 
 
-def scores(rows: list[Row]) -> np.ndarray:
+def scores(rows: list[Row], key: str = "scores") -> np.ndarray:
     """Scores of every seed and test sequence, (seeds, n)."""
-    return np.array([row["scores"] for row in sorted(rows, key=lambda row: row["seed"])])
+    return np.array([row[key] for row in sorted(rows, key=lambda row: row["seed"])])
 
 
 def mean(rows: list[Row], key: str = "log_likelihood") -> float:
