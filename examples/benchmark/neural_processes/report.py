@@ -63,9 +63,9 @@ def training_of(row: Row) -> tuple:
     return row["steps"], row["batch"]
 
 
-def scores(rows: list[Row]) -> np.ndarray:
+def scores(rows: list[Row], key: str = "scores") -> np.ndarray:
     """Scores of every seed and test sequence, (seeds, n)."""
-    return np.array([row["scores"] for row in sorted(rows, key=lambda row: row["seed"])])
+    return np.array([row[key] for row in sorted(rows, key=lambda row: row["seed"])])
 
 
 def mean(rows: list[Row], key: str = "log_likelihood") -> float:
@@ -255,6 +255,13 @@ def consistency(book: dict) -> str:
     return "\n".join(lines)
 
 
+def completed(books: dict[str, dict]) -> str:
+    """The section on completion of images, if there are results."""
+    from completion import section  # which needs this file
+
+    return f"{section(books['images'])}\n" if "images" in books else ""
+
+
 def not_run(books: dict[str, dict]) -> str:
     """What of the papers' experiments has no numbers here."""
     regression = books["gp_regression"]["rows"]
@@ -275,7 +282,9 @@ def not_run(books: dict[str, dict]) -> str:
 
 def read(folder: Path) -> dict[str, dict]:
     """What the benchmarks wrote, by the name of the file."""
-    names = ("gp_regression", "gp_ablation", "gp_consistency")
+    names = ["gp_regression", "gp_ablation", "gp_consistency"]
+    if (folder / "images.json").exists():
+        names.append("images")
     return {name: json.loads((folder / f"{name}.json").read_text()) for name in names}
 
 
@@ -387,7 +396,7 @@ a shuffle, in float64. As the paper's Figure 3:
 
 ![Histograms of spreads](images/gp_consistency.png)
 
-## Losses
+{completed(books)}## Losses
 
 {losses(rows)}
 
