@@ -276,6 +276,13 @@ def not_run(books: dict[str, dict]) -> str:
                 lines.append(f"- {name} at noise {noise:g}: no network was trained.")
     if not any(task[2] == 100 for task, *_ in equal(regression)):
         lines.append("- Sequences of 100 points (`--points 100`): ceilings only.")
+    longest = {
+        name: max([row["steps"] for row in of(regression, network=name)], default=0) for name in NETWORKS
+    }
+    most = max(longest.values())
+    for name in ("taylorformer", "tnpa"):
+        if longest[name] < most:
+            lines.append(f"- {LABELS[name]} for {most:,} steps: {longest[name]:,} at most.")
     lines.append("- Trainings of 250,000 steps with batches of 32, as in the paper; ours are far shorter.")
     return "\n".join(lines)
 
