@@ -341,3 +341,13 @@ def test_seasons_are_counted_in_steps_and_not_in_rows():
     kept = np.flatnonzero(np.random.default_rng(1).random(200) > 0.3)
     y = pd.Series(np.sin(2 * np.pi * kept / 12), index=pd.Index(kept))
     assert tiny(max_steps=0).fit(y).seasonal_periods_ == (12.0,)
+
+
+def test_a_context_holds_two_weeks_of_hours_but_not_two_seasons_that_only_the_values_show():
+    n = 1400
+    y = np.sin(2 * np.pi * np.arange(n) / 168) + 0.1 * np.random.default_rng(0).normal(size=n)
+    hours = pd.Series(y, pd.date_range("2024-01-01", periods=n, freq="h"))
+    fitted = tiny(max_steps=0, context_length=None).fit(hours, fh=range(1, 25))
+    assert fitted.context_length_ == 336
+    fitted = tiny(max_steps=0, context_length=None).fit(pd.Series(y), fh=range(1, 25))
+    assert fitted.context_length_ == 192
