@@ -66,3 +66,14 @@ def test_the_readme_tells_the_speed_of_continuous_attention_that_was_recorded():
     assert f"costs {row['closed_by_plain']:.1f} times ordinary attention" in text
     assert f"takes {row['pairwise_by_closed']:.0f} times as long" in text
     assert f"does, {row['seconds']['midpoint'] / row['seconds']['closed']:.0f} times" in text
+
+
+def test_the_readme_tells_the_scores_of_conditional_forecasts_that_were_recorded():
+    rows = json.loads((ROOT / "docs/results/conditional.json").read_text())["rows"]
+    text, found = PAGES["README.md"].replace("\n", " "), {}
+    for row in rows:
+        found.setdefault((row["series"], row["model"]), []).append(row["wql"])
+    mean = {key: f"{sum(values) / len(values):.3g}" for key, values in found.items()}
+    for series in ("airline", "co2", "sunspots_yearly"):
+        assert f"{mean[series, 'random']} ({mean[series, 'time']})" in text
+        assert mean[series, "given"] in text

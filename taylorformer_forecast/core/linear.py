@@ -322,26 +322,29 @@ class LinearForecast(nn.Module):
         if low_rank:  # the map lies in the span of as many windows
             pick = torch.linspace(0, len(past) - 1, min(len(past), RANK)).round().long()
             past, y, observed, overlap = past[pick], y[pick], observed[pick], 0
+        # What forecasts are shrunk to, side by side: the mean of the context, a repetition.
         shapes = [torch.zeros_like(past[:1].mT @ y[:1])]
         if not low_rank:
             shapes.append(_best_repetition(past, y, observed))
-        errors: dict[tuple[int, int], list[Tensor]] = {}
+        known = observed.repeat(1, len(shapes))
+        rest = y.repeat(1, len(shapes)) - past @ torch.cat(shapes, 1)
+        errors: list[list[Tensor]] = [[] for _ in PENALTIES]
         for low, high in pairwise(round(k * len(y) / N_BLOCKS) for k in range(N_BLOCKS + 1)):
             others = torch.ones(len(y), dtype=torch.bool)
             margin = overlap if len(y) - (high - low) - 2 * overlap >= len(y) // 2 else 0
             others[max(0, low - margin) : high + margin] = False
-            for s, shape in enumerate(shapes):
-                rest = y - past @ shape
-                for p, (weight, bias) in enumerate(_ridge(past[others], rest[others], observed[others])):
-                    error = rest[low:high] - past[low:high] @ weight - bias
-                    errors.setdefault((s, p), []).append(error)
-        outside = {key: torch.cat(parts) for key, parts in errors.items()}
-        best = min(outside, key=lambda key: outside[key][observed].square().mean().item())
-        shape = shapes[best[0]]
-        weight, bias = _ridge(past, y - past @ shape, observed)[best[1]]
-        self._write(weight + shape, bias, past)
-        inside = y - past @ (weight + shape) - bias
-        return Residuals(inside, observed), Residuals(outside[best], observed)
+            fits = _ridge(past[others], rest[others], known[others])
+            for parts, (weight, bias) in zip(errors, fits, strict=True):
+                parts.append(rest[low:high] - past[low:high] @ weight - bias)
+        held_out = [part for parts in errors for part in torch.cat(parts).chunk(len(shapes), 1)]
+        best = min(range(len(held_out)), key=lambda k: held_out[k][observed].square().mean().item())
+        penalty, shape = divmod(best, len(shapes))
+        fit = _ridge(past, rest, known)[penalty]
+        weight, bias = (v.chunk(len(shapes), -1)[shape] for v in fit)
+        weight = weight + shapes[shape]
+        self._write(weight, bias, past)
+        inside = y - past @ weight - bias
+        return Residuals(inside, observed), Residuals(held_out[best], observed)
 
     def _steps(self, window: Window) -> tuple[Float[Tensor, "B H"], Bool[Tensor, "B H"]]:
         """Values at the steps ahead, and which of them have an observed target within half a step."""

@@ -11,7 +11,15 @@ import pandas as pd
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance
 from taylorformer_forecast.training.time_axis import CYCLES, content
 
-__all__ = ["RULES", "check_enough", "check_observed", "check_parameters", "check_same_kind", "known_future"]
+__all__ = [
+    "RULES",
+    "check_enough",
+    "check_observed",
+    "check_parameters",
+    "check_positive",
+    "check_same_kind",
+    "known_future",
+]
 
 
 def _whole(value, least):
@@ -45,7 +53,7 @@ RULES = [
         lambda value: value is None or _whole(value, 1),
     ),
     (
-        ("instance_norm", "joint"),
+        ("instance_norm", "joint", "logarithm"),
         "None, True or False",
         lambda value: value is None or isinstance(value, bool),
     ),
@@ -124,6 +132,17 @@ def check_observed(key, y, name="y"):
     seen = y.notna().any()
     if not seen.all():
         raise ValueError(f"{name} column {y.columns[~seen][0]!r}{of_instance(key)} has no observed values")
+
+
+def check_positive(key, y, name="y"):
+    """Raise a ValueError if a value has no logarithm."""
+    low = y.min()
+    if (low <= 0).any():
+        column = y.columns[low <= 0][0]
+        raise ValueError(
+            f"logarithm=True, but {name} column {column!r}{of_instance(key)} has values that are not "
+            f"positive, such as {low[column]}"
+        )
 
 
 def check_same_kind(frame, fitted, name):

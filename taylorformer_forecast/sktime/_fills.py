@@ -6,14 +6,18 @@ import copy
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
+from taylorformer_forecast.core.heads import Components
 from taylorformer_forecast.core.sampling import PathSamples, join_samples, sample_paths
 from taylorformer_forecast.core.scaling import Scale
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.sktime._predictive import ColumnSeries
+from taylorformer_forecast.sktime import _mixtures as mixtures
+from taylorformer_forecast.sktime._logarithm import Logarithm
+from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
 from taylorformer_forecast.training.fit import resolve_device
 from taylorformer_forecast.training.gaps import scale_gaps
 from taylorformer_forecast.training.windows import FLOOR
@@ -39,12 +43,44 @@ class Gaps:
         Covariates there.
     y : ndarray of shape (m, 1), optional
         Standardised values there, if they are only hidden: to check a network.
+    log : Logarithm, optional
+        What the values of the column were mapped by before they were standardised.
     """
 
     column: ColumnSeries
     t: np.ndarray
     covariates: np.ndarray | None
     y: np.ndarray | None = None
+    log: Logarithm | None = None
+
+    def to_data(self, value: np.ndarray) -> np.ndarray:
+        """Values of the column, standardised, in the units of the data."""
+        value = self.column.center.item() + self.column.spread.item() * value
+        return value if self.log is None else self.log.inverse(value)
+
+    def mixture(self, conditionals: Components, as_pieces: bool) -> dict[str, Any]:
+        """Parameters of the marginal mixtures in the units of the data, arrays (m, K), from (S, m, K).
+
+        ``as_pieces`` gives uniform ones, whatever the family: what a logarithm needs.
+        """
+        c = conditionals.map(lambda value: value.transpose(0, 1).flatten(1))
+        loc, scale, weights, df = (
+            None if v is None else v.numpy() for v in (c.loc, c.scale, c.weights, c.df)
+        )
+        if as_pieces:
+            family = mixtures.FAMILIES[c.family] if df is None else mixtures.STUDENT
+            weights = None if weights is None else weights / len(conditionals.loc)
+            loc, scale, weights = mixtures.mapped(family, loc, scale, weights, df, self.to_data)
+            return {"mu": loc, "sigma": scale, "weights": weights, "df": None, "family": "uniform"}
+        spread = self.column.spread.item()
+        mu = self.column.center.item() + spread * loc
+        return {"mu": mu, "sigma": spread * scale, "weights": weights, "df": df, "family": c.family}
+
+    @property
+    def point_mass(self) -> float:
+        """Scale of a value that is known, in the units of the data."""
+        step = self.to_data(np.array([-0.5, 0.5]))
+        return POINT_MASS * float(step[1] - step[0])
 
     def chunks(self, n_context: int, n_targets: int) -> Iterator[tuple[slice, slice]]:
         """Yield (missing points, observed points around them) for one window after another.
@@ -171,7 +207,7 @@ def fill_gaps(
     Returns
     -------
     list of PathSamples
-        For each of them paths (S, m) and components (S, m, K), in the units of the data.
+        For each of them paths (S, m) and components (S, m, K), standardised: see :meth:`Gaps.to_data`.
     """
     device = resolve_device(device)
     net = net if device == "cpu" else copy.deepcopy(net).to(device)
@@ -182,14 +218,10 @@ def fill_gaps(
         for row, (i, missing) in enumerate(members):
             m = slice(0, missing.stop - missing.start)
             parts[i].append((missing.start, samples.map(lambda v: v[row][:, m, 0])))  # noqa: B023
-    filled = []
-    for i, each in enumerate(gaps):
-        ordered = [part for _, part in sorted(parts[i], key=lambda part: part[0])]
-        center, spread = each.column.center.item(), each.column.spread.item()
-        joined = join_samples(ordered, 1)
-        conditionals = joined.conditionals.affine(center, spread)
-        filled.append(PathSamples(center + spread * joined.paths, conditionals))
-    return filled
+    return [
+        join_samples([part for _, part in sorted(parts[i], key=lambda part: part[0])], 1)
+        for i in range(len(gaps))
+    ]
 
 
 def _stack(windows: list[Window]) -> Window:

@@ -45,11 +45,11 @@ class GapAnswers(GapMethods):
         """
         X = self._inner(X)
         alpha = np.atleast_1d([0.05, 0.95] if alpha is None else alpha).astype(float).tolist()
-        rows, lost, _, mixture = self._fills(X, self.num_samples)
+        fills = self._fills(X, self.num_samples)
         values = np.repeat(to_float(X)[..., None], len(alpha), 2)
-        if len(rows):
-            quantiles = np.moveaxis(self._mixture(X, rows, mixture).quantile_array(alpha), 0, -1)
-            values[rows] = np.where(lost[..., None], quantiles, values[rows])
+        if len(fills.rows):
+            quantiles = np.moveaxis(self._mixture(X, fills).quantile_array(alpha), 0, -1)
+            values[fills.rows] = np.where(fills.lost[..., None], quantiles, values[fills.rows])
         columns = pd.MultiIndex.from_product([X.columns, alpha])
         return pd.DataFrame(values.reshape(len(values), -1), index=X.index, columns=columns)
 
@@ -87,12 +87,12 @@ class GapAnswers(GapMethods):
         from taylorformer_forecast.sktime.distributions import SamplePaths
 
         X = self._inner(X)
-        rows, _, paths, mixture = self._fills(X, self.num_samples)
-        if not len(rows):
+        fills = self._fills(X, self.num_samples)
+        if not len(fills.rows):
             raise ValueError("nothing is missing in X, so that there is no distribution")
         if marginal:
-            return self._mixture(X, rows, mixture)
-        return SamplePaths(paths, index=X.index[rows], columns=X.columns, random_state=self._seed)
+            return self._mixture(X, fills)
+        return SamplePaths(fills.paths, index=X.index[fills.rows], columns=X.columns, random_state=self._seed)
 
     def sample(self, X, n_samples=1):
         """Draw X with its gaps filled, jointly over time.
@@ -124,6 +124,6 @@ class GapAnswers(GapMethods):
         if n_samples < 1:
             raise ValueError(f"n_samples={n_samples}, but it must be a whole number, at least 1")
         X = self._inner(X)
-        rows, lost, paths, _ = self._fills(X, n_samples)
-        draws = [fill_frame(X, rows, lost, None if paths is None else paths[i]) for i in range(n_samples)]
+        fills = self._fills(X, n_samples)
+        draws = [fill_frame(X, fills.rows, fills.lost, path) for path in fills.paths]
         return pd.concat(draws, keys=range(n_samples), names=[None, *X.index.names])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.sktime._checks import check_observed
+from taylorformer_forecast.core.sampling import PathSamples
+from taylorformer_forecast.sktime._checks import check_observed, check_positive
 from taylorformer_forecast.sktime._fills import Gaps, fill_gaps
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
+from taylorformer_forecast.sktime._logarithm import Logarithm
 from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
 from taylorformer_forecast.training.time_axis import content
 
@@ -53,59 +57,101 @@ class GapMethods:
         """What is observed and what is missing of every column of an instance."""
         t, values = self._axis.numbers(part.index), to_float(part)
         covariates = self._seasonal(part.index) if self._seasonal else None
-        for column in values.T:
+        alone = len(self.offsets_) == 1  # a column whose name may differ
+        for name, column in zip(part.columns, values.T, strict=True):
             lost = np.isnan(column)
             there = None if covariates is None else covariates[lost]
-            yield Gaps(ColumnSeries.of(t, column[:, None], covariates), t[lost], there)
+            log = Logarithm.of(column, self.offsets_[self._columns[0] if alone else name])
+            y = column if log is None else log(column)
+            yield Gaps(ColumnSeries.of(t, y[:, None], covariates), t[lost], there, log=log)
 
     def _fills(self, X, n_paths):
-        """Rows of X in which something is missing, and what fills them, as arrays.
-
-        Returns the numbers of the rows, a mask of what is missing there (R, D), paths (S, R, D) and the
-        parameters of the marginal mixtures, (R, D, K).
-        """
+        """Draw all that is missing in X."""
         jobs, places, first = [], [], 0
         for key, part in self._checked(X):
             whole = self._continued(key, part)
             check_observed(key, whole, "X")
+            if self.logarithm:
+                check_positive(key, whole, "X")
             lost, lead = part.isna().to_numpy(), len(whole) - len(part)
             for d, gaps in enumerate(self._gaps(whole)):
                 asked = np.isin(gaps.t, self._axis.numbers(part.index)[lost[:, d]]) if lead else slice(None)
                 if lost[:, d].any():
                     there = None if gaps.covariates is None else gaps.covariates[asked]
-                    jobs.append(Gaps(gaps.column, gaps.t[asked], there))
+                    jobs.append(replace(gaps, t=gaps.t[asked], covariates=there))
                     places.append((first + np.flatnonzero(lost[:, d]), d))
             first += len(part)
         values = to_float(X)
         rows = np.flatnonzero(np.isnan(values).any(1))
-        if not len(rows):
-            return rows, None, None, None
         samples = fill_gaps(
             jobs, self.network_, self.window_length_, self.gap_length_, n_paths, self._seed, self.device
         )
-        values, c = values[rows], samples[0].conditionals
-        n = n_paths * c.loc.shape[-1]
-        paths = np.repeat(values[None], n_paths, 0)
-        spread = {d: job.column.spread.item() for job, (_, d) in zip(jobs, places, strict=True)}
-        tiny = np.array([POINT_MASS * spread.get(d, 1.0) for d in range(values.shape[1])])
-        mixture = {"mu": np.repeat(values[..., None], n, 2)}
-        mixture["sigma"] = np.broadcast_to(tiny[:, None], mixture["mu"].shape).copy()
-        mixture["weights"] = None if c.weights is None else np.full(mixture["mu"].shape, 1.0 / n)
-        mixture["df"] = None if c.df is None else np.full(mixture["mu"].shape, 10.0)
-        for sample, (row, d) in zip(samples, places, strict=True):
-            at = np.searchsorted(rows, row)
-            paths[:, at, d] = sample.paths.numpy()
-            names = {"mu": "loc", "sigma": "scale", "weights": "weights", "df": "df"}
-            for name, field in names.items():
-                if mixture[name] is not None:
-                    value = getattr(sample.conditionals, field)
-                    mixture[name][at, d] = value.transpose(0, 1).flatten(1).numpy()
-        return rows, np.isnan(values), paths, {**mixture, "family": c.family}
+        parts = [
+            (job, sample, np.searchsorted(rows, row), d)
+            for job, sample, (row, d) in zip(jobs, samples, places, strict=True)
+        ]
+        return Fills(rows, values[rows], n_paths, parts)
 
-    def _mixture(self, X, rows, mixture):
+    def _mixture(self, X, fills):
+        """The marginal distributions of the rows of X in which something is missing."""
         from taylorformer_forecast.sktime.distributions import PathMixture
 
-        return PathMixture(**mixture, random_state=self._seed, index=X.index[rows], columns=X.columns)
+        bent = any(job.log for job, *_ in fills.parts)  # all cells are of one family
+        found = [(job.mixture(sample.conditionals, bent), at, d) for job, sample, at, d in fills.parts]
+        shape = (*fills.values.shape, found[0][0]["mu"].shape[-1])
+        known = {
+            "mu": fills.values[..., None],
+            "sigma": np.array([fills.point_mass(d) for d in range(shape[1])])[:, None],
+            "weights": 1.0 / shape[-1],
+            "df": 10.0,
+        }
+        mixture = {"family": found[0][0]["family"]}
+        for name, value in known.items():
+            if found[0][0][name] is not None:
+                mixture[name] = np.broadcast_to(value, shape).copy()
+                for parameters, at, d in found:
+                    mixture[name][at, d] = parameters[name]
+        return PathMixture(**mixture, random_state=self._seed, index=X.index[fills.rows], columns=X.columns)
+
+
+@dataclass(frozen=True)
+class Fills:
+    """What was drawn for a frame.
+
+    Parameters
+    ----------
+    rows : int ndarray of shape (R,)
+        Numbers of the rows in which something is missing.
+    values : ndarray of shape (R, D)
+        Values there, NaN where they are missing.
+    n_paths : int
+        Paths S.
+    parts : list of (Gaps, PathSamples, int ndarray, int)
+        For every column of every instance in which something is missing: what, the draws, where they belong
+        in the rows, and the number of the column.
+    """
+
+    rows: np.ndarray
+    values: np.ndarray
+    n_paths: int
+    parts: list[tuple[Gaps, PathSamples, np.ndarray, int]]
+
+    @property
+    def lost(self):
+        """Which values are missing, (R, D) bool."""
+        return np.isnan(self.values)
+
+    @property
+    def paths(self):
+        """Paths (S, R, D) in the units of the data, through the values that are known."""
+        paths = np.repeat(self.values[None], self.n_paths, 0)
+        for job, sample, at, d in self.parts:
+            paths[:, at, d] = job.to_data(sample.paths.numpy())
+        return paths
+
+    def point_mass(self, column):
+        """Scale of values of a column that are known."""
+        return next((job.point_mass for job, _, _, d in self.parts if d == column), POINT_MASS)
 
 
 def gap_lengths(X):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
 import torch
 
 from taylorformer_forecast.sktime._fills import Gaps, gap_windows, in_random_order
+from taylorformer_forecast.sktime._logarithm import choose_offsets, nats_of_columns
 from taylorformer_forecast.training.gaps import gaps_like
 from taylorformer_forecast.training.windows import FLOOR, Series
 
@@ -23,6 +25,21 @@ BATCHES, ORDERS = 4, 2  # for calibration: batches of windows, orders of their t
 
 class GapTraining:
     """Training of a :class:`TaylorformerImputer`."""
+
+    def _choose_logarithms(self, parts, seed):
+        """Set the offsets of logarithms of all columns."""
+        every = {column: 0.0 if self.logarithm else None for column in self._columns}
+        self.offsets_ = every
+        if self.logarithm is None:
+            shared = (self.window_length_, self.gap_length_, 2 * self.max_steps, seed)
+
+            def nats(offsets):
+                self.offsets_ = dict(zip(every, offsets, strict=True))
+                columns = [gaps for part in parts.values() for gaps in self._gaps(part)]
+                return nats_of_columns(columns, len(offsets), *shared)
+
+            low = np.min([part.min().to_numpy(dtype=float) for part in parts.values()], axis=0)
+            self.offsets_ = dict(zip(every, choose_offsets(nats, low >= 0), strict=True))
 
     def _train(self, columns, lengths, seed):
         """Train without some points, which say how far to trust the network; if they are few, several times.

@@ -13,6 +13,7 @@ from numpy.polynomial import legendre
 from scipy.special import erf, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 __all__ = [
+    "FAMILIES",
     "NORMAL",
     "STUDENT",
     "UNIFORM",
@@ -20,10 +21,13 @@ __all__ = [
     "cdf",
     "distance",
     "log_pdf",
+    "mapped",
     "quantiles",
     "self_distance",
     "variance",
 ]
+
+PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 
 
 def average(values, w):
@@ -111,6 +115,9 @@ class UNIFORM:
     def bounds(p, df):
         """Bounds of the quantiles at p of all components of a cell."""
         return 2 * p - 1, 2 * p - 1
+
+
+FAMILIES = {"normal": NORMAL, "uniform": UNIFORM}  # of components without degrees of freedom
 
 
 def cdf(family, m, s, w, df, x):
@@ -205,6 +212,29 @@ def _self_distance_t(m, s, w, df, nodes=8, tol=3e-6):
         low, high, cell = np.append(low, mid), np.append(mid, high), np.append(cell, cell)
         below, upto = np.append(below, between), np.append(between, upto)
     return total.reshape(shape)
+
+
+def mapped(family, m, s, w, df, function):
+    """The distribution of function(X) for a strictly increasing function, as uniform pieces.
+
+    The distribution function of X is known at many points, close to each other in the middle and further
+    apart in the tails, and is drawn straight between their images: quantiles are off by less than a
+    hundredth of the deviation of X.
+
+    Returns
+    -------
+    m, s, w : ndarray of shape (..., PIECES)
+        Middles, half widths and weights of the pieces.
+    """
+    middle, width = average(m, w)[..., None], np.sqrt(variance(NORMAL, m, s, w, None))[..., None]
+    reach = np.arcsinh(2 * REACH)
+    edges = middle + 0.5 * width * np.sinh(np.linspace(-reach, reach, PIECES + 1))
+    mass = np.stack([cdf(family, m, s, w, df, edge) for edge in np.moveaxis(edges[..., 1:-1], -1, 0)], -1)
+    zero = np.zeros_like(middle)
+    weights = np.diff(np.concatenate([zero, mass, zero + 1], -1), axis=-1)
+    edges = function(edges)
+    middle, half = (edges[..., 1:] + edges[..., :-1]) / 2, np.diff(edges, axis=-1) / 2
+    return middle, np.maximum(half, np.spacing(np.abs(middle))), np.maximum(weights, 0)
 
 
 def _end(family, m, s, w, sign):

@@ -15,7 +15,6 @@ from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
 __all__ = ["PathMixture", "SamplePaths"]
 
-_FAMILIES = {"normal": mixtures.NORMAL, "uniform": mixtures.UNIFORM}
 _BLOCK = 2**17  # numbers per temporary array: bounds the memory and stays in the processor's cache
 
 
@@ -93,7 +92,7 @@ class PathMixture(ArrayDistribution):
         shape = np.shape(self.mu)
         if len(shape) not in (1, 3) or 0 in shape:
             raise ValueError(f"mu must have shape (rows, columns, components) or (components,), got {shape}")
-        if self.family not in _FAMILIES or (self.df is not None and self.family != "normal"):
+        if self.family not in mixtures.FAMILIES or (self.df is not None and self.family != "normal"):
             raise ValueError(f"family={self.family!r} is not 'normal', or 'uniform' without df")
         for name in ("sigma", "weights", "df"):
             value = getattr(self, name)
@@ -118,7 +117,7 @@ class PathMixture(ArrayDistribution):
 
     @property
     def _kind(self):
-        return _FAMILIES[self.family] if self.df is None else mixtures.STUDENT
+        return mixtures.FAMILIES[self.family] if self.df is None else mixtures.STUDENT
 
     def _arrays(self):
         """Mu, sigma, weights, df as float arrays (H, C, K), or None; views where possible."""

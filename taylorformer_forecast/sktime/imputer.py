@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.utils import check_random_state
 from sktime.transformations.base import BaseTransformer
 
-from taylorformer_forecast.sktime._checks import check_observed, check_parameters
+from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
@@ -63,6 +63,11 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         Further seasons, in steps. "auto" looks for them in the autocorrelation.
     distribution : {"normal", "studentt", "mixture", "quantile"}, default="studentt"
         Distribution of a point given all that is known when it is drawn.
+    logarithm : bool, optional
+        Whether values are filled on a logarithmic scale, on which a spread that grows with the level stays
+        the same; fills are returned to the units of the data. By default every column that never falls below
+        zero is described by a Gaussian process as it is and by logarithms ``log(y + offset)``, and the
+        likeliest description is taken. True takes plain logarithms; all values must then be positive.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one, else the CPU.
     random_state : int, RandomState or None, default=None
@@ -80,6 +85,9 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         Points of a window, and how many of them are hidden in training.
     time_features_, seasonal_periods_ : tuple
         Cycles and seasons in use.
+    offsets_ : dict
+        For every column the offset of its logarithm, as a fraction of the mean of the observed values (of
+        each instance); None where values are taken as they are.
     training_ : dict
         Steps taken and last loss; the points used for calibration, and what it chose: ``trust``,
         ``mean_trust``, ``stretch`` (:class:`~taylorformer_forecast.models.gaussian.GaussianAnchor`).
@@ -144,6 +152,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         time_features="auto",
         seasonal_periods="auto",
         distribution="studentt",
+        logarithm=None,
         device="auto",
         random_state=None,
         verbose=False,
@@ -162,6 +171,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         self.time_features = time_features
         self.seasonal_periods = seasonal_periods
         self.distribution = distribution
+        self.logarithm = logarithm
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -181,6 +191,8 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         parts = dict(instances(X))
         for key, part in parts.items():
             check_observed(key, part, "X")
+            if self.logarithm:
+                check_positive(key, part, "X")
         longest = max(int(part.notna().sum().max()) for part in parts.values())
         if longest < 3:
             raise ValueError(f"X has {longest} observation{'s' * (longest != 1)}, at least 3 are needed")
@@ -199,6 +211,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         lengths = gap_lengths(X)
         gap = self.gap_length or min(max([20, *lengths]), 48)
         self.gap_length_ = max(1, min(gap, self.window_length_ // 3))
+        self._choose_logarithms(parts, fit_seed)
         self._train([gaps for part in parts.values() for gaps in self._gaps(part)], lengths, fit_seed)
         self._remember(parts)
         return self
@@ -211,11 +224,10 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
     # ---- what fills the gaps ---------------------------------------------------------------------------
 
     def _transform(self, X, y=None):
-        rows, lost, _, mixture = self._fills(X, self.num_samples)
-        if not len(rows):
+        fills = self._fills(X, self.num_samples)
+        if not len(fills.rows):
             return X.copy()
-        means = self._mixture(X, rows, mixture).mean().to_numpy()
-        return fill_frame(X, rows, lost, means)
+        return fill_frame(X, fills.rows, fills.lost, self._mixture(X, fills).mean().to_numpy())
 
     @classmethod
     def get_test_params(cls, parameter_set="default"):
@@ -233,7 +245,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         """
         small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 4, "random_state": 0}
         return [
-            {**small, "distribution": "normal"},
+            {**small, "distribution": "normal", "logarithm": False},
             {**small, "window_length": 12, "gap_length": 3, "distribution": "mixture"},
             {**small, "time_features": None, "seasonal_periods": 4, "distribution": "quantile"},
         ]

@@ -14,6 +14,7 @@ from skpro.distributions import Empirical, Normal
 from skpro.utils.estimator_checks import check_estimator
 from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, PinballLoss
 
+from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime import distributions
 from taylorformer_forecast.sktime.distributions import PathMixture, SamplePaths
 
@@ -209,6 +210,23 @@ def test_mixture_quantiles_rise_and_invert_the_cdf(kind, spread):
     q = d.quantile_array(alphas)
     assert (np.diff(q, axis=0) >= 0).all()
     np.testing.assert_allclose([d.cdf(x) for x in q], alphas[:, None, None] + 0 * q, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mapped_mixtures_have_the_images_of_the_quantiles_and_the_mean_of_the_images(kind):
+    p = components(kind, (H, C, 30), spread=0.5)
+    d = PathMixture(**p)
+    w = None if "weights" not in p else p["weights"] / p["weights"].sum(-1, keepdims=True)
+
+    def bend(x):
+        return np.exp(np.minimum(x, 3) / 5) + np.maximum(x - 3, 0) * np.exp(0.6) / 5
+
+    m, s, weights = mixtures.mapped(d._kind, p["mu"], p["sigma"], w, p.get("df"), bend)
+    image = PathMixture(m, s, weights, family="uniform")
+    alphas = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
+    np.testing.assert_allclose(image.quantile_array(alphas), bend(d.quantile_array(alphas)), rtol=0.005)
+    levels = (np.arange(4000) + 0.5) / 4000
+    np.testing.assert_allclose(image.mean(), bend(d.quantile_array(levels)).mean(0), rtol=0.005)
 
 
 def test_upper_tail_quantiles_are_as_good_as_lower_ones():

@@ -13,6 +13,7 @@ from sktime.forecasting.naive import NaiveForecaster
 from sktime.transformations.impute import Imputer
 
 from taylorformer_forecast.sktime import TaylorformerForecaster, TaylorformerImputer
+from taylorformer_forecast.sktime._logarithm import Logarithm
 
 pytestmark = pytest.mark.filterwarnings("ignore:The default of config:FutureWarning")  # sktime's own
 
@@ -127,10 +128,11 @@ def test_it_works_in_pipelines(inverse):
 # --- one draw for all methods ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("logarithm", [False, True])
 @pytest.mark.parametrize("distribution", ["normal", "studentt", "mixture", "quantile"])
-def test_all_methods_tell_of_one_distribution(distribution):
+def test_all_methods_tell_of_one_distribution(distribution, logarithm):
     X = pd.DataFrame({"a": with_gaps(series()), "b": with_gaps(series(seed=1), slice(22, 28))})
-    imputer = tiny(distribution=distribution).fit(X)
+    imputer = tiny(distribution=distribution, logarithm=logarithm).fit(X)
     lost = X.isna()
     marginal = imputer.transform_proba(X)
     rows = lost.any(axis=1)
@@ -158,6 +160,82 @@ def test_the_same_seed_gives_the_same_fills_and_copies_agree():
     for other in (tiny().fit(y), pickle.loads(pickle.dumps(imputer)), imputer):
         pd.testing.assert_series_equal(other.transform(y), expected)
     assert not np.allclose(tiny(random_state=1).fit_transform(y), expected)
+
+
+# --- logarithms -----------------------------------------------------------------------------------------
+
+
+def growing(n=150, seed=0):
+    """A season and errors in proportion to a level that grows tenfold."""
+    rng = np.random.default_rng(seed)
+    steps = np.arange(n)
+    log = 2.3 * steps / n + 0.3 * np.sin(steps * np.pi / 6) + 0.1 * rng.normal(size=n)
+    return pd.Series(np.exp(log), pd.period_range("2000-01", periods=n, freq="M"), name="sales")
+
+
+def test_logarithms_are_taken_of_columns_whose_spread_grows_with_their_level():
+    y = growing()
+    X = pd.DataFrame({"grows": y, "even": np.log(y) + 50, "both signs": y - 5.0})
+    imputer = tiny(max_steps=15).fit(X.mask(np.random.default_rng(1).random(X.shape) < 0.1))
+    assert imputer.offsets_["grows"] is not None
+    assert imputer.offsets_["even"] is None
+    assert imputer.offsets_["both signs"] is None
+
+
+def test_with_logarithms_intervals_grow_with_the_level_and_nothing_falls_below_zero():
+    y = growing()
+    gappy = with_gaps(y, slice(10, 20), slice(130, 140))
+    imputer = tiny(max_steps=15, num_samples=100, logarithm=True).fit(gappy)
+    width = imputer.transform_quantiles(gappy, [0.1, 0.9]).diff(axis=1).iloc[:, 1]
+    early, late = (
+        width.iloc[10:20].mean() / y.iloc[10:20].mean(),
+        width.iloc[130:140].mean() / y.iloc[130:140].mean(),
+    )
+    assert early == pytest.approx(late, rel=0.5)
+    assert imputer.sample(gappy, 200).min().item() > 0
+    paths = imputer.transform_proba(gappy, marginal=False)
+    np.testing.assert_allclose(paths.mean(), imputer.transform_proba(gappy).mean(), rtol=0.1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"logarithm": True}])
+def test_what_is_filled_follows_the_units(settings):
+    y = with_gaps(growing())
+    fitted = [tiny(max_steps=5, **settings).fit(unit * y) for unit in (1.0, 1000.0)]
+    assert fitted[0].offsets_ == fitted[1].offsets_ != {"sales": None}
+    fills = [imputer.transform(unit * y) / unit for imputer, unit in zip(fitted, (1.0, 1000.0), strict=True)]
+    np.testing.assert_allclose(*fills, rtol=1e-4)
+
+
+def test_an_instance_that_falls_below_zero_is_filled_where_others_had_logarithms():
+    y = with_gaps(growing())
+    parts = {"x": y, "y": 3 * y}
+    imputer = tiny(max_steps=5).fit(pd.concat(parts, names=["shop", "time"]).to_frame())
+    assert imputer.offsets_["sales"] is not None
+    new = pd.concat({"z": y - 5}, names=["shop", "time"]).to_frame()
+    assert imputer.transform(new).notna().all(axis=None)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_logarithms_of_values_that_have_none_are_refused(value):
+    X = pd.DataFrame({"a": with_gaps(growing()), "b": growing(seed=1)})
+    wrong = X.copy()
+    wrong.iloc[7, 1] = value
+    message = f"logarithm=True, but X column 'b' has values that are not positive, such as {value}"
+    with pytest.raises(ValueError, match=message):
+        tiny(logarithm=True).fit(wrong)
+    with pytest.raises(ValueError, match=message):
+        tiny(logarithm=True).fit(X).transform(with_gaps(wrong))
+
+
+def test_the_map_is_a_logarithm_up_to_the_largest_value_and_straight_beyond():
+    log = Logarithm.of(np.array([1.0, 2.0, np.nan, 6.0]), 0.5)
+    assert (log.offset, log.top) == (1.5, 6.0)
+    y = np.array([-1.4, 0.0, 1.0, 5.9, 6.0, 6.1, 100.0])
+    np.testing.assert_allclose(log.inverse(log(y)), y)
+    np.testing.assert_allclose(log(y[:5]), np.log(y[:5] + 1.5))
+    np.testing.assert_allclose(np.diff(log(np.array([6.0, 7.0, 8.0]))), 1 / 7.5)
+    for none in ([1.0, -0.1], [0.0, 0.0]):
+        assert Logarithm.of(np.array(none), 0.3) is None
 
 
 # --- how good it is -------------------------------------------------------------------------------------
@@ -253,6 +331,7 @@ def test_another_kind_of_index_is_refused():
         ({"distribution": "mse"}, "distribution='mse' gives points only"),
         ({"gap_length": 0}, "gap_length=0, but it must be None or a whole number, at least 1"),
         ({"window_length": 2.5}, "window_length=2.5, but it must be"),
+        ({"logarithm": "auto"}, "logarithm='auto', but it must be None, True or False"),
         ({"lr": -1}, "lr=-1, but it must be a positive number"),
     ],
 )

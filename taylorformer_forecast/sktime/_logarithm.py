@@ -1,0 +1,157 @@
+"""Logarithms of values whose spread grows with their level: the map, and where it is worth its while."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from taylorformer_forecast.sktime._fills import Gaps
+
+__all__ = ["Logarithm", "choose_offsets", "nats_of_columns"]
+
+OFFSETS = (1.0, 0.3, 0.1, 0.01)  # to choose from, in units of the mean: from a slight bend to a logarithm
+EVIDENCE = 3.0  # nats by which a further bend must describe a column better
+STEPS, WINDOWS, CHECKED = 60, 4, 32  # of the fits that are compared; windows they are compared on
+
+
+@dataclass(frozen=True)
+class Logarithm:
+    """The map from ``y`` to ``log(y + offset)``; beyond the largest value known it goes on straight.
+
+    What lies above all that was seen is thus not raised to a power: heavy tails keep their weight, and
+    moments exist.
+
+    Parameters
+    ----------
+    offset : float
+        Added before the logarithm is taken.
+    top : float
+        Where the straight part begins.
+    """
+
+    offset: float
+    top: float
+
+    @classmethod
+    def of(cls, y: np.ndarray, offset: float | None) -> Logarithm | None:
+        """The map for observed values; None if there is no offset, or for values that go below zero.
+
+        Parameters
+        ----------
+        y : ndarray
+            Values, NaN where missing.
+        offset : float or None
+            In units of the mean, so that what is filled follows the units of the data.
+        """
+        if offset is None or np.nanmin(y) < 0 or np.nanmax(y) == 0 or (offset == 0 and np.nanmin(y) == 0):
+            return None
+        return cls(offset * float(np.nanmean(y)), float(np.nanmax(y)))
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        """Logarithms of values."""
+        edge = self.top + self.offset
+        beyond = np.maximum(y - self.top, 0.0)
+        return np.log(np.minimum(y, self.top) + self.offset) + beyond / edge
+
+    def inverse(self, z: np.ndarray) -> np.ndarray:
+        """Values of logarithms."""
+        edge = self.top + self.offset
+        highest = math.log(edge)
+        return np.exp(np.minimum(z, highest)) - self.offset + np.maximum(z - highest, 0.0) * edge
+
+
+def choose_offsets(
+    nats: Callable[[Sequence[float | None]], np.ndarray], possible: Sequence[bool]
+) -> list[float | None]:
+    """Choose for every column whether its logarithm is taken, and of what: from slight to strong.
+
+    Parameters
+    ----------
+    nats : callable
+        From offsets, one for each column, to the negative log-densities of the columns, in nats.
+    possible : sequence of bool
+        Which columns have a logarithm.
+
+    Returns
+    -------
+    list of float or None
+        Offsets in units of the means; None for columns that are best left as they are.
+    """
+    chosen: list[float | None] = [None] * len(possible)
+    open_, lowest = np.array(possible), np.zeros(len(possible))
+    if not open_.any():
+        return chosen
+    lowest = nats(chosen)
+    for offset in OFFSETS:
+        found = nats([offset if go_on else old for go_on, old in zip(open_, chosen, strict=True)])
+        open_ = open_ & (found < lowest - EVIDENCE)
+        if not open_.any():
+            break
+        chosen = [offset if better else old for better, old in zip(open_, chosen, strict=True)]
+        lowest = np.where(open_, found, lowest)
+    return chosen
+
+
+def nats_of_columns(
+    columns: Sequence[Gaps], n_columns: int, length: int, n_hidden: int, n_steps: int, seed: int
+) -> np.ndarray:
+    """Negative log-density of every column, in nats, by a Gaussian process fitted to all.
+
+    It is that of all observed values in the units of the data. Densities of logarithms are those of the
+    values times their slope, so that columns as they are and their logarithms compare [1]_.
+
+    Parameters
+    ----------
+    columns : sequence of Gaps
+        Those of one instance after another.
+    n_columns : int
+        Columns of an instance.
+    length, n_hidden : int
+        Points of a window, and how many of them are hidden in training.
+    n_steps : int
+        Steps of the fit, at most.
+    seed : int
+        Of the windows.
+
+    References
+    ----------
+    .. [1] Box, Cox: "An Analysis of Transformations", Journal of the Royal Statistical Society B 26 (1964)
+    """
+    from taylorformer_forecast.models.gaussian import GaussianAnchor
+    from taylorformer_forecast.training.anchor import fit_anchor
+    from taylorformer_forecast.training.gaps import GapBatches, scale_gaps
+    from taylorformer_forecast.training.windows import FLOOR, WindowMaker
+
+    def batches(chosen: Sequence[Gaps]) -> GapBatches:
+        maker = WindowMaker([gaps.column.series for gaps in chosen], length - 1, 1, float(length), FLOOR)
+        return GapBatches(maker, n_hidden, WINDOWS, seed)
+
+    first = columns[0].column.series.covariates
+    process = GaussianAnchor(0 if first is None else first.shape[1])
+    fit_anchor(process, batches(columns), min(STEPS, n_steps))
+    found = []
+    for own in (columns[d::n_columns] for d in range(n_columns)):
+        data = batches(own)
+        starts = data.starts[torch.linspace(0, len(data.starts) - 1, CHECKED).long()]
+        window = data.maker.cut(starts)
+        scaled, scale = scale_gaps(window, data.maker.time_unit, data.maker.floor)
+        of = starts[:, 0].tolist()
+        center, spread = (
+            torch.tensor([getattr(own[i].column, name).item() for i in of])[:, None, None]
+            for name in ("center", "spread")
+        )
+        bent = torch.tensor([own[i].log is not None for i in of])[:, None, None]
+        # The slope of a logarithm z is exp(-z) where values were observed.
+        steep = torch.where(bent, center + spread * window.y, 0.0)
+        assert window.observed is not None
+        units = ((scale.scale.log() + spread.log() + steep) * window.observed).sum() / window.observed.sum()
+        with torch.no_grad():
+            each = process.loss(scaled) + units
+        found.append(each.item() * sum(len(gaps.column.series.t) for gaps in own))
+    return np.array(found)
