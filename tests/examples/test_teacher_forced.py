@@ -131,6 +131,7 @@ def test_the_section_tells_losses_as_well_as_wins(bench):
     text = section({"rows": rows})
     assert '- Lost: A, 96 targets. Taylorformer after 500 steps: NLL 0.100 above "the previous' in text
     assert '- Won: B, 96 targets. Taylorformer after 500 steps: NLL 0.250 below "linear in' in text
+    assert "- Not run: A, 96 targets. linear in the last 8 true values, TNP-A." in text
     assert text.count("**-") == 2
     assert "| A | 96 | the previous true value | **-1.000** | 0.01000 | – | – | – | – | – |" in text
     assert "| A | 96 | Taylorformer | -0.900 | 0.02000 | 500 | 32 | 0.002 | 90,000 | 100 |" in text
