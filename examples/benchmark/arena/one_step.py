@@ -19,6 +19,8 @@ Made by `examples/benchmark/teacher_forced.py`, in nats per target (lower is bet
 of the training part:"""
 
 PROTOCOL = """\
+How it was measured:
+
 - **Data.** OT of ETTh1 and ETTh2, the last column of exchange; all rows; 69 % for training, 11 % for
   validation, 20 % for the test; standardised by the training part. Windows lie within one part, one starts at
   every row of the test, and their times run evenly from -1 to 1. Contexts have {context} points.
@@ -31,7 +33,8 @@ PROTOCOL = """\
   scored. Published: 40,000 steps of 32 windows, Adam at a constant rate of 0.0003. Here: steps, windows of a
   step and peak rate as in the table; AdamW, a warm-up, then a cosine, gradients clipped at 1. Of the rates
   0.002 and 0.006 the one was taken that had the lower loss on the validation part of ETTh2 after 100 steps.
-  Where fewer steps than published were taken, the networks are undertrained by the standard of the paper."""
+  Times are processor times of one thread. Where fewer steps than published were taken, the networks are
+  undertrained by the standard of the paper."""
 
 
 def groups(book: dict[str, Any]) -> dict[tuple[str, int], list[dict[str, Any]]]:
