@@ -186,7 +186,8 @@ class LocalTaylor(nn.Module):
     """Neighbours, differences and derivatives of the points of a window.
 
     In one dimension the derivative is the slope to the nearest earlier neighbour, optionally averaged over
-    several; in two it is the gradient fitted to two neighbours.
+    several; in two it is the gradient fitted to two neighbours. Neighbours in line with the point determine
+    the slope along a row or a column only, and no coordinate of the gradient if the line is oblique.
 
     Parameters
     ----------
@@ -345,7 +346,7 @@ class LocalTaylor(nn.Module):
             gradient = torch.stack([(u1 - second * b1) / a1, second], 2)
             return gradient, (valid & (solvable & regular).unsqueeze(2)).expand_as(gradient)
         # Least squares, by the pseudo-inverse of a symmetric 2 x 2 matrix. Neighbours in line with the point
-        # leave the direction across the line undetermined: that part of the gradient is zero, not noise.
+        # leave the direction across the line undetermined.
         gram = torch.einsum("bmkgx,bmkgz->bmgxz", away, away)
         trace = gram.diagonal(dim1=-2, dim2=-1).sum(-1)
         determinant = torch.linalg.det(gram)
@@ -356,7 +357,10 @@ class LocalTaylor(nn.Module):
         inverse = torch.where(spans[..., None, None], full_rank, rank_one)  # (B, M, G, 2, 2)
         moment = (away * change[..., None]).sum(2)  # (B, M, D, 2)
         gradient = (inverse @ moment[..., None])[..., 0].transpose(2, 3)  # (B, M, X, D)
-        return gradient, valid.expand_as(gradient)
+        # A coordinate is determined if it lies in the span of the neighbours: on a grid of pixels, where one
+        # pair of neighbours in six is a row or a column, that is the one along the line.
+        determined = (inverse @ gram).diagonal(dim1=-2, dim2=-1) > 1 - 1e-3  # (B, M, G, X)
+        return gradient, valid & determined.transpose(2, 3)
 
 
 def _nonzero(x: Tensor) -> tuple[Tensor, Tensor]:

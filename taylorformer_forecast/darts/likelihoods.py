@@ -24,6 +24,8 @@ from taylorformer_forecast.core.heads import Components, Conditional, StudentTHe
 
 __all__ = ["LikelihoodHead", "StudentTLikelihood"]
 
+UNIT_SCALE = math.log(math.expm1(1.0))  # softplus of it is 1
+
 # Variance of each location-scale family at scale 1; None where there is none.
 VARIANCE: dict[type[TorchLikelihood], float | None] = {
     GaussianLikelihood: 1.0,
@@ -110,8 +112,9 @@ class LikelihoodHead:
 
     Networks work in scaled units and predict around an anchor. Families with a location and a scale, and
     quantiles, are moved and stretched parameter by parameter, so that normalising a window leaves the
-    likelihood intact. Others (counts, probabilities, positive values) have a natural unit: their windows are
-    not normalised and their parameters have no anchor.
+    likelihood intact; where raw parameters are zero, scales are 1 and quantiles those of a Gaussian. Others
+    (counts, probabilities, positive values) have a natural unit: their windows are not normalised and their
+    parameters have no anchor.
 
     Parameters
     ----------
@@ -145,9 +148,12 @@ class LikelihoodHead:
             raw = torch.stack([loc, scale, df], -1)
         elif type(self.likelihood) in VARIANCE:
             unit = torch.as_tensor(unit)[..., None]
-            scale = unit * F.softplus(raw[..., 1:])
+            scale = unit * F.softplus(raw[..., 1:] + UNIT_SCALE)
             raw = torch.cat([anchor[..., None] + unit * raw[..., :1], _inverse_softplus(scale)], -1)
         elif self.has_location:
+            if isinstance(self.likelihood, QuantileRegression):
+                levels = torch.tensor(self.likelihood.quantiles, dtype=torch.float64)
+                raw = raw + torch.special.ndtri(levels).to(raw)
             raw = anchor[..., None] + torch.as_tensor(unit)[..., None] * raw
         return LikelihoodConditional(self.likelihood, raw)
 

@@ -63,8 +63,10 @@ class GapTraining:
         found = calibrate(checks) if checks else (1.0, 1.0, 1.0)
         if len(checks) != 1:
             self._fit_network([gaps.column.series for gaps in columns], seed + n_rounds)
-        self.network_.gaussian.set_trust(*found)
-        self.training_ |= dict(zip(("trust", "mean_trust", "stretch"), found, strict=True))
+        trust, mean_trust, stretch = found
+        stretch *= too_small(self.network_.gaussian, sum(len(gaps.column.series.t) for gaps in columns))
+        self.network_.gaussian.set_trust(trust, mean_trust, stretch)
+        self.training_ |= {"trust": trust, "mean_trust": mean_trust, "stretch": stretch}
         self.training_["calibration_points"] = seen
 
     def _fit_network(self, series, seed):
@@ -101,6 +103,12 @@ class GapTraining:
                 trainer_kwargs=self.trainer_kwargs,
                 start=False,
             )
+
+
+def too_small(process, n_points):
+    """How much too small deviations are that were fitted by maximum likelihood: as those of a regression."""
+    n_parameters = sum(p.numel() for p in process.parameters())
+    return (1.0 - min(0.5, n_parameters / n_points)) ** -0.5
 
 
 def keep(gaps, lengths, generator):

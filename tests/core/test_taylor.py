@@ -228,14 +228,29 @@ def test_the_gradient_of_a_plane_is_exact_for_neighbours_that_span_the_plane(
 
 @pytest.mark.parametrize("direction", [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_neighbours_in_line_give_the_slope_along_the_line_and_nothing_across(direction, dtype):
+def test_neighbours_in_line_determine_the_slope_along_a_row_or_a_column_and_no_other(direction, dtype):
     torch.set_default_dtype(dtype)
     along = torch.tensor(direction)
-    across = torch.stack([-along[1], along[0]])
     x, gradient = plane([(0.1 * along).tolist(), (-0.2 * along).tolist()])
-    derivative, _, _ = raw_derivatives(LocalTaylor(dim_t=2, dim_y=2).eval(), x, x @ gradient)
-    torch.testing.assert_close(along @ derivative[0, 0], along @ gradient, rtol=2e-3, atol=1e-3)
-    torch.testing.assert_close(across @ derivative[0, 0], torch.zeros(2), rtol=0, atol=1e-2)
+    derivative, label, _ = raw_derivatives(LocalTaylor(dim_t=2, dim_y=2).eval(), x, x @ gradient)
+    determined = (along == 1)[:, None].expand(2, 2)
+    assert torch.equal(label[0, 0] == 1, determined)
+    expected = torch.where(determined, gradient, 0.0)
+    torch.testing.assert_close(derivative[0, 0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_on_a_grid_of_pixels_every_coordinate_labelled_as_present_is_the_gradient_of_a_plane():
+    side = torch.linspace(-1, 1, 8)
+    grid = torch.cartesian_prod(side, side)
+    x = grid[torch.argsort(torch.rand(64, 64, generator=torch.Generator().manual_seed(0)), 1)][:, :40]
+    mask = torch.ones(40, 40, dtype=torch.bool).tril(-1).expand(64, -1, -1)
+    gradient = torch.tensor([[1.5, 0.3], [-2.0, 0.7]])
+    derivative, label, _ = raw_derivatives(LocalTaylor(dim_t=2, dim_y=2).eval(), x, x @ gradient, mask)
+    present = label[:, 2:] == 1  # the first two points have no two neighbours before them
+    assert 0.85 < present.double().mean() < 0.95
+    assert not present.all((2, 3)).all()
+    expected = torch.where(present, gradient, 0.0)
+    torch.testing.assert_close(derivative[:, 2:], expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("published", [True, False])
@@ -252,8 +267,9 @@ def test_a_gradient_beyond_the_clip_is_zero_and_labelled_as_absent_by_coordinate
 def test_coinciding_points_in_two_dimensions_have_a_finite_gradient():
     x, y = torch.zeros(1, 3, 2), torch.randn(1, 3, 1, generator=torch.Generator().manual_seed(0))
     for published in (True, False):
-        derivative, _, _ = raw_derivatives(LocalTaylor(dim_t=2, published=published).eval(), x, y)
+        derivative, label, _ = raw_derivatives(LocalTaylor(dim_t=2, published=published).eval(), x, y)
         assert torch.isfinite(derivative).all()
+        assert published or (label == 0).all()
 
 
 def test_the_published_code_moves_neighbours_in_two_dimensions_and_only_there():

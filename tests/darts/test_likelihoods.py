@@ -46,6 +46,19 @@ def test_the_anchor_moves_every_location(likelihood, raw):
     torch.testing.assert_close(at_nine.scale, at_zero.scale)
 
 
+@pytest.mark.parametrize("likelihood", LOCATED, ids=repr)
+def test_a_network_that_says_nothing_leaves_anchor_and_unit_as_they_are(likelihood):
+    head = LikelihoodHead(likelihood)
+    found = head(torch.zeros(1, 1, 1, head.n_params), torch.full((1, 1, 1), 7.0), torch.full((1, 1, 1), 3.0))
+    parts = components(found)
+    if isinstance(likelihood, likelihoods.QuantileRegression):
+        close = torch.distributions.Normal(7.0, 3.0).icdf(torch.tensor(likelihood.quantiles))
+        torch.testing.assert_close(parts.loc.flatten(), close)
+    else:
+        torch.testing.assert_close(parts.loc.flatten(), torch.tensor([7.0]))
+        torch.testing.assert_close(parts.scale.flatten(), torch.tensor([3.0]), atol=0.01, rtol=0)
+
+
 def test_scales_survive_the_way_to_darts_and_back_at_any_size():
     head = LikelihoodHead(likelihoods.GaussianLikelihood())
     parts = components(head(torch.zeros(1, 1, 1, 2), torch.zeros(1, 1, 1)))

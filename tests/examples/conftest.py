@@ -1,4 +1,4 @@
-"""Scripts of examples, examples/benchmark and examples/prior as modules."""
+"""Scripts of examples and its folders as modules."""
 
 import importlib
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FOLDERS = (EXAMPLES, EXAMPLES / "benchmark", EXAMPLES / "prior")
+FOLDERS = tuple(EXAMPLES / folder for folder in ("", "benchmark", "benchmark/neural_processes", "prior"))
 
 
 @pytest.fixture

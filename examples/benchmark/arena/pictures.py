@@ -13,13 +13,13 @@ import numpy as np
 from compare import LABELS, OURS, Table
 from PIL import Image
 
-__all__ = ["draw_fans", "draw_ranks"]
+__all__ = ["draw_fans", "draw_ranks", "save_picture"]
 
 DARK, BLUE, ORANGE = "#22313f", "#1f6fb4", "#d9772b"
 
 
-def _save(figure: Any, path: Path, dpi: int) -> None:
-    """Save a picture with few colours, at a third of the size."""
+def save_picture(figure: Any, path: Path, dpi: int) -> None:
+    """Save a picture with few colours, at a third of the size, and close it."""
     figure.savefig(path, dpi=dpi)
     plt.close(figure)
     with Image.open(path) as picture:
@@ -51,7 +51,7 @@ def draw_ranks(table: Table, path: Path) -> None:
     axes.set_ylim(len(models) - 0.5, -0.8)
     axes.set_xlabel(f"rank by WQL over {ranks.shape[1]} series (dots) and its mean (diamonds); 1 is best")
     axes.spines[["top", "right"]].set_visible(False)
-    _save(figure, path, dpi=90)
+    save_picture(figure, path, dpi=90)
 
 
 def _fan(axes: Any, end: np.ndarray, fan: np.ndarray) -> None:
@@ -98,4 +98,4 @@ def draw_fans(table: Table, path: Path, n_models: int = 3) -> None:
     for axes, model in zip(grid[0], models, strict=True):
         axes.set_title(LABELS[model], fontsize=9)
     figure.supxlabel("steps from the last origin; bands: central 40 % and 80 %", fontsize=8)
-    _save(figure, path, dpi=72)
+    save_picture(figure, path, dpi=72)
