@@ -33,9 +33,9 @@ How it was measured:
   scored. Published: 40,000 steps of 32 windows, Adam at a constant rate of 0.0003. Here: steps, windows of a
   step and peak rate as in the table; AdamW, a warm-up, then a cosine, gradients clipped at 1. Of the rates
   0.002 and 0.006 the one was taken for the Taylorformer that had the lower loss on the validation part of
-  ETTh2 after 100 steps; none was chosen for TNP-A, which unlike the Taylorformer does not start from the value
-  before. Times are processor times of one thread. Where fewer steps than published were taken, the networks
-  are undertrained by the standard of the paper."""
+  ETTh2 after 100 steps; none was chosen for TNP-A, which unlike the Taylorformer does not start from the
+  value before. Times are processor times of one thread. Where fewer steps than published were taken, the
+  networks are undertrained by the standard of the paper."""
 
 
 def groups(book: dict[str, Any]) -> dict[tuple[str, int], list[dict[str, Any]]]:
