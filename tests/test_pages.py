@@ -50,6 +50,13 @@ def test_the_page_on_long_horizons_shows_the_speeds_that_were_recorded():
             assert line in PAGES["docs/long_horizons.md"], line
 
 
+def test_the_benchmark_shows_the_likelihoods_one_step_ahead_that_were_recorded():
+    for row in json.loads((ROOT / "docs/results/teacher_forced.json").read_text())["rows"]:
+        scores = rf"(\*\*)?{row['nll']:.3f}(\*\*)? \| {row['mse']:.5f}"
+        cells = rf"\| {row['series']} \| {row['targets']} \| [^|]+ \| {scores} \|"
+        assert re.search(cells, PAGES["docs/benchmark.md"]), row
+
+
 def test_the_readme_tells_the_speed_of_continuous_attention_that_was_recorded():
     row = json.loads((ROOT / "docs/results/contiformer_speed.json").read_text())["rows"][-1]
     assert row["points"] == 192

@@ -40,10 +40,14 @@ def test_the_table_has_a_line_for_every_model_and_the_best_in_bold(results):
 def test_what_was_run_is_not_run_again_and_makes_a_page(results, tmp_path):
     path, _ = results
     before = json.loads(path.read_text())["rows"]
+    row = {"series": "A", "context": 96, "targets": 96, "model": "previous", "nll": -1.0, "mse": 0.01}
+    one_step = {"machine": {"processor": "a processor"}, "rows": [row]}
+    path.with_name("teacher_forced.json").write_text(json.dumps(one_step))
     run("report.py", path, "--docs", tmp_path)
     assert json.loads(path.read_text())["rows"] == before
     page = (tmp_path / "benchmark.md").read_text()
     assert "seasonal naive" in page
+    assert "| A | 96 | the previous true value | **-1.000** |" in page
     for picture in ("arena_ranks.png", "arena_fans.png"):
         assert f"images/{picture}" in page
         assert (tmp_path / "images" / picture).stat().st_size > 1000

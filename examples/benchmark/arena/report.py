@@ -2,8 +2,9 @@
 
     python examples/benchmark/arena/report.py docs/results/arena.json --docs docs
 
-Without ``--docs`` the tables are only printed. The Bayesian comparison needs ``pip install baycomp``; without
-it Wilcoxon's signed-rank test takes its place, and the page says so.
+Without ``--docs`` the tables are only printed. What ``teacher_forced.py`` wrote is a section of the page, if
+its ``teacher_forced.json`` is beside these results. The Bayesian comparison needs ``pip install baycomp``;
+without it Wilcoxon's signed-rank test takes its place, and the page says so.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from compare import LABELS, OURS, ROPE, Table, one_against_one
+from one_step import section
 from series import SOURCES
 
 __all__ = ["page"]
@@ -44,13 +46,12 @@ Statistical models have nothing to train; they are refitted at every origin, to 
 
 
 def setting(book: dict) -> str:
-    """Sentence on hardware, versions, seeds and paths."""
+    """Sentence on hardware, versions and seeds."""
     machine = dict(book["machine"])
     processor = machine.pop("processor")
-    seeds = sorted({row["seed"] for row in book["rows"]})
+    seeds = sorted({row["seed"] for row in book["rows"] if "seed" in row})
     versions = ", ".join(f"{name} {version}" for name, version in machine.items())
-    names = ", ".join(map(str, seeds))
-    return f"{processor}; {versions}. Seeds: {names}. {book['paths']} paths for each forecast."
+    return f"{processor}; {versions}. Seeds: {', '.join(map(str, seeds))}."
 
 
 def series_table(book: dict) -> str:
@@ -149,13 +150,15 @@ def not_run(table: Table) -> str:
     return "\n".join(["Not run yet (a dash in the table):\n", *lines]) if lines else "Everything was run."
 
 
-def page(book: dict) -> str:
+def page(book: dict, one_step: dict | None = None) -> str:
     """Return the whole page.
 
     Parameters
     ----------
     book : dict
         What ``run.py`` writes.
+    one_step : dict, optional
+        What ``teacher_forced.py`` writes.
 
     Returns
     -------
@@ -193,8 +196,10 @@ def page(book: dict) -> str:
         "From the last origin of every series:\n\n![Forecasts from the last origin](images/arena_fans.png)",
         f"## Protocol\n\n{protocol}",
         series_table(book),
-        f"## Machine\n\n{setting(book)}",
+        f"## Machine\n\n{setting(book)} {book['paths']} paths for each forecast.",
     ]
+    if one_step is not None:
+        parts += [section(one_step), setting(one_step)]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
@@ -215,7 +220,9 @@ def main() -> None:
     images.mkdir(parents=True, exist_ok=True)
     draw_ranks(table, images / "arena_ranks.png")
     draw_fans(table, images / "arena_fans.png")
-    (args.docs / "benchmark.md").write_text(page(book))
+    beside = args.results.with_name("teacher_forced.json")
+    one_step = json.loads(beside.read_text()) if beside.exists() else None
+    (args.docs / "benchmark.md").write_text(page(book, one_step))
 
 
 if __name__ == "__main__":
