@@ -207,11 +207,11 @@ Where another method is better, or the coverage lies outside 70 to 90 %:
 
 Of every series disjoint gaps of one length were hidden at random places, at least {100 * HIDDEN:.0f} % of its
 points, with {APART} points or more between them; scores are over all hidden points of {placements}
-placements (the table counts the points; airline, the shortest, has more, since coverage on its first three
-varied too much to say anything, and was 0.64 for gaps of 5). The imputer runs with its defaults and sees nothing of what was
-hidden: how wide its intervals are follows from gaps that it cuts itself. Linear interpolation and drift are
-the usual ones (drift: sktime's `Imputer("drift")`); "line between seasons" interpolates every season (every
-January, say) on its own.
+placements (the table counts the points; airline, the shortest, has more, since coverage on its
+first three varied too much to say anything, and was 0.64 for gaps of 5). The imputer runs with its
+defaults and sees nothing of what was hidden: how wide its intervals are follows from gaps that it cuts
+itself. Linear interpolation and drift are the usual ones (drift: sktime's `Imputer("drift")`); "line
+between seasons" interpolates every season (every January, say) on its own.
 
 These series and placements were also looked at while the method was made (the learning rate of the process
 and the rule that calibration never narrows intervals were chosen then; the choice between values and their
@@ -231,10 +231,10 @@ between and after the gaps and what has been drawn already, in units of its cond
 process has a level, a line, three Matérn parts and one that repeats with the seasons; its parameters are
 fitted by marginal likelihood. The same likelihood says whether it describes the values or their logarithms,
 for columns that never fall below zero: where the spread grows with the level, logarithms are taken, and
-fills are mapped back. Its deviations are enlarged as those of a regression with as many parameters and
-points, which are too small by that factor where they are fitted by maximum likelihood. The Taylorformer learns what that leaves: shape, spread and shifts. Then gaps
-are cut that training has not seen, with lengths like those of the data, and on them is chosen how far the
-network is trusted and how wide its distributions are.
+fills are mapped back. Deviations fitted by maximum likelihood are too small: they are enlarged as those
+of a regression with as many parameters and points. The Taylorformer learns what all this leaves: shape,
+spread and shifts. Then gaps are cut that training has not seen, with lengths like those of the data, and
+on them is chosen how far the network is trusted and how wide its distributions are.
 
 ## Machine
 
