@@ -86,8 +86,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
     order : {"time", "random"}, default="time"
         Order of the targets in training. With "random", a part of the targets of many windows comes first, in
         random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
-        Without such values they are wider than those of "time", and as good or worse, by a fifth on airline
-        passengers (``examples/benchmark/conditional.py``).
+        Without such values they are wider than those of "time", and worse, by 10 to 30 % in quantile loss
+        (``examples/benchmark/conditional.py``).
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
     finetune_steps : int, default=0
