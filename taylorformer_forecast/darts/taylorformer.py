@@ -64,8 +64,9 @@ class TaylorformerModel(BaseForecastModel):
     linear_path : bool, default=True
         Whether a point is predicted around a linear forecast from the input chunk, fitted in closed form
         before training, and the errors it made on the path so far
-        (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Without it, or with a likelihood
-        that has no location, around the value at the nearest earlier neighbour, as in the paper.
+        (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Of what the network adds to that,
+        half is trusted. Without it, or with a likelihood that has no location, around the value at the
+        nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
         Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
