@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.core.window import Window, holds_everywhere
 
-__all__ = ["LinearForecast", "Residuals", "TimeMap", "lagged", "on_grid"]
+__all__ = ["TRUST", "LinearForecast", "Residuals", "TimeMap", "lagged", "on_grid"]
 
 LARGEST_MAP = 2**20  # numbers of a full map over time; larger maps have a low rank
 RANK = 256
@@ -221,7 +221,8 @@ class LinearForecast(nn.Module):
     repeated.
 
     A network that learns from the same windows what the forecast leaves learns some of it by heart. Half of
-    what it says (``trust``) forecasts better than all of it or nothing.
+    what it says (``trust``) forecasts better than all of it or nothing, unless it alone sees covariates that
+    say more than the past does.
 
     Parameters
     ----------
@@ -229,6 +230,8 @@ class LinearForecast(nn.Module):
         Steps L and H. Times of windows are in units of the context: a step is 1 / L.
     shift : int, default=0
         Steps between the context and the first of the H.
+    trust : float, default=0.5
+        How much of what a network adds is taken, after training: from 0 to 1.
 
     Examples
     --------
@@ -248,14 +251,14 @@ class LinearForecast(nn.Module):
     log_honesty: Tensor
     trust: Tensor
 
-    def __init__(self, n_context: int, horizon: int, shift: int = 0) -> None:
+    def __init__(self, n_context: int, horizon: int, shift: int = 0, trust: float = TRUST) -> None:
         super().__init__()
         self.n_context, self.horizon, self.shift = n_context, horizon, shift
         self.map = TimeMap(n_context, horizon).requires_grad_(False)
         self.register_buffer("log_scale", torch.zeros(horizon))
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_honesty", torch.zeros(horizon))
-        self.register_buffer("trust", torch.tensor(TRUST))
+        self.register_buffer("trust", torch.tensor(float(trust)))
         last = torch.zeros(n_context, horizon)
         last[-1] = 1.0
         self._write(last, torch.zeros(horizon), last[:, :1].mT)

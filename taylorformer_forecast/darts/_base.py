@@ -64,6 +64,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             n_past=dims["past_covariates"] or 0,
             n_future=dims["future_covariates"] or 0,
             n_static=dims["static_covariates"] or 0,
+            n_phases=self._seasonal.width if self._seasonal else 0,
             **self._flags,
             floor=self._floor or (0.0,) * n_components,
             own_optimizer=self._own_optimizer,

@@ -18,6 +18,7 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.heads import Components, components
+from taylorformer_forecast.core.linear import TRUST
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
@@ -41,6 +42,8 @@ class ForecastModule(PLForecastingModule):
     ----------
     n_past, n_future, n_static : int
         Past, future and static covariates.
+    n_phases : int
+        Future covariates that are phases of seasons and calendar cycles.
     past_flags, future_flags : sequence of int
         Covariates with missing values: the network sees where they are known.
     floor : sequence of float
@@ -62,6 +65,7 @@ class ForecastModule(PLForecastingModule):
         n_past: int,
         n_future: int,
         n_static: int,
+        n_phases: int,
         past_flags: Sequence[int],
         future_flags: Sequence[int],
         floor: Sequence[float],
@@ -82,6 +86,10 @@ class ForecastModule(PLForecastingModule):
         self.sizes = {"g": 1} if self.joins_columns else {"w": 1}
         n_static = n_static * len(self.floor) if self.joins_columns else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
+        # Linear forecasts see no covariates, and minimise squares: what a network learns of those, or for
+        # another error, is not halved.
+        alone = n_past + n_future + self.n_static > n_phases or self.likelihood is None
+        self.trust = 1.0 if alone else TRUST
         self.net = self.build_network(n_covariates, network)
         self.started: Tensor
         self.register_buffer("started", torch.tensor(False))

@@ -26,6 +26,7 @@ class LAMModule(ForecastModule):
             dim_covariates=dim_covariates,
             distribution=self.head,
             linear_path=self.head.has_location,
+            trust=self.trust,
             **network,
         )
 

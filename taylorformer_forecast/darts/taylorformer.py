@@ -25,7 +25,7 @@ class TaylorformerModule(ForecastModule):
         linear = None
         if options.pop("linear_path") and self.head.has_location:
             horizon = self.output_chunk_length or 1
-            linear = LinearForecast(self.input_chunk_length, horizon, self.output_chunk_shift)
+            linear = LinearForecast(self.input_chunk_length, horizon, self.output_chunk_shift, self.trust)
         return Taylorformer(
             dim_covariates=dim_covariates,
             distribution=self.head,
@@ -65,7 +65,8 @@ class TaylorformerModel(BaseForecastModel):
         Whether a point is predicted around a linear forecast from the input chunk, fitted in closed form
         before training, and the errors it made on the path so far
         (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Of what the network adds to that,
-        half is trusted. Without it, or with a likelihood that has no location, around the value at the
+        half is trusted, or all if there are covariates, which the linear forecast does not see, and for
+        point forecasts. Without it, or with a likelihood that has no location, around the value at the
         nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
         Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.heads import Head, find_head
-from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.core.linear import TRUST, LinearForecast
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.base import OneShotNet
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
@@ -59,6 +59,8 @@ class LAMTransformer(OneShotNet):
     linear_path : bool, default=True
         Modern: whether locations are measured from a linear forecast, which :meth:`start` fits in closed form
         (:class:`~taylorformer_forecast.core.linear.LinearForecast`).
+    trust : float, default=0.5
+        With a linear forecast: how much of what the rest adds to it is taken after training.
     cross : {"standard", "paper"}, default="standard"
         Faithful: whether decoders take queries from the decoder and keys and values from the encoder, or, as
         in the paper's text, queries and keys from the encoder and values from the decoder.
@@ -108,6 +110,7 @@ class LAMTransformer(OneShotNet):
         preset: str = "modern",
         attention: Attention = "local",
         linear_path: bool = True,
+        trust: float = TRUST,
         cross: str = "standard",
         double_residual: bool = False,
         scale_input: bool = True,
@@ -128,7 +131,7 @@ class LAMTransformer(OneShotNet):
                 *sizes, n_layers, dropout, attention, cross, double_residual, scale_input
             )
         linear = preset == "modern" and linear_path
-        self.linear = LinearForecast(context_length, horizon) if linear else None
+        self.linear = LinearForecast(context_length, horizon, trust=trust) if linear else None
 
     def parts(
         self, window: Window

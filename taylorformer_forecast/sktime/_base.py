@@ -94,6 +94,16 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         """How targets of training windows are ordered: a function of windows, None for order of time."""
         return None
 
+    @property
+    def _trust(self):
+        """How much of what a network adds to its linear forecast is taken.
+
+        All if it alone sees X, and where it is to minimise an error that the linear forecast does not.
+        """
+        from taylorformer_forecast.core.linear import TRUST
+
+        return TRUST if self._scaler is None and not self._is_point else 1.0
+
     def _build_network(self, dim_covariates):
         """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its network is")

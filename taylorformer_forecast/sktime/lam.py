@@ -209,6 +209,7 @@ class LAMForecaster(BaseTorchForecaster):
             distribution=self.distribution,
             preset=self.preset,
             attention=self.attention,
+            trust=self._trust,
         )
 
     @classmethod

@@ -74,7 +74,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Whether a point is predicted around a linear forecast from the context, fitted in closed form before
         training, and the errors it made on the path so far
         (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Of what the network adds to that,
-        half is trusted. Without it, around the value at the nearest earlier neighbour, as in the paper.
+        half is trusted, or all if there is X, which the linear forecast does not see, and for point
+        forecasts. Without it, around the value at the nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
         Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
@@ -215,7 +216,9 @@ class TaylorformerForecaster(BaseTorchForecaster):
             taylor_order=self.taylor_order,
             n_derivative_neighbours=self.n_derivative_neighbours,
             attention=self.attention,
-            linear=LinearForecast(self.context_length_, self.horizon_) if self.linear_path else None,
+            linear=LinearForecast(self.context_length_, self.horizon_, trust=self._trust)
+            if self.linear_path
+            else None,
             both_sides=self.order == "random",
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.context_length_,

@@ -332,6 +332,11 @@ class SeasonalFeatures:
         return [*(self.axis.cycle_steps(name) for name in self.cycles), *self.periods]
 
     @property
+    def width(self) -> int:
+        """Number of features."""
+        return 2 * N_HARMONICS * len(self.lengths)
+
+    @property
     def season(self) -> int:
         """The longest season that a window can span, in steps; 1 without one."""
         return round(max((c for c in self.lengths if c <= LONGEST_PERIOD), default=1))
@@ -343,7 +348,7 @@ class SeasonalFeatures:
         return round(max((c for c in lengths if c <= LONGEST_PERIOD), default=1))
 
     def __call__(self, index: pd.Index) -> np.ndarray:
-        """Features, shape (n, 2 * N_HARMONICS * number of cycles and seasons)."""
+        """Features, shape (n, ``width``)."""
         import torch
 
         from taylorformer_forecast.core.encoding import phases

@@ -76,6 +76,7 @@ WRONG = {
     "horizon": [0, -1, 2.5, "a"],
     "instance_norm": ["auto", 1],
     "joint": ["auto", 1],
+    "logarithm": ["auto", 1],
     "window_length": [0, 2.5],
     "gap_length": [0, 2.5],
     "order": ["any", None],
