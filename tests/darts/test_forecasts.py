@@ -93,9 +93,12 @@ def test_instance_normalisation_leaves_the_parameters_of_a_likelihood_intact(mod
 def test_what_a_network_learns_of_covariates_is_not_halved(model_class):
     values = np.sin(2 * np.pi * np.arange(120) / 12)  # a season, whose phases are no covariates of the user
     series, covariate = from_values(values), from_values(np.random.default_rng(0).normal(size=140))
-    assert make(model_class, seasonal_periods="auto").fit(series).model.trust == 0.5
-    assert make(model_class, seasonal_periods=12).fit(series, future_covariates=covariate).model.trust == 1.0
-    assert make(model_class).fit(series, past_covariates=covariate).model.trust == 1.0
+    assert make(model_class, 24, 6, seasonal_periods="auto").fit(series).model.trust == 0.5
+    assert (
+        make(model_class, 24, 6, seasonal_periods=12).fit(series, future_covariates=covariate).model.trust
+        == 1.0
+    )
+    assert make(model_class, 24, 6).fit(series, past_covariates=covariate).model.trust == 1.0
 
 
 @pytest.fixture(scope="module")
