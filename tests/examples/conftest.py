@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FOLDERS = tuple(EXAMPLES / folder for folder in ("", "benchmark", "benchmark/neural_processes", "prior"))
+# Of two scripts with the same name, that of the later folder is found.
+FOLDERS = tuple(
+    EXAMPLES / folder
+    for folder in ("benchmark/arena", "", "benchmark", "benchmark/neural_processes", "prior")
+)
 
 
 @pytest.fixture

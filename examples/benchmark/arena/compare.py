@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rows import rows_at
 
 __all__ = ["LABELS", "NOT_RUN", "OURS", "Table", "one_against_one"]
 
@@ -51,12 +52,15 @@ class Table:
     ----------
     book : dict
         What ``run.py`` writes.
+    budget : float, optional
+        Rows of models that train are those of this budget; the largest of the book by default.
     """
 
     book: dict[str, Any]
+    budget: float | None = None
 
     def __post_init__(self) -> None:
-        rows = self.book["rows"]
+        self.rows = rows = rows_at(self.book, self.budget)
         self.series = list(self.book["series"])
         self.models = [name for name in LABELS if any(row["model"] == name for row in rows)]
         self.failed = {(row["model"], row["series"]): row["error"] for row in rows if "error" in row}
@@ -68,7 +72,7 @@ class Table:
             for j, series in enumerate(self.series):
                 found = [
                     row[score]
-                    for row in self.book["rows"]
+                    for row in self.rows
                     if (row["model"], row["series"]) == (model, series) and score in row
                 ]
                 if found:

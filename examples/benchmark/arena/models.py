@@ -7,7 +7,6 @@ An entry is trained once on the training part, ``fit``, and then sees the past u
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +48,8 @@ class Entry:
         Budget, seed, paths.
     """
 
+    trains = True  # False where results are the same for any budget
+
     def __init__(self, task: Task, settings: Settings) -> None:
         self.task, self.settings = task, settings
 
@@ -67,6 +68,7 @@ class Entry:
 class SeasonalNaive(Entry):
     """The last season again, without an interval."""
 
+    trains = False
     spread = 0.0
 
     def one(self, past: pd.Series) -> np.ndarray:
@@ -89,6 +91,7 @@ class SeasonalNaiveNormal(SeasonalNaive):
 class Statistical(Entry):
     """AutoETS or Theta: statsforecast's through darts if it is installed, else sktime's."""
 
+    trains = False
     name = "AutoETS"
 
     def one(self, past: pd.Series) -> np.ndarray:
@@ -304,7 +307,7 @@ class DeepAR(DartsNetwork):
         )
 
 
-MODELS: dict[str, Callable[[Task, Settings], Entry]] = {
+MODELS: dict[str, type[Entry]] = {
     "naive": SeasonalNaive,
     "naive_normal": SeasonalNaiveNormal,
     "ets": Statistical,

@@ -1,4 +1,4 @@
-"""Pictures of the arena: ranks, and forecasts from the last origin."""
+"""Pictures of the arena: ranks, forecasts from the last origin, and quality against training seconds."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from compare import LABELS, OURS, Table
+from curve import Curve
+from matplotlib.ticker import MaxNLocator, NullLocator
 from PIL import Image
 
-__all__ = ["draw_fans", "draw_ranks", "save_picture"]
+__all__ = ["draw_curve", "draw_fans", "draw_ranks", "save_picture"]
 
 DARK, BLUE, ORANGE = "#22313f", "#1f6fb4", "#d9772b"
+STRONG = {"lam": ORANGE, "taylorformer": BLUE, "contiformer": "#2a8c5a", "tnp": "#8e3fa8", "unn": "#b5283c"}
+PALE = (("#7fae9c", "s"), ("#b79a5e", "^"), ("#a793c7", "v"), ("#86a5c9", "D"), ("#d08f9c", "P"))
 
 
-def save_picture(figure: Any, path: Path, dpi: int) -> None:
+def save_picture(figure: Any, path: Path, dpi: int, colours: int = 48) -> None:
     """Save a picture with few colours, at a third of the size, and close it."""
     figure.savefig(path, dpi=dpi)
     plt.close(figure)
     with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(48)
+        small = picture.convert("RGB").quantize(colours)
     small.save(path, optimize=True)
 
 
@@ -83,7 +87,7 @@ def draw_fans(table: Table, path: Path, n_models: int = 3) -> None:
     most = sorted((m for m in table.models if m in OURS), key=lambda m: m not in ranked)
     others = [m for m in ranked if m not in OURS]
     models = [*most[: n_models - 1], *others][:n_models]
-    fans = {(row["model"], row["series"]): row["fan"] for row in reversed(table.book["rows"]) if "fan" in row}
+    fans = {(row["model"], row["series"]): row["fan"] for row in reversed(table.rows) if "fan" in row}
     shape = len(table.series), len(models)
     figure, grid = plt.subplots(
         *shape, figsize=(3.2 * shape[1], 1.5 * shape[0]), squeeze=False, sharey="row", layout="constrained"
@@ -99,3 +103,89 @@ def draw_fans(table: Table, path: Path, n_models: int = 3) -> None:
         axes.set_title(LABELS[model], fontsize=9)
     figure.supxlabel("steps from the last origin; bands: central 40 % and 80 %", fontsize=8)
     save_picture(figure, path, dpi=72)
+
+
+def _apart(heights: np.ndarray, gap: float) -> np.ndarray:
+    """Move heights in [0, 1] as little as it takes to be a gap apart."""
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(heights, kind="stable")
+    offsets = gap * np.arange(len(heights))
+    moved = np.empty_like(heights)
+    # Less their offsets, heights that are a gap apart do not fall.
+    fitted = np.asarray(isotonic_regression(heights[order] - offsets).x)
+    moved[order] = fitted.clip(0, max(1 - offsets[-1], 0)) + offsets
+    return moved
+
+
+def _label_at_the_right(axes: Any, ends: list[tuple[str, str, float, float]], gap: float) -> None:
+    """Write labels beside the axes, joined to the (label, colour, x, y) where their lines end."""
+    points = axes.transData.transform([(x, y) for _, _, x, y in ends])
+    heights = axes.transAxes.inverted().transform(points)[:, 1]
+    for (label, colour, x, y), height in zip(ends, _apart(heights, gap), strict=True):
+        axes.annotate(
+            label,
+            (x, y),
+            (1.05, height),
+            textcoords="axes fraction",
+            color=colour,
+            fontsize=9,
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6, "relpos": (0, 0.5), "shrinkB": 3},
+        )
+
+
+def _line_style(model: str, number: int) -> dict[str, Any]:
+    """Colour, dashes and marker: ours by network, dashed through darts, and peers paler, by their number."""
+    if model in OURS:
+        network, _, host = model.partition("_")
+        dashes = {"ls": "--", "mfc": "white"} if host == "darts" else {"ls": "-"}
+        return {"color": STRONG[network], "lw": 2, "zorder": 3, "marker": "o", **dashes}
+    colour, marker = PALE[number % len(PALE)]
+    return {"color": colour, "lw": 1.3, "marker": marker, "ms": 5}
+
+
+def draw_curve(curve: Curve, path: Path) -> None:
+    """Draw ratios to the seasonal naive forecast against seconds of training.
+
+    Models without training are dotted lines, where they are inside the range of the others.
+
+    Parameters
+    ----------
+    curve : Curve
+        Quality of models at several budgets.
+    path : Path
+        PNG to write.
+    """
+    points = np.array([(p.seconds, p.ratio) for line in curve.lines.values() for p in line.values()])
+    low, high = points[:, 1].min() / 1.05, points[:, 1].max() * 1.05
+    levels = {model: ratio for model, ratio in curve.levels.items() if low < ratio < high}
+    n_labels = len(curve.lines) + len(levels)
+    height = max(4.2, 1.0 + 0.24 * n_labels)
+    figure, axes = plt.subplots(figsize=(8, height), layout="constrained")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    first, last = min(curve.budgets[0], points[:, 0].min()), max(curve.budgets[-1], points[:, 0].max())
+    axes.set_xlim(first / 1.1, last * 1.08)
+    axes.set_ylim(low, high)
+    axes.set_xticks(curve.budgets, [f"{budget:g}" for budget in curve.budgets])
+    axes.yaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter("{x:g}")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
+    ends = []
+    for model, ratio in levels.items():
+        axes.axhline(ratio, color="0.45", lw=1, ls=":")
+        ends.append((LABELS[model], "0.45", axes.get_xlim()[1], ratio))
+    peers = [model for model in curve.lines if model not in OURS]
+    for model, line in curve.lines.items():
+        style = _line_style(model, peers.index(model) if model in peers else 0)
+        x, y = zip(*((p.seconds, p.ratio) for p in line.values()), strict=True)
+        axes.plot(x, y, **style)
+        ends.append((LABELS[model], style["color"], x[-1], y[-1]))
+    _label_at_the_right(axes, ends, gap=0.22 / (height - 0.8))
+    axes.set_xlabel("seconds of training (processor time, mean over the series)")
+    axes.set_ylabel("WQL relative to the seasonal naive forecast")
+    axes.grid(color="0.93", lw=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    save_picture(figure, path, dpi=90, colours=128)

@@ -15,7 +15,10 @@ from pathlib import Path
 
 import numpy as np
 from compare import LABELS, OURS, ROPE, Table, one_against_one
+from curve import curve
+from curve import section as curve_section
 from one_step import section
+from rows import budgets
 from series import SOURCES
 
 __all__ = ["page"]
@@ -39,9 +42,9 @@ Statistical models have nothing to train; they are refitted at every origin, to 
 - **Statistical models.** AutoETS and Theta are those of {statistical}. Seasons longer than 52 steps are not
   given to them, and statsforecast's AutoETS leaves out seasons longer than 24. Intervals of the second naive
   model are normal, as wide as errors of one season were, growing with the square root of the seasons ahead.
-- **Budget.** {budget} seconds of training for every network, in processor time of one thread, so that other
-  work on the machine takes nothing away. Our learning rate decays with the budget if that ends before the
-  steps do.
+- **Budget.** {budget} seconds of training for every network{others}, in processor time
+  of one thread, so that other work on the machine takes nothing away. Our learning rate decays with the
+  budget if that ends before the steps do.
 """
 
 
@@ -147,7 +150,10 @@ def not_run(table: Table) -> str:
         if missing := [s for s in gone if (model, s) not in table.failed]:
             lines.append(f"- {LABELS[model]}: not on {', '.join(missing)}.")
     lines += [f"- {LABELS[m]} failed on {s}: {error}" for (m, s), error in table.failed.items()]
-    return "\n".join(["Not run yet (a dash in the table):\n", *lines]) if lines else "Everything was run."
+    known = budgets(table.book)
+    within = f" within {known[-1]:g} seconds of training" if len(known) > 1 else ""
+    head = f"Not run yet{within} (a dash in the table):\n"
+    return "\n".join([head, *lines]) if lines else "Everything was run."
 
 
 def page(book: dict, one_step: dict | None = None) -> str:
@@ -166,13 +172,15 @@ def page(book: dict, one_step: dict | None = None) -> str:
         Markdown.
     """
     table = Table(book)
-    budgets = sorted({row["budget_s"] for row in book["rows"]})
+    quality = curve(book)
+    others = ", ".join(f"{budget:g}" for budget in quality.budgets) if quality else ""
     protocol = PROTOCOL.format(
         epochs=100,
         statistical="statsforecast" if "statsforecast" in book["machine"] else "sktime",
-        budget=", ".join(f"{budget:g}" for budget in budgets),
+        budget=f"{max(budgets(book), default=0):g}",
+        others=f" (the curve: {others})" if others else "",
     )
-    n_seeds = len({row["seed"] for row in book["rows"]})
+    n_seeds = len({row["seed"] for row in table.rows})
     chance = " One seed: differences of a few per cent may be chance." if n_seeds == 1 else ""
     ranked_on = ", ".join(table.series[j] for j in table.common()[1])
     parts = [
@@ -192,6 +200,7 @@ def page(book: dict, one_step: dict | None = None) -> str:
         "## Coverage and time",
         "Means over the series that a model was run on, processor times of one thread unless marked.",
         summary(table),
+        *([curve_section(quality)] if quality else ()),
         "## Forecasts",
         "From the last origin of every series:\n\n![Forecasts from the last origin](images/arena_fans.png)",
         f"## Protocol\n\n{protocol}",
@@ -214,12 +223,14 @@ def main() -> None:
     if args.docs is None:
         print(table.markdown(), against(table), summary(table), sep="\n\n")
         return
-    from pictures import draw_fans, draw_ranks
+    from pictures import draw_curve, draw_fans, draw_ranks
 
     images = args.docs / "images"
     images.mkdir(parents=True, exist_ok=True)
     draw_ranks(table, images / "arena_ranks.png")
     draw_fans(table, images / "arena_fans.png")
+    if quality := curve(book):
+        draw_curve(quality, images / "arena_curve.png")
     beside = args.results.with_name("teacher_forced.json")
     one_step = json.loads(beside.read_text()) if beside.exists() else None
     (args.docs / "benchmark.md").write_text(page(book, one_step))

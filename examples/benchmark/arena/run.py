@@ -12,12 +12,14 @@ crps
 coverage
     Fraction of true values inside the central 80 % interval.
 
-Times, also the budget, are processor times of one thread. Every finished (model, series, seed) is written at
-once, and what the file holds already is not run again. Series that ship with sktime and statsmodels need no
-files::
+Times, also the budget, are processor times of one thread. Every finished (model, series, seed, budget) is
+written at once, and what the file holds already is not run again. Models without training are the same for
+any budget: they are run once. Tables are of the largest budget; with several, the page has a curve. Series
+that ship with sktime and statsmodels need no files::
 
     python examples/benchmark/arena/run.py --out arena.json
     python examples/benchmark/arena/run.py --data DIR --models lam_darts,dlinear --out arena.json
+    python examples/benchmark/arena/run.py --budget 5,15,30,60 --out arena.json
     python examples/benchmark/arena/report.py arena.json
 """
 
@@ -30,12 +32,16 @@ import os
 import platform
 import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from compare import Table
 from models import LEVELS, MODELS, Entry, Settings
+from rows import key
 from series import FILES, SHIPPED, Task, load
 
 LIBRARIES = (
@@ -166,13 +172,51 @@ def quiet() -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
+def numbers(text: str) -> list[float]:
+    """Read numbers that are separated by commas."""
+    return [float(number) for number in text.split(",")]
+
+
+def missing(book: dict, names: list[str], series: str, seed: int, budgets: list[float]) -> Iterator[tuple]:
+    """Yield the models and budgets of a series that a book has no row of.
+
+    Parameters
+    ----------
+    book : dict
+        Results so far; rows may be added while this runs.
+    names : list of str
+        Keys of :data:`models.MODELS`.
+    series : str
+        Name of the series.
+    seed : int
+        Seed.
+    budgets : list of float
+        Seconds of training.
+
+    Yields
+    ------
+    tuple
+        A name and a budget.
+    """
+    for budget, name in product(budgets, names):
+        new = key({"model": name, "series": series, "seed": seed, "budget_s": budget})
+        if new not in map(key, book["rows"]):
+            yield name, budget
+
+
 def main() -> None:
     """Run what is missing, write every row at once, print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", default=",".join(MODELS), help="names, separated by commas")
     parser.add_argument("--series", help="names, separated by commas; default: all there are")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of published series are")
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds of training, processor time")
+    parser.add_argument(
+        "--budget",
+        type=numbers,
+        default=[60.0],
+        metavar="SECONDS",
+        help="of training, processor time; several are separated by commas",
+    )
     parser.add_argument("--seeds", default="0", help="numbers, separated by commas")
     parser.add_argument("--out", type=Path, metavar="FILE.json", default=Path("arena.json"))
     parser.add_argument("--quick", action="store_true", help="two models, one origin, one step, as a check")
@@ -190,19 +234,16 @@ def main() -> None:
     torch.set_num_threads(1)
     book = json.loads(args.out.read_text()) if args.out.exists() else {"series": {}, "rows": []}
     book["machine"] = machine()
-    done = {(row["model"], row["series"], row["seed"]) for row in book["rows"]}
+    settings = Settings(n_paths=20, max_steps=1) if args.quick else Settings()
+    book["paths"] = settings.n_paths
     for seed in map(int, args.seeds.split(",")):
-        settings = Settings(args.budget, seed, *((20, 1) if args.quick else ()))
-        book["paths"] = settings.n_paths
         for one in series.split(","):
             task = load(one, args.data)
             if args.quick:
                 task = Task(task.name, task.y, task.season, task.horizon, task.context, 1)
             book["series"][one] = describe(task)
-            for name in names:
-                if (name, one, seed) in done:
-                    continue
-                row = run(name, task, settings)
+            for name, budget in missing(book, names, one, seed, args.budget):
+                row = run(name, task, replace(settings, budget=budget, seed=seed))
                 book["rows"].append(row)
                 write_json(book, args.out)
                 print(json.dumps({k: v for k, v in row.items() if k != "fan"}), flush=True)
