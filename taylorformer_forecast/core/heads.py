@@ -27,6 +27,7 @@ __all__ = [
     "Conditional",
     "Head",
     "affine",
+    "center",
     "components",
     "draw",
     "find_head",
@@ -363,6 +364,31 @@ def components(distribution: Distribution) -> Components:
     if isinstance(distribution, Point):
         return Components(distribution.loc[..., None], distribution.variance[..., None])
     raise TypeError(f"no components are known for {type(distribution).__name__}")
+
+
+def center(distribution: Distribution) -> Tensor:
+    """Mean of the locations of a distribution's components: its own mean, in most families.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        What :func:`components` knows.
+
+    Returns
+    -------
+    Tensor
+        With the batch shape.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.distributions import Normal
+    >>> from taylorformer_forecast.core.heads import center
+    >>> center(Normal(torch.ones(2), 1.0))
+    tensor([1., 1.])
+    """
+    parts = components(distribution)
+    return parts.loc.mean(-1) if parts.weights is None else (parts.weights * parts.loc).sum(-1)
 
 
 def affine(distribution: Distribution, loc: Tensor, factor: Tensor) -> Distribution:

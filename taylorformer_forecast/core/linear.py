@@ -391,11 +391,13 @@ def _best_repetition(
 ) -> Float[Tensor, "L T"]:
     """Map that repeats the last 1, 2, ... values, whichever number of them is best."""
     length, steps = past.shape[1], torch.arange(y.shape[1])
-
-    def error(period: int) -> float:
-        return (y - past[:, length - period + steps % period])[observed].square().mean().item()
-
-    best = min(range(1, length + 1), key=error)
+    seen = observed.to(y.dtype)
+    # Squared errors of taking a value of the past for a value ahead, summed over windows; without the squares
+    # of the values ahead, which are the same for all periods.
+    gain = past.square().mT @ seen - 2 * past.mT @ (y * seen)
+    errors = torch.stack([gain[length - p + steps % p, steps].sum() for p in range(1, length + 1)])
+    rounding = 1e-9 * (y * seen).square().sum()
+    best = int((errors <= errors.min() + rounding).nonzero()[0]) + 1
     repeat = past.new_zeros(length, len(steps))
     repeat[length - best + steps % best, steps] = 1.0
     return repeat

@@ -7,6 +7,7 @@ everything else is here.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -75,7 +76,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     _regular = False
     _joins_columns = False
 
-    horizon = None  # a parameter that a forecaster may do without
+    horizon = None  # parameters that a forecaster may do without
+    pretrained = None
 
     def __init__(self):
         super().__init__()
@@ -139,6 +141,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         check_parameters(self.get_params(deep=False))
         check_values(y, "y")
         pretrained = getattr(self, "pretrained_", None)
+        prior = self._prior(X)
         if pretrained is None:
             check_enough(y, self.context_length)
         else:
@@ -154,13 +157,28 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             self._adopt(y, X, axis)
         self._cur_X = self._accepted(X, y, "fit")
         if pretrained is None:
-            self._choose(y, fh)
-            self._train(fit_seed)
+            self._choose(y, fh, None if prior is None else prior.slots)
+            self._train(fit_seed, prior=prior)
         elif self.finetune_steps:
             self._train(fit_seed, self.network_, self.finetune_steps)
         else:
             self._series()  # what cannot be used is refused now, not by predict
         return self
+
+    def _prior(self, X):
+        """The network to start from, if one was asked for."""
+        if self.pretrained is None or getattr(self, "pretrained_", None) is not None:
+            return None
+        from taylorformer_forecast.training.prior import load_prior
+
+        prior = load_prior(self.pretrained)
+        prior.check(self.get_params(deep=False))
+        if X is not None:
+            raise ValueError(
+                f"X has columns {list(X.columns)}, but the network of pretrained={self.pretrained!r} has "
+                f"seen no X: fit without X, or with pretrained=None"
+            )
+        return prior
 
     def _own_axis(self, y):
         """The time axis of y."""
@@ -193,13 +211,14 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             self._train(self._seed, self.network_, self.update_steps)
         return self
 
-    def _choose(self, y, fh):
-        """Choose what the user left open, from the series."""
+    def _choose(self, y, fh, slots):
+        """Choose what the user left open, from the series; features of so many seasons, None for all."""
         parts = [part for _, part in arranged(y)]
         sample = max(parts, key=len)
         self._seasonal = SeasonalFeatures.choose(
             self._axis, sample.index, to_float(sample)[:, 0], self.time_features, self.seasonal_periods
         )
+        self._seasonal = replace(self._seasonal, slots=slots)
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 
         longest = max(int(part.notna().sum().max()) for part in parts)
@@ -235,12 +254,13 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         steps = self._axis.numbers(stamps[-1:])[0] - self._axis.numbers(index[-1:])[0]
         return max(1, round(steps)) if steps > 0 else None
 
-    def _train(self, seed, net=None, steps=None):
+    def _train(self, seed, net=None, steps=None, prior=None):
         """Train a network, by default a new one, for some steps, by default as many as a fit takes.
 
-        A network that is given stays as it is: a copy is trained.
+        A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any.
         """
         from taylorformer_forecast.training.fit import fit, private_rng
+        from taylorformer_forecast.training.prior import choose_trust, set_trust
         from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()
@@ -261,9 +281,12 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
                 net = self._build_network(
                     0 if series[0].covariates is None else series[0].covariates.shape[1]
                 )
+                if prior is not None:
+                    prior.write_into(net)
+                    set_trust(net, choose_trust(net, maker, fewest, prior.trust))
             else:
                 net = copy.deepcopy(net)
-            lr = self.lr if steps is None else 0.1 * self.lr
+            lr = self.lr if steps is None and prior is None else 0.1 * self.lr
             steps = self._n_steps(len(batches)) if steps is None else steps
             self.training_ = fit(
                 net,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral, Real
+from os import PathLike
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,11 @@ RULES = [
         ("instance_norm", "joint", "logarithm"),
         "None, True or False",
         lambda value: value is None or isinstance(value, bool),
+    ),
+    (
+        ("pretrained",),
+        "None, 'default' or a path",
+        lambda value: value is None or isinstance(value, (str, PathLike)),
     ),
     (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
     (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -101,6 +101,6 @@ class Pretraining:
             )
         self._scaler, self.network_ = from_panel.scaler, from_panel.network
         self.context_length_, self.horizon_ = from_panel.context_length, from_panel.horizon
-        self._seasonal = SeasonalFeatures(self._axis, from_panel.seasonal.cycles, from_panel.seasonal.periods)
+        self._seasonal = replace(from_panel.seasonal, axis=self._axis)
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
         self.training_ = from_panel.training

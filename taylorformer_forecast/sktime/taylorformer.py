@@ -107,6 +107,12 @@ class TaylorformerForecaster(BaseTorchForecaster):
     trainer_kwargs : dict, optional
         Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers,
         callbacks, ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.
+    pretrained : None, "default" or path, default=None
+        A network to start from that was trained on other series: "default" is the one in the package, which
+        has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
+        wrote. With ``max_steps=0`` it forecasts as it is. How much of what it adds to the linear forecast is
+        taken, the end of the series decides (:func:`~taylorformer_forecast.training.prior.choose_trust`). It
+        has seen no X, and of calendar cycles and seasons it sees the two shortest.
 
     Attributes
     ----------
@@ -172,6 +178,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         verbose=False,
         trainer_kwargs=None,
         order="time",
+        pretrained=None,
     ):
         self.context_length = context_length
         self.num_samples = num_samples
@@ -200,6 +207,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.verbose = verbose
         self.trainer_kwargs = trainer_kwargs
         self.order = order
+        self.pretrained = pretrained
         super().__init__()
 
     def _build_network(self, dim_covariates):
@@ -222,6 +230,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
             both_sides=self.order == "random",
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
             derivative_clip=20.0 * self.context_length_,
+            sees_path=self.pretrained is None,
         )
 
     @property

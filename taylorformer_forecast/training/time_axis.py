@@ -10,7 +10,7 @@ import pandas as pd
 
 from taylorformer_forecast.training.seasonality import seasons_beside
 
-__all__ = ["SeasonalFeatures", "TimeAxis", "content"]
+__all__ = ["SeasonalFeatures", "TimeAxis", "content", "slotted"]
 
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
@@ -294,11 +294,15 @@ class SeasonalFeatures:
         Calendar cycles.
     periods : tuple of float
         Seasons, in steps.
+    slots : int, optional
+        How many cycles and seasons there are features of, whatever the series: the shortest come first,
+        further ones are left out, features of missing ones are zero. By default there are features of all.
     """
 
     axis: TimeAxis
     cycles: tuple[str, ...] = ()
     periods: tuple[float, ...] = ()
+    slots: int | None = None
 
     @classmethod
     def choose(
@@ -324,7 +328,7 @@ class SeasonalFeatures:
         return cls(axis, names, tuple(seasons.tolist()))
 
     def __bool__(self) -> bool:
-        return bool(self.cycles or self.periods)
+        return self.width > 0
 
     @property
     def lengths(self) -> list[float]:
@@ -334,7 +338,7 @@ class SeasonalFeatures:
     @property
     def width(self) -> int:
         """Number of features."""
-        return 2 * N_HARMONICS * len(self.lengths)
+        return 2 * N_HARMONICS * (len(self.lengths) if self.slots is None else self.slots)
 
     @property
     def season(self) -> int:
@@ -356,4 +360,37 @@ class SeasonalFeatures:
         positions = [self.axis.numbers(index)[:, None] / np.array(self.periods)]
         if self.cycles:
             positions.insert(0, self.axis.cycles(index, self.cycles))
-        return phases(torch.as_tensor(np.concatenate(positions, 1)), N_HARMONICS).numpy()
+        at = np.concatenate(positions, 1)
+        if self.slots is None:
+            return phases(torch.as_tensor(at), N_HARMONICS).numpy()
+        return slotted(at[:, np.argsort(self.lengths, kind="stable")], self.slots)
+
+
+def slotted(positions: np.ndarray, slots: int) -> np.ndarray:
+    """Phases of cycles, one cycle after another, for a fixed number of them.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n, P)
+        Positions within cycles, in revolutions, the shortest cycle first.
+    slots : int
+        Cycles with features: of further ones there are none, and those of missing ones are zero.
+
+    Returns
+    -------
+    ndarray
+        Shape (n, 2 * N_HARMONICS * slots).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.training.time_axis import slotted
+    >>> slotted(np.array([[0.25]]), 2).round(3).tolist()
+    [[1.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0]]
+    """
+    import torch
+
+    from taylorformer_forecast.core.encoding import phases
+
+    each = phases(torch.as_tensor(positions[:, :slots, None]), N_HARMONICS).flatten(1).numpy()
+    return np.pad(each, ((0, 0), (0, 2 * N_HARMONICS * slots - each.shape[1])))

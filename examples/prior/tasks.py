@@ -1,0 +1,183 @@
+"""Forecasting tasks from made-up series: what a prior is trained and validated on.
+
+A task is a window whose targets lie after the part of a series that its linear forecast was fitted to: what a
+forecaster meets when it is fitted to a new series and asked for the future.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.linear_anchor import LinearAnchor, LinearState
+from taylorformer_forecast.training.prior import SLOTS
+from taylorformer_forecast.training.synthetic import SyntheticSeries, synthetic_series
+from taylorformer_forecast.training.time_axis import slotted
+from taylorformer_forecast.training.windows import FLOOR, Batches, Series, WindowMaker
+
+__all__ = ["GivenAnchor", "Sizes", "Tasks", "draw_sizes", "join", "make_tasks"]
+
+KNOWN = 0.9  # how often it sees those of the series
+PER_SERIES = 8  # windows of one series, at most
+FITTED = 300  # windows that a linear forecast is fitted to, at most
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes that the tasks of a batch share.
+
+    Parameters
+    ----------
+    n_context, horizon : int
+        Points of the contexts, and targets.
+    n_train : int
+        Points of the part that linear forecasts are fitted to.
+    """
+
+    n_context: int
+    horizon: int
+    n_train: int
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Windows and the linear forecasts of their targets.
+
+    Parameters
+    ----------
+    window : Window
+        Scaled windows of one column, their covariates the phases of ``SLOTS`` seasons.
+    state : LinearState
+        Forecasts, units and weights at the targets.
+    n_context : int
+        Points of the contexts.
+    """
+
+    window: Window
+    state: LinearState
+    n_context: int
+
+    def rows(self, index: Tensor | slice) -> Tasks:
+        """Some of the tasks."""
+        s = self.state
+        assert s.weights is not None
+        state = LinearState(s.center[index], s.spread[index], s.unit[index], s.weights[index])
+        return Tasks(self.window.rows(index), state, self.n_context)
+
+    def to(self, device: str) -> Tasks:
+        """The same on a device."""
+        s = self.state
+        parts = (None if v is None else v.to(device) for v in (s.center, s.spread, s.unit, s.weights))
+        return Tasks(self.window.to(device), LinearState(*parts), self.n_context)
+
+    def __len__(self) -> int:
+        return len(self.window.y)
+
+
+class GivenAnchor(LinearAnchor):
+    """An anchor for windows of many series, each with its own linear forecast: it is given the state."""
+
+    state: LinearState
+
+    def look(self, window: Window) -> LinearState:
+        """The state that was set."""
+        return self.state
+
+
+def draw_sizes(rng: np.random.Generator) -> Sizes:
+    """Contexts, horizons and lengths of series as the defaults of the forecasters choose them."""
+    horizon = round(np.exp(rng.uniform(np.log(4), np.log(97))))
+    n_context = round(np.exp(rng.uniform(np.log(max(12, 0.75 * horizon)), np.log(max(64, 3 * horizon)))))
+    longest = 6 * (n_context + horizon)
+    n_train = round(np.exp(rng.uniform(np.log(2 * n_context), np.log(max(longest, 2.5 * n_context)))))
+    return Sizes(n_context, horizon, max(n_train, 4 * horizon))
+
+
+def _series(one: SyntheticSeries, n_train: int, rng: np.random.Generator) -> Series:
+    """Standardised by the first part, with phases of seasons from a random start; the unknown ones are 0."""
+    periods = np.array(one.periods if rng.random() < KNOWN else (), dtype=float)
+    features = slotted(one.t[:, None] / periods + rng.random(len(periods)), SLOTS)
+    part = one.y[:n_train]
+    center, spread = np.nanmean(part), np.nanstd(part)
+    y = (one.y - center) / (spread if spread > 0 else 1.0)
+    return Series(one.t, np.clip(y, -50.0, 50.0)[:, None], features)
+
+
+def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
+    """Make tasks of made-up series.
+
+    Parameters
+    ----------
+    n_series : int
+        How many series; some may give no task, where nothing was observed.
+    sizes : Sizes
+        Sizes of the windows and of the training parts.
+    seed : int
+        Seed of everything.
+
+    Returns
+    -------
+    Tasks
+        Up to four for each series, those of one series after another.
+    """
+    rng = np.random.default_rng(seed)
+    n_context, horizon, n_train = sizes.n_context, sizes.horizon, sizes.n_train
+    n_more = 2 * horizon
+    parts: list[Tasks] = []
+    for one in synthetic_series(n_series, n_train + n_more, rng):
+        if np.isfinite(one.y[:n_train]).sum() < n_train // 2:
+            continue
+        series = _series(one, n_train, rng)
+        past = Series(series.t[:n_train], series.y[:n_train], series.covariates[:n_train])
+        unit = float(n_context)
+        fitted = WindowMaker([past], n_context, horizon, unit, FLOOR)
+        starts = fitted.starts(max(3, n_context // 2))
+        anchor = LinearAnchor(LinearForecast(n_context, horizon))
+        anchor.start(*Batches(fitted, starts, len(starts)).sample(FITTED))
+        maker = WindowMaker([series], n_context, horizon, unit, FLOOR)
+        later = n_more - horizon + 1
+        row = n_train + torch.as_tensor(rng.permutation(later)[:PER_SERIES])
+        window, _ = maker.windows(torch.stack([torch.zeros_like(row), row], -1))
+        assert window.observed is not None
+        # What no forecast could foretell, and what would count for all else together.
+        far = window.y.abs() > 30.0
+        window = Window(
+            window.t, window.y.clamp(-30, 30), window.observed & ~far, window.covariates, n_context=n_context
+        )
+        usable = window.observed[:, n_context:].any(1)[:, 0] & (
+            window.observed[:, :n_context].sum(1)[:, 0] > 2
+        )
+        tasks = Tasks(window, anchor.eval().look(window), n_context)
+        if usable.any():
+            parts.append(tasks.rows(usable.nonzero()[:, 0]))
+    return join(parts)
+
+
+def join(parts: list[Tasks]) -> Tasks:
+    """Tasks of equal sizes as one batch."""
+
+    def cat(values: list[Tensor]) -> Tensor:
+        return torch.cat(values)
+
+    first = parts[0]
+    w = [p.window for p in parts]
+    window = Window(
+        cat([x.t for x in w]),
+        cat([x.y for x in w]),
+        cat([x.observed for x in w if x.observed is not None]),
+        cat([x.covariates for x in w if x.covariates is not None]),
+        n_context=first.n_context,
+    )
+    s = [p.state for p in parts]
+    state = LinearState(
+        cat([x.center for x in s]),
+        cat([x.spread for x in s]),
+        cat([x.unit for x in s]),
+        cat([x.weights for x in s if x.weights is not None]),
+    )
+    return Tasks(window, state, first.n_context)
