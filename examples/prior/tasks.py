@@ -14,13 +14,12 @@ from torch import Tensor
 
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.linear_anchor import LinearAnchor, LinearState
 from taylorformer_forecast.training.prior import SLOTS
 from taylorformer_forecast.training.synthetic import SyntheticSeries, synthetic_series
 from taylorformer_forecast.training.time_axis import slotted
 from taylorformer_forecast.training.windows import FLOOR, Batches, Series, WindowMaker
 
-__all__ = ["GivenAnchor", "Sizes", "Tasks", "draw_sizes", "join", "make_tasks"]
+__all__ = ["GivenForecast", "Sizes", "Tasks", "draw_sizes", "join", "make_tasks"]
 
 KNOWN = 0.9  # how often it sees those of the series
 PER_SERIES = 8  # windows of one series, at most
@@ -52,41 +51,38 @@ class Tasks:
     ----------
     window : Window
         Scaled windows of one column, their covariates the phases of ``SLOTS`` seasons.
-    state : LinearState
-        Forecasts, units and weights at the targets.
-    n_context : int
-        Points of the contexts.
+    center, unit : Tensor of shape (B, T, 1)
+        Forecasts, and units of their errors.
     """
 
     window: Window
-    state: LinearState
-    n_context: int
+    center: Tensor
+    unit: Tensor
 
     def rows(self, index: Tensor | slice) -> Tasks:
         """Some of the tasks."""
-        s = self.state
-        assert s.weights is not None
-        state = LinearState(s.center[index], s.spread[index], s.unit[index], s.weights[index])
-        return Tasks(self.window.rows(index), state, self.n_context)
+        return Tasks(self.window.rows(index), self.center[index], self.unit[index])
 
     def to(self, device: str) -> Tasks:
         """The same on a device."""
-        s = self.state
-        parts = (None if v is None else v.to(device) for v in (s.center, s.spread, s.unit, s.weights))
-        return Tasks(self.window.to(device), LinearState(*parts), self.n_context)
+        return Tasks(self.window.to(device), self.center.to(device), self.unit.to(device))
 
     def __len__(self) -> int:
         return len(self.window.y)
 
 
-class GivenAnchor(LinearAnchor):
-    """An anchor for windows of many series, each with its own linear forecast: it is given the state."""
+class GivenForecast(LinearForecast):
+    """Linear forecasts of windows of many series, each fitted to its own: they are given."""
 
-    state: LinearState
+    given: Tasks
 
-    def look(self, window: Window) -> LinearState:
-        """The state that was set."""
-        return self.state
+    def forward(self, window: Window) -> Tensor:
+        """Forecasts of the tasks."""
+        return self.given.center
+
+    def unit(self, window: Window) -> Tensor:
+        """Units of their errors."""
+        return self.given.unit
 
 
 def draw_sizes(rng: np.random.Generator) -> Sizes:
@@ -137,8 +133,8 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
         unit = float(n_context)
         fitted = WindowMaker([past], n_context, horizon, unit, FLOOR)
         starts = fitted.starts(max(3, n_context // 2))
-        anchor = LinearAnchor(LinearForecast(n_context, horizon))
-        anchor.start(*Batches(fitted, starts, len(starts)).sample(FITTED))
+        forecast = LinearForecast(n_context, horizon).eval()
+        forecast.start_alone(*Batches(fitted, starts, len(starts)).sample(FITTED))
         maker = WindowMaker([series], n_context, horizon, unit, FLOOR)
         later = n_more - horizon + 1
         row = n_train + torch.as_tensor(rng.permutation(later)[:PER_SERIES])
@@ -152,7 +148,7 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
         usable = window.observed[:, n_context:].any(1)[:, 0] & (
             window.observed[:, :n_context].sum(1)[:, 0] > 2
         )
-        tasks = Tasks(window, anchor.eval().look(window), n_context)
+        tasks = Tasks(window, forecast(window), forecast.unit(window))
         if usable.any():
             parts.append(tasks.rows(usable.nonzero()[:, 0]))
     return join(parts)
@@ -171,13 +167,6 @@ def join(parts: list[Tasks]) -> Tasks:
         cat([x.y for x in w]),
         cat([x.observed for x in w if x.observed is not None]),
         cat([x.covariates for x in w if x.covariates is not None]),
-        n_context=first.n_context,
+        n_context=first.window.n_context,
     )
-    s = [p.state for p in parts]
-    state = LinearState(
-        cat([x.center for x in s]),
-        cat([x.spread for x in s]),
-        cat([x.unit for x in s]),
-        cat([x.weights for x in s if x.weights is not None]),
-    )
-    return Tasks(window, state, first.n_context)
+    return Tasks(window, cat([p.center for p in parts]), cat([p.unit for p in parts]))

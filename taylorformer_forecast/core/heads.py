@@ -27,7 +27,6 @@ __all__ = [
     "Conditional",
     "Head",
     "affine",
-    "center",
     "components",
     "draw",
     "find_head",
@@ -317,8 +316,8 @@ class Components:
 class Conditional(Distribution):
     """Base of distributions that a host brings along: they say how they are drawn and described."""
 
-    def draw(self, generator: torch.Generator | None = None) -> Tensor:
-        """Draw once, with the batch shape."""
+    def draw(self, generator: torch.Generator | None = None, noise: Tensor | None = None) -> Tensor:
+        """Draw once, with the batch shape; what cannot follow given noise leaves it out."""
         raise NotImplementedError
 
     def components(self) -> Components:
@@ -364,31 +363,6 @@ def components(distribution: Distribution) -> Components:
     if isinstance(distribution, Point):
         return Components(distribution.loc[..., None], distribution.variance[..., None])
     raise TypeError(f"no components are known for {type(distribution).__name__}")
-
-
-def center(distribution: Distribution) -> Tensor:
-    """Mean of the locations of a distribution's components: its own mean, in most families.
-
-    Parameters
-    ----------
-    distribution : Distribution
-        What :func:`components` knows.
-
-    Returns
-    -------
-    Tensor
-        With the batch shape.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from torch.distributions import Normal
-    >>> from taylorformer_forecast.core.heads import center
-    >>> center(Normal(torch.ones(2), 1.0))
-    tensor([1., 1.])
-    """
-    parts = components(distribution)
-    return parts.loc.mean(-1) if parts.weights is None else (parts.weights * parts.loc).sum(-1)
 
 
 def affine(distribution: Distribution, loc: Tensor, factor: Tensor) -> Distribution:
@@ -463,7 +437,11 @@ def standard(like: Components) -> Components:
     return replace(like, loc=torch.zeros_like(like.loc), scale=torch.ones_like(like.scale), df=df)
 
 
-def draw(distribution: Distribution | Components, generator: torch.Generator | None = None) -> Tensor:
+def draw(
+    distribution: Distribution | Components,
+    generator: torch.Generator | None = None,
+    noise: Tensor | None = None,
+) -> Tensor:
     """Draw once from a head's distribution with a private random generator.
 
     ``torch.distributions`` samples from the global generator only; forecasters must leave that alone.
@@ -474,6 +452,9 @@ def draw(distribution: Distribution | Components, generator: torch.Generator | N
         As for :func:`components`, or what that returned.
     generator : torch.Generator, optional
         Source of randomness; the global one by default.
+    noise : Tensor, optional
+        Standard Gaussian noise with the batch shape, large where the draw is to be large: for draws that
+        depend on each other.
 
     Returns
     -------
@@ -490,20 +471,30 @@ def draw(distribution: Distribution | Components, generator: torch.Generator | N
     torch.Size([2])
     """
     if isinstance(distribution, Conditional):
-        return distribution.draw(generator)
+        return distribution.draw(generator, noise)
     parts = distribution if isinstance(distribution, Components) else components(distribution)
     loc, scale, df = parts.loc, parts.scale, parts.df
 
     def uniform(shape: torch.Size) -> Tensor:
         return torch.rand(shape, generator=generator, device=loc.device, dtype=loc.dtype)
 
+    level = uniform(loc.shape[:-1]) if noise is None else torch.special.ndtr(noise)
     if parts.weights is not None:
         cumulative = parts.weights.cumsum(-1)
-        chosen = (uniform(loc.shape[:-1])[..., None] > cumulative[..., :-1]).sum(-1, keepdim=True)
+        by = level if noise is None or parts.family == "uniform" else uniform(loc.shape[:-1])
+        chosen = (by[..., None] > cumulative[..., :-1]).sum(-1, keepdim=True)
+        if parts.family == "uniform":  # pieces in order: the level is a place in the one that is chosen
+            weight = parts.weights.gather(-1, chosen)[..., 0].clamp_min(1e-12)
+            level = 1 - (cumulative.gather(-1, chosen)[..., 0] - level) / weight
         loc, scale = loc.gather(-1, chosen), scale.gather(-1, chosen)
     loc, scale = loc[..., 0], scale[..., 0]
     if parts.family == "uniform":
-        noise = 2 * uniform(loc.shape) - 1
+        noise = 2 * level.clamp(0, 1) - 1
+    elif df is not None and noise is not None:
+        half = df[..., 0] / 2
+        noise = noise * (half / torch._standard_gamma(half, generator=generator)).sqrt()
+    elif noise is not None:
+        pass
     elif df is None:
         noise = torch.randn(loc.shape, generator=generator, device=loc.device, dtype=loc.dtype)
     else:  # Bailey's polar method (1994): exact for any degrees of freedom, from two uniforms

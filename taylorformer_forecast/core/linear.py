@@ -6,8 +6,6 @@ second, and says by cross-validation how far to trust it; networks learn what re
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
@@ -15,14 +13,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from taylorformer_forecast.core.residuals import N_LAGS, Residuals
 from taylorformer_forecast.core.window import Window, holds_everywhere
 
-__all__ = ["TRUST", "LinearForecast", "Residuals", "TimeMap", "lagged", "on_grid"]
+__all__ = ["TRUST", "LinearForecast", "TimeMap", "on_grid"]
 
 LARGEST_MAP = 2**20  # numbers of a full map over time; larger maps have a low rank
 RANK = 256
 PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # of ridge regression, per window
-PRIOR = 4  # windows that the errors of all steps together count for
 TOLERANCE = 1e-3  # of times, in steps
 N_BLOCKS = 4  # of the cross-validation
 FEWEST = 2 * N_BLOCKS  # windows of a fit
@@ -90,93 +88,6 @@ def _on_lines(
     distance = torch.minimum((grid - start).abs(), (grid - end).abs())
     values, distance = (v.unflatten(0, (-1, n_columns)).mT for v in (values, distance))
     return values, distance
-
-
-@dataclass(frozen=True)
-class Residuals:
-    """Errors of a linear forecast on training windows.
-
-    Parameters
-    ----------
-    error : Tensor of shape (n, H)
-        Value minus forecast.
-    observed : bool Tensor of shape (n, H)
-        Which of them are known.
-    """
-
-    error: Float[Tensor, "n H"]
-    observed: Bool[Tensor, "n H"]
-
-    def autoregression(self, n_lags: int, horizon: int) -> Float[Tensor, "horizon K"]:
-        """Weights of the K errors before in the error of every step, the earliest first.
-
-        One autoregression by least squares serves all steps; how much of it a step takes is the step's own,
-        such that paths drawn with these weights, and with what they leave as noise, spread at every step as
-        the errors themselves do. An autoregression alone may make them drift apart, or hold them together.
-        """
-        lags = self._lags(n_lags)
-        x, y = lags[self.observed], self.error[self.observed]
-        moment = x.mT @ x
-        moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
-        common = torch.linalg.solve(moment, x.mT @ y)
-        told = (lags @ common) * self.observed
-        seen = self.observed.sum(0)
-        pooled = told.square().sum() / seen.sum()  # few windows say little: as for the scales
-        with_error = ((told * self.error).sum(0) + PRIOR * pooled) / (seen + PRIOR)
-        square = (told.square().sum(0) + PRIOR * pooled) / (seen + PRIOR)
-        total = self._square()
-        weights = torch.zeros(len(seen), n_lags).to(common)
-        covariance = torch.zeros(len(seen), len(seen)).to(common)  # of the errors along a path
-        for step in range(len(seen)):
-            before = slice(max(0, step - n_lags), step)
-            row = common[n_lags - (step - before.start) :]
-            foretold = row @ covariance[before, before] @ row
-            # With a share s of the autoregression the variance of a path is s**2 * foretold + total
-            # - 2 * s * with_error + s**2 * square. It is the total again for this share; by least squares
-            # it were with_error / square, the same where paths vary as the errors do.
-            share = (2 * with_error[step] / (foretold + square[step]).clamp_min(1e-12)).clamp(0.0, 2.0)
-            weights[step] = share * common
-            covariance[step, :step] = share * (row @ covariance[before, :step])
-            covariance[:step, step] = covariance[step, :step]
-            covariance[step, step] = total[step]
-        return F.pad(weights.mT, (0, horizon - len(weights)), mode="replicate").mT
-
-    def after(self, weights: Float[Tensor, "H K"]) -> Residuals:
-        """What an autoregression with these weights leaves."""
-        told = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
-        return Residuals(self.error - told, self.observed)
-
-    def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
-        """The K errors before each, zero where there are none."""
-        return lagged(self.error * self.observed, n_lags)
-
-    def _square(self, power: float = 2.0) -> Float[Tensor, " H"]:
-        """Mean square (or another power) of the errors of every step; few are pooled with all steps."""
-        total, seen = (self.error.abs().pow(power) * self.observed).sum(0), self.observed.sum(0)
-        return (total + PRIOR * total.sum() / seen.sum()) / (seen + PRIOR)
-
-    def log_scale(self, horizon: int) -> Float[Tensor, " horizon"]:
-        """Logarithm of the scale of the errors of every step.
-
-        Half-way between the root mean square, which follows few large errors, and what the mean absolute
-        error of a Gaussian would say, which does not know of them.
-        """
-        square, absolute = self._square(), self._square(1.0) * math.sqrt(math.pi / 2)
-        scale = (square.sqrt() * absolute).sqrt().clamp_min(1e-3)
-        return F.pad(scale.log()[None], (0, horizon - len(scale)), mode="replicate")[0]
-
-
-def lagged(values: Float[Tensor, "B T"], n_lags: int) -> Float[Tensor, "B T K"]:
-    """The K values before each along the second axis, the earliest first, zero where there are none.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.core.linear import lagged
-    >>> lagged(torch.tensor([[1.0, 2.0, 3.0]]), 2).tolist()
-    [[[0.0, 0.0], [0.0, 1.0], [1.0, 2.0]]]
-    """
-    return F.pad(values, (n_lags, 0))[:, :-1].unfold(1, n_lags, 1)
 
 
 class TimeMap(nn.Module):
@@ -250,6 +161,7 @@ class LinearForecast(nn.Module):
     log_scale: Tensor
     log_honesty: Tensor
     trust: Tensor
+    dependence: Tensor
 
     def __init__(self, n_context: int, horizon: int, shift: int = 0, trust: float = TRUST) -> None:
         super().__init__()
@@ -259,6 +171,8 @@ class LinearForecast(nn.Module):
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_honesty", torch.zeros(horizon))
         self.register_buffer("trust", torch.tensor(float(trust)))
+        # Cholesky factor of the correlation of the errors of all steps.
+        self.register_buffer("dependence", torch.eye(horizon))
         last = torch.zeros(n_context, horizon)
         last[-1] = 1.0
         self._write(last, torch.zeros(horizon), last[:, :1].mT)
@@ -280,13 +194,47 @@ class LinearForecast(nn.Module):
 
     def at_targets(self, steps: Float[Tensor, "#B H1 #D"], window: Window) -> Float[Tensor, "B T D"]:
         """Values at steps 0 to H, at the times of the targets; the last goes on beyond."""
-        at = window.times[:, window.n_context :, :1] * self.n_context - self.shift
-        nearest = at.round()  # times are sums of rounded numbers
-        at = torch.where((at - nearest).abs() < TOLERANCE, nearest, at).clamp(0.0, self.horizon)
+        at = self._position(window)
         low = at.floor().clamp_max(self.horizon - 1)
         steps = steps.expand(len(at), -1, -1)
         index = low.long().expand(-1, -1, steps.shape[2])
         return torch.lerp(steps.gather(1, index), steps.gather(1, index + 1), (at - low).to(steps.dtype))
+
+    def _position(self, window: Window) -> Float[Tensor, "B T 1"]:
+        """Times of the targets in steps, between 0 and H."""
+        at = window.times[:, window.n_context :, :1] * self.n_context - self.shift
+        nearest = at.round()  # times are sums of rounded numbers
+        return torch.where((at - nearest).abs() < TOLERANCE, nearest, at).clamp(0.0, self.horizon)
+
+    def noise(
+        self, window: Window, n_paths: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "B S T D"]:
+        """Draw standard Gaussian noise that goes along a path as the errors of the forecast do.
+
+        Parameters
+        ----------
+        window : Window
+            Windows; their targets are in order of time.
+        n_paths : int
+            Paths S of each window.
+        generator : torch.Generator, optional
+            Source of randomness; the global one by default.
+
+        Returns
+        -------
+        Tensor
+            Shape (B, S, T, D).
+        """
+        step = self._position(window)[..., 0].round().long().clamp_min(1) - 1
+        size = (len(step), n_paths, step.shape[1], window.y.shape[2])
+        drawn = torch.randn(size, generator=generator, device=step.device, dtype=self.dependence.dtype)
+        if holds_everywhere(step == torch.arange(step.shape[1], device=step.device)):
+            factor = self.dependence[: step.shape[1], : step.shape[1]].expand(len(step), -1, -1)
+        else:  # several targets may lie at one step, and go together
+            rows = self.dependence[step]
+            same = torch.eye(step.shape[1], device=step.device, dtype=rows.dtype)
+            factor = torch.linalg.cholesky(torch.lerp(rows @ rows.mT, same, 0.01))
+        return torch.einsum("bij,bsjd->bsid", factor, drawn)
 
     @torch.no_grad()
     def start(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
@@ -366,6 +314,23 @@ class LinearForecast(nn.Module):
         return values[..., 0], distance[..., 0] <= 0.5 / self.n_context
 
     @torch.no_grad()
+    def start_alone(self, window: Window, overlap: int = 0) -> None:
+        """Fit the forecast, the unit of its errors, and how these go together along a path.
+
+        Parameters
+        ----------
+        window, overlap
+            See :meth:`start`.
+        """
+        residuals = self.start(window, overlap)
+        if residuals is None:
+            return
+        self.start_scale(*residuals)
+        correlation = residuals[1].correlation(N_LAGS)
+        known = len(correlation)  # of the steps beyond nothing is known: they are drawn by themselves
+        self.dependence[:known, :known] = torch.linalg.cholesky(_sound(correlation))
+
+    @torch.no_grad()
     def start_scale(self, inside: Residuals, outside: Residuals) -> None:
         """Start the unit of errors at that of the fit, and note how much larger those on new windows are."""
         fit, new = inside.log_scale(self.horizon), outside.log_scale(self.horizon)
@@ -384,6 +349,14 @@ class LinearForecast(nn.Module):
             weight = basis @ weight
         self.map.steps.weight.copy_(weight.mT)
         self.map.steps.bias.copy_(bias[0])
+
+
+def _sound(correlation: Float[Tensor, "H H"]) -> Float[Tensor, "H H"]:
+    """The correlation, or as much of it as is positive definite."""
+    values, vectors = torch.linalg.eigh(correlation)
+    kept = (vectors * values.clamp_min(1e-3)) @ vectors.mT
+    deviation = kept.diagonal().sqrt()
+    return kept / (deviation * deviation[:, None])
 
 
 def _best_repetition(

@@ -90,9 +90,12 @@ def join_samples(parts: list[PathSamples], dim: int) -> PathSamples:
 
 
 def draw_paths(
-    conditional: Distribution, n_paths: int, generator: torch.Generator | None = None
+    conditional: Distribution,
+    n_paths: int,
+    generator: torch.Generator | None = None,
+    noise: Tensor | None = None,
 ) -> PathSamples:
-    """Draw paths whose steps are independent, all from the same distributions.
+    """Draw paths, all from the same distributions.
 
     Parameters
     ----------
@@ -102,6 +105,8 @@ def draw_paths(
         Paths S of each window.
     generator : torch.Generator, optional
         Source of randomness; the global one by default.
+    noise : Tensor of shape (B, S, T, D), optional
+        Standard Gaussian noise that the draws of a path follow. Without, its steps are independent.
 
     Returns
     -------
@@ -119,9 +124,10 @@ def draw_paths(
     """
     shared = components(conditional).map(lambda value: value.unsqueeze(1))
     if isinstance(conditional, Conditional):  # it alone knows how it is drawn
-        return PathSamples(torch.stack([draw(conditional, generator) for _ in range(n_paths)], 1), shared)
+        follow = [None] * n_paths if noise is None else noise.unbind(1)
+        return PathSamples(torch.stack([draw(conditional, generator, one) for one in follow], 1), shared)
     every = shared.map(lambda value: value.expand(-1, n_paths, *value.shape[2:]))
-    return PathSamples(draw(every, generator), shared)
+    return PathSamples(draw(every, generator, noise), shared)
 
 
 @torch.no_grad()
@@ -139,8 +145,9 @@ def sample_paths(
     Nothing computed for a point changes later, so each step costs one query against cached keys and values;
     the context is encoded once and shared by all paths.
 
-    Networks that predict all targets at once (``one_shot``) give every path the same distributions: steps of
-    a path are then drawn independently of each other, and the conditionals are stored once.
+    Networks that predict all targets at once (``one_shot``) give every path the same distributions, and the
+    conditionals are stored once. Steps of a path follow the network's own ``noise``, or are drawn
+    independently of each other where it has none.
 
     Networks that join columns (``joins_columns``) draw those of a target one after another.
 
@@ -195,7 +202,8 @@ def sample_paths(
         ]
         return join_samples(pieces, 0)
     if one_shot:
-        return draw_paths(net(window), n_paths, generator)
+        noise = net.noise(window, n_paths, generator) if hasattr(net, "noise") else None
+        return draw_paths(net(window), n_paths, generator, noise)
     if n_paths > rows:  # one window: its paths in groups
         sizes = [min(rows, n_paths - start) for start in range(0, n_paths, rows)]
         groups = [sample_paths(net, window, size, *options[1:]) for size in sizes]

@@ -82,10 +82,10 @@ class LikelihoodConditional(Conditional):
         super().__init__(raw.shape[:-1], validate_args=False)
         self.likelihood, self.raw = likelihood, raw
 
-    def draw(self, generator: torch.Generator | None = None) -> Tensor:
-        """Draw with the likelihood's own sampler, which knows torch's global generator only."""
+    def draw(self, generator: torch.Generator | None = None, noise: Tensor | None = None) -> Tensor:
+        """Draw with the likelihood's own sampler, which knows torch's global generator only, and no noise."""
         if isinstance(self.likelihood, StudentTLikelihood):
-            return draw(self.components(), generator)
+            return draw(self.components(), generator, noise)
         return self.raw[..., 0] if self.likelihood is None else self.likelihood.sample(self.raw)
 
     def components(self) -> Components:

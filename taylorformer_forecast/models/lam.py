@@ -174,6 +174,17 @@ class LAMTransformer(OneShotNet):
         window, overlap
             See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
         """
-        residuals = None if self.linear is None else self.linear.start(self._on_grid(window), overlap)
-        if self.linear is not None and residuals is not None:
-            self.linear.start_scale(*residuals)
+        if self.linear is not None:
+            self.linear.start_alone(self._on_grid(window), overlap)
+
+    def noise(
+        self, window: Window, n_paths: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "B S T D"] | None:
+        """Noise that goes along a path as the errors of the linear path do; None without that.
+
+        Parameters
+        ----------
+        window, n_paths, generator
+            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.noise`.
+        """
+        return None if self.linear is None else self.linear.noise(self._on_grid(window), n_paths, generator)

@@ -28,7 +28,7 @@ from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_po
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
 from taylorformer_forecast.models.gaussian import GaussianAnchor, GaussianState
-from taylorformer_forecast.models.linear_anchor import ErrorPaths, LinearAnchor, LinearState
+from taylorformer_forecast.models.linear_anchor import LinearAnchor, LinearState
 from taylorformer_forecast.models.tokens import Features, Tokens
 
 __all__ = ["Taylorformer", "TaylorformerState"]
@@ -68,22 +68,6 @@ class TaylorformerState:
     points: Tensor
     linear: LinearState | None
     gaussian: GaussianState | None
-
-
-@dataclass(frozen=True)
-class ErrorState:
-    """What sampling keeps between steps where paths follow the errors of a linear forecast.
-
-    Parameters
-    ----------
-    paths : ErrorPaths
-        Distributions of all targets.
-    drawn : Tensor of shape (B, S, T, D)
-        Values of every path, written as they are drawn.
-    """
-
-    paths: ErrorPaths
-    drawn: Tensor
 
 
 class Taylorformer(nn.Module):
@@ -144,12 +128,8 @@ class Taylorformer(nn.Module):
         time (:class:`~taylorformer_forecast.core.kernels.Kernel`). Local attention restricts every point to
         those before it, by position, within a window that follows from the number of points, context and
         targets together. The stream over times always sees all that its mask allows.
-    sees_path : bool, default=True
-        Whether the network sees earlier targets when it predicts later ones. Without, it predicts all of them
-        from the context, in one pass and around the linear forecast, and is trained by the score of these
-        forecasts; along a path, errors follow each other as those of the linear forecast do
-        (:class:`~taylorformer_forecast.models.linear_anchor.ErrorPaths`). So are networks for many series,
-        which this serves better; a network for one series it does not.
+    sees_anchor : bool, default=False
+        Whether the network sees the anchor and its unit, as it always does with ``gaussian_anchor``.
 
     Raises
     ------
@@ -193,12 +173,9 @@ class Taylorformer(nn.Module):
         attention: str | Callable[..., Tensor] = "full",
         both_sides: bool = False,
         gaussian_anchor: bool = False,
-        sees_path: bool = True,
+        sees_anchor: bool = False,
     ) -> None:
         super().__init__()
-        if not sees_path and (linear is None or both_sides or attention != "full"):
-            raise ValueError("sees_path=False needs linear, both_sides=False and attention='full'")
-        self.sees_path = sees_path
         if preset not in ("paper", "code"):
             raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
         published = preset == "code"
@@ -246,7 +223,7 @@ class Taylorformer(nn.Module):
         self.xy_blocks = nn.ModuleList(
             block(d_model if i else self.tokens.dim_xy, attention=kernel) for i in range(n_layers)
         )
-        self.sees_anchor = gaussian_anchor or not sees_path
+        self.sees_anchor = gaussian_anchor or sees_anchor
         self.join = nn.Linear(2 * d_model + 2 * dim_y * self.sees_anchor, d_model)
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
         for module in self.modules():
@@ -317,13 +294,6 @@ class Taylorformer(nn.Module):
         Distribution
             Batch shape (B, T, D).
         """
-        if not self.sees_path:
-            assert self.linear is not None
-            raw, state = self.outlook(window)
-            if self.training:
-                return self.head(raw, state.center, state.spread.expand_as(state.center))
-            paths = ErrorPaths.of(self.head, self.linear.forecast.beyond(raw), state)
-            return paths.around(self.linear.in_order(window, paths.state))
         targets = slice(window.n_context, None)
         f, x_out, xy_out = self.streams(window, window.attention_mask())
         unit = None
@@ -341,14 +311,6 @@ class Taylorformer(nn.Module):
             else:
                 anchor = self.linear.in_order(window, state)
         return self.predictive(x_out, xy_out, anchor, unit)
-
-    def outlook(self, window: Window) -> tuple[Float[Tensor, "B T D P"], LinearState]:
-        """Raw numbers of all targets from the context alone, and the linear forecasts they go out from."""
-        assert self.linear is not None
-        context = torch.arange(window.y.shape[1], device=window.y.device) < window.n_context
-        _, x_out, xy_out = self.streams(window, window.attention_mask() & context)
-        state = self.linear.look(window)
-        return self.raw(x_out, xy_out, state.center, state.spread), state
 
     def streams(
         self, window: Window, mask: Bool[Tensor, "#B N N"]
@@ -419,7 +381,7 @@ class Taylorformer(nn.Module):
 
     # ---- sampling ------------------------------------------------------------------------------------
 
-    def encode(self, window: Window, n_paths: int) -> TaylorformerState | ErrorState:
+    def encode(self, window: Window, n_paths: int) -> TaylorformerState:
         """Compute all that no target's value can change: the X stream, the context, the neighbours.
 
         Parameters
@@ -435,11 +397,6 @@ class Taylorformer(nn.Module):
             For :meth:`query` and :meth:`observe`.
         """
         assert window.observed is not None
-        if not self.sees_path:
-            assert self.linear is not None
-            raw, linear = self.outlook(window)
-            drawn = raw.new_zeros(len(raw), n_paths, *raw.shape[1:3])
-            return ErrorState(ErrorPaths.of(self.head, self.linear.forecast.beyond(raw), linear), drawn)
         context, targets = slice(0, window.n_context), slice(window.n_context, None)
         # When a target is looked at, it will have been drawn.
         is_target = torch.arange(window.y.shape[1], device=window.y.device)[:, None] >= window.n_context
@@ -488,7 +445,7 @@ class Taylorformer(nn.Module):
         points = points * found.valid[:, :, :, None]  # (B, S, K, 1 + 3 * X, D)
         return found, points[:, :, :, 0], points[:, :, 0, 1:].unflatten(2, (3, -1))
 
-    def query(self, state: TaylorformerState | ErrorState, step: int) -> Distribution:
+    def query(self, state: TaylorformerState, step: int) -> Distribution:
         """Distribution of target number ``step`` on every path, its own value unseen.
 
         Parameters
@@ -503,10 +460,6 @@ class Taylorformer(nn.Module):
         Distribution
             Batch shape (B, S, D).
         """
-        if isinstance(state, ErrorState):
-            assert self.linear is not None
-            anchor = self.linear.step(state.paths.state, state.drawn[:, :, :step], step)
-            return state.paths.around(anchor, step)
         found, near, slopes = self.look(state, step)
         first = state.points.shape[2] - state.x_hidden.shape[1]
         drawn = state.points[:, :, first : first + step, : self.dim_y]
@@ -537,9 +490,7 @@ class Taylorformer(nn.Module):
                 anchor = self.linear.step(state.linear, drawn, step)
         return self.predictive(x, h, anchor, unit)
 
-    def observe(
-        self, state: TaylorformerState | ErrorState, step: int, y: Float[Tensor, "B S D"]
-    ) -> TaylorformerState | ErrorState:
+    def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
         """Take note of the value of target number ``step`` on every path.
 
         Parameters
@@ -556,9 +507,6 @@ class Taylorformer(nn.Module):
         TaylorformerState
             The same state, updated in place.
         """
-        if isinstance(state, ErrorState):
-            state.drawn[:, :, step] = y
-            return state
         found, near, slopes = self.look(state, step)
         difference = (y[:, :, None] - near) * found.valid
         derivatives = self.tokens.local.derivatives(difference, found)

@@ -212,25 +212,29 @@ class TaylorformerForecaster(BaseTorchForecaster):
 
     def _build_network(self, dim_covariates):
         from taylorformer_forecast.core.linear import LinearForecast
+        from taylorformer_forecast.models.direct import DirectTaylorformer
         from taylorformer_forecast.models.taylorformer import Taylorformer
 
-        return Taylorformer(
-            dim_covariates=dim_covariates,
-            d_model=self.d_model,
-            n_heads=self.n_heads,
-            n_layers=self.n_layers,
-            dropout=self.dropout,
-            distribution=self.distribution,
-            taylor_order=self.taylor_order,
-            n_derivative_neighbours=self.n_derivative_neighbours,
-            attention=self.attention,
-            linear=LinearForecast(self.context_length_, self.horizon_, trust=self._trust)
-            if self.linear_path
-            else None,
-            both_sides=self.order == "random",
+        linear = LinearForecast(self.context_length_, self.horizon_, trust=self._trust)
+        common = {
+            "dim_covariates": dim_covariates,
+            "d_model": self.d_model,
+            "n_heads": self.n_heads,
+            "n_layers": self.n_layers,
+            "dropout": self.dropout,
+            "distribution": self.distribution,
+            "n_derivative_neighbours": self.n_derivative_neighbours,
             # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
-            derivative_clip=20.0 * self.context_length_,
-            sees_path=self.pretrained is None,
+            "derivative_clip": 20.0 * self.context_length_,
+        }
+        if self.pretrained is not None:
+            return DirectTaylorformer(linear, **common)
+        return Taylorformer(
+            **common,
+            taylor_order=self.taylor_order,
+            attention=self.attention,
+            linear=linear if self.linear_path else None,
+            both_sides=self.order == "random",
         )
 
     @property

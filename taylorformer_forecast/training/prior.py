@@ -40,7 +40,7 @@ EARLY = 0.75  # part of a series that the linear forecast is fitted to, to see w
 TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 FEWEST = 12  # windows of both parts
 N_WINDOWS, N_PATHS = 32, 32
-OWN = "linear."  # parts of a network that are fitted to every series anew
+OWN = "forecast."  # parts of a network that are fitted to every series anew
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Prior:
                 )
 
     def write_into(self, net: Any) -> None:
-        """Replace the weights of a Taylorformer, all but those of its linear forecast."""
+        """Replace the weights of a DirectTaylorformer, all but those of its linear forecast."""
         missing, unexpected = net.load_state_dict(self.weights, strict=False)
         missing = [name for name in missing if not name.startswith(OWN)]
         if missing or unexpected:
@@ -92,7 +92,7 @@ def choose_trust(net: Any, maker: WindowMaker, min_context: int, usual: float) -
 
     Parameters
     ----------
-    net : Taylorformer
+    net : DirectTaylorformer
         The network with the weights of the prior. It stays as it is.
     maker : WindowMaker
         Cuts windows from the series.
@@ -116,7 +116,7 @@ def choose_trust(net: Any, maker: WindowMaker, min_context: int, usual: float) -
     window, _ = maker.windows(late)
     losses = []
     for trust in TRUSTS:
-        net.linear.forecast.trust.fill_(trust)
+        net.forecast.trust.fill_(trust)
         generator = torch.Generator().manual_seed(0)  # the same draws for all
         paths = sample_paths(net, window, N_PATHS, generator).paths
         losses.append(_pinball(paths, window).item())
@@ -138,9 +138,9 @@ def set_trust(net: Any, trust: float) -> None:
     A network is trained with all of what it adds, and that of which less is taken afterwards than is usual is
     reduced before; more is taken of what deserves it.
     """
-    net.to_params.weight.data.mul_(min(trust / TRUST, 1.0))
-    net.to_params.bias.data.mul_(min(trust / TRUST, 1.0))
-    net.linear.forecast.trust.fill_(max(trust, TRUST))
+    net.layers.to_params.weight.data.mul_(min(trust / TRUST, 1.0))
+    net.layers.to_params.bias.data.mul_(min(trust / TRUST, 1.0))
+    net.forecast.trust.fill_(max(trust, TRUST))
 
 
 def save_prior(

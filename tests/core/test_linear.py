@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-from taylorformer_forecast.core.linear import LARGEST_MAP, RANK, LinearForecast, Residuals, on_grid
+from taylorformer_forecast.core.linear import LARGEST_MAP, RANK, LinearForecast, on_grid
+from taylorformer_forecast.core.residuals import Residuals
 from taylorformer_forecast.core.window import Window
 
 L, H = 12, 5

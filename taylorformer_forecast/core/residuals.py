@@ -1,0 +1,114 @@
+"""Errors of a linear forecast: how large they are, and how one follows from those before it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+__all__ = ["N_LAGS", "Residuals", "lagged"]
+
+N_LAGS = 8  # earlier errors that the next one follows from
+PRIOR = 4  # windows that the errors of all steps together count for
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Errors of a linear forecast on training windows.
+
+    Parameters
+    ----------
+    error : Tensor of shape (n, H)
+        Value minus forecast.
+    observed : bool Tensor of shape (n, H)
+        Which of them are known.
+    """
+
+    error: Float[Tensor, "n H"]
+    observed: Bool[Tensor, "n H"]
+
+    def autoregression(self, n_lags: int, horizon: int) -> Float[Tensor, "horizon K"]:
+        """Weights of the K errors before in the error of every step, the earliest first.
+
+        One autoregression by least squares serves all steps; how much of it a step takes is the step's own,
+        such that paths drawn with these weights, and with what they leave as noise, spread at every step as
+        the errors themselves do. An autoregression alone may make them drift apart, or hold them together.
+        """
+        weights, _ = self._path(n_lags)
+        return F.pad(weights.mT, (0, horizon - len(weights)), mode="replicate").mT
+
+    def correlation(self, n_lags: int) -> Float[Tensor, "H H"]:
+        """Correlation of the errors of all steps, along paths that follow this autoregression."""
+        _, covariance = self._path(n_lags)
+        deviation = covariance.diagonal().sqrt()
+        return covariance / (deviation * deviation[:, None])
+
+    def _path(self, n_lags: int) -> tuple[Float[Tensor, "H K"], Float[Tensor, "H H"]]:
+        """Weights of the autoregression, and the covariance of errors along its paths."""
+        lags = self._lags(n_lags)
+        x, y = lags[self.observed], self.error[self.observed]
+        moment = x.mT @ x
+        moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
+        common = torch.linalg.solve(moment, x.mT @ y)
+        told = (lags @ common) * self.observed
+        seen = self.observed.sum(0)
+        pooled = told.square().sum() / seen.sum()  # few windows say little: as for the scales
+        with_error = ((told * self.error).sum(0) + PRIOR * pooled) / (seen + PRIOR)
+        square = (told.square().sum(0) + PRIOR * pooled) / (seen + PRIOR)
+        total = self._square()
+        weights = torch.zeros(len(seen), n_lags).to(common)
+        covariance = torch.zeros(len(seen), len(seen)).to(common)  # of the errors along a path
+        for step in range(len(seen)):
+            before = slice(max(0, step - n_lags), step)
+            row = common[n_lags - (step - before.start) :]
+            foretold = row @ covariance[before, before] @ row
+            # With a share s of the autoregression the variance of a path is s**2 * foretold + total
+            # - 2 * s * with_error + s**2 * square. It is the total again for this share; by least squares
+            # it were with_error / square, the same where paths vary as the errors do.
+            share = (2 * with_error[step] / (foretold + square[step]).clamp_min(1e-12)).clamp(0.0, 2.0)
+            weights[step] = share * common
+            covariance[step, :step] = share * (row @ covariance[before, :step])
+            covariance[:step, step] = covariance[step, :step]
+            covariance[step, step] = total[step].clamp_min(1e-12)
+        return weights, covariance
+
+    def after(self, weights: Float[Tensor, "H K"]) -> Residuals:
+        """What an autoregression with these weights leaves."""
+        told = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
+        return Residuals(self.error - told, self.observed)
+
+    def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
+        """The K errors before each, zero where there are none."""
+        return lagged(self.error * self.observed, n_lags)
+
+    def _square(self, power: float = 2.0) -> Float[Tensor, " H"]:
+        """Mean square (or another power) of the errors of every step; few are pooled with all steps."""
+        total, seen = (self.error.abs().pow(power) * self.observed).sum(0), self.observed.sum(0)
+        return (total + PRIOR * total.sum() / seen.sum()) / (seen + PRIOR)
+
+    def log_scale(self, horizon: int) -> Float[Tensor, " horizon"]:
+        """Logarithm of the scale of the errors of every step.
+
+        Half-way between the root mean square, which follows few large errors, and what the mean absolute
+        error of a Gaussian would say, which does not know of them.
+        """
+        square, absolute = self._square(), self._square(1.0) * math.sqrt(math.pi / 2)
+        scale = (square.sqrt() * absolute).sqrt().clamp_min(1e-3)
+        return F.pad(scale.log()[None], (0, horizon - len(scale)), mode="replicate")[0]
+
+
+def lagged(values: Float[Tensor, "B T"], n_lags: int) -> Float[Tensor, "B T K"]:
+    """The K values before each along the second axis, the earliest first, zero where there are none.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.residuals import lagged
+    >>> lagged(torch.tensor([[1.0, 2.0, 3.0]]), 2).tolist()
+    [[[0.0, 0.0], [0.0, 1.0], [1.0, 2.0]]]
+    """
+    return F.pad(values, (n_lags, 0))[:, :-1].unfold(1, n_lags, 1)

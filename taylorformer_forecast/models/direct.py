@@ -1,0 +1,89 @@
+"""A Taylorformer that predicts all targets from the context, in one pass, around a linear forecast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.base import OneShotNet
+from taylorformer_forecast.models.taylorformer import Taylorformer
+
+__all__ = ["DirectTaylorformer"]
+
+
+class DirectTaylorformer(OneShotNet):
+    """The layers of a Taylorformer without a path: no target sees another.
+
+    It is trained by the score of its forecasts themselves, while a network that sees earlier targets is
+    trained to predict one step after true values. Trained on many series it is the better forecaster for
+    that; trained on one it is not. The steps of a path go together as the errors of the linear forecast do.
+
+    Parameters
+    ----------
+    forecast : LinearForecast
+        What targets are predicted around. The network sees it, and the unit of its errors: what a linear
+        forecast is worth differs between series. :meth:`start` fits it.
+    **options
+        Arguments of :class:`~taylorformer_forecast.models.taylorformer.Taylorformer`, with full attention.
+
+    Raises
+    ------
+    ValueError
+        If the attention is not full: it would not reach from far targets to the context.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.linear import LinearForecast
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.models.direct import DirectTaylorformer
+    >>> net = DirectTaylorformer(LinearForecast(8, 4), d_model=8, n_heads=2, n_layers=2)
+    >>> w = Window(torch.arange(-7.0, 5.0).expand(3, -1) / 8, torch.randn(3, 12, 1), n_context=8)
+    >>> net(w).mean.shape
+    torch.Size([3, 4, 1])
+    """
+
+    def __init__(self, forecast: LinearForecast, **options: Any) -> None:
+        if options.get("attention", "full") != "full":
+            raise ValueError(f"attention={options['attention']!r} does not reach the context: take 'full'")
+        super().__init__()
+        self.forecast = forecast
+        self.layers = Taylorformer(**options, sees_anchor=True)
+        self.head = self.layers.head
+        nn.init.zeros_(self.layers.to_params.weight)  # training starts from the linear forecast
+
+    def parts(
+        self, window: Window
+    ) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
+        """Raw numbers of the head, linear forecasts and units of their errors, for all targets."""
+        is_context = torch.arange(window.y.shape[1], device=window.y.device) < window.n_context
+        _, x, xy = self.layers.streams(window, window.attention_mask() & is_context)
+        center, unit = self.forecast(window), self.forecast.unit(window)
+        return self.forecast.beyond(self.layers.raw(x, xy, center, unit)), center, unit
+
+    def noise(
+        self, window: Window, n_paths: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "B S T D"]:
+        """Noise that goes along a path as the errors of the linear forecast do.
+
+        Parameters
+        ----------
+        window, n_paths, generator
+            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.noise`.
+        """
+        return self.forecast.noise(window, n_paths, generator)
+
+    def start(self, window: Window, overlap: int = 0) -> None:
+        """Fit the linear forecast in closed form.
+
+        Parameters
+        ----------
+        window, overlap
+            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
+        """
+        self.forecast.start_alone(window, overlap)
