@@ -161,6 +161,7 @@ class LinearForecast(nn.Module):
     log_scale: Tensor
     log_honesty: Tensor
     trust: Tensor
+    stretch: Tensor
     dependence: Tensor
 
     def __init__(self, n_context: int, horizon: int, shift: int = 0, trust: float = TRUST) -> None:
@@ -171,6 +172,7 @@ class LinearForecast(nn.Module):
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_honesty", torch.zeros(horizon))
         self.register_buffer("trust", torch.tensor(float(trust)))
+        self.register_buffer("stretch", torch.tensor(1.0))  # of the unit after training, beside the honesty
         # Cholesky factor of the correlation of the errors of all steps.
         self.register_buffer("dependence", torch.eye(horizon))
         last = torch.zeros(n_context, horizon)
@@ -184,7 +186,9 @@ class LinearForecast(nn.Module):
 
     def unit(self, window: Window) -> Float[Tensor, "B T 1"]:
         """Unit of the errors at the times of the targets: in training of those that it was fitted to."""
-        log_scale = self.log_scale if self.training else self.log_scale + self.log_honesty
+        log_scale = self.log_scale
+        if not self.training:
+            log_scale = log_scale + self.log_honesty + self.stretch.log()
         steps = log_scale.exp()[None, :, None]
         return self.at_targets(torch.cat([steps[:, :1], steps], 1), window)
 

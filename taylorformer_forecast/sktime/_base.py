@@ -35,6 +35,7 @@ from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
+GENTLY = 0.02  # of the learning rate, from a prior: what one series teaches is little
 CLEARLY = 0.9  # ratio of errors from which a longer context pays
 
 
@@ -141,7 +142,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         check_parameters(self.get_params(deep=False))
         check_values(y, "y")
         pretrained = getattr(self, "pretrained_", None)
-        prior = self._prior(X)
+        prior = self._prior()
         if pretrained is None:
             check_enough(y, self.context_length)
         else:
@@ -165,7 +166,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             self._series()  # what cannot be used is refused now, not by predict
         return self
 
-    def _prior(self, X):
+    def _prior(self):
         """The network to start from, if one was asked for."""
         if self.pretrained is None or getattr(self, "pretrained_", None) is not None:
             return None
@@ -173,11 +174,6 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         prior = load_prior(self.pretrained)
         prior.check(self.get_params(deep=False))
-        if X is not None:
-            raise ValueError(
-                f"X has columns {list(X.columns)}, but the network of pretrained={self.pretrained!r} has "
-                f"seen no X: fit without X, or with pretrained=None"
-            )
         return prior
 
     def _own_axis(self, y):
@@ -260,7 +256,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any.
         """
         from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.prior import choose_trust, set_trust
+        from taylorformer_forecast.training.prior import adapt
         from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()
@@ -283,10 +279,10 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
                 )
                 if prior is not None:
                     prior.write_into(net)
-                    set_trust(net, choose_trust(net, maker, fewest, prior.trust))
+                    adapt(net, maker, fewest, prior.trust, 1.0 - split)
             else:
                 net = copy.deepcopy(net)
-            lr = self.lr if steps is None and prior is None else 0.1 * self.lr
+            lr = self.lr * (GENTLY if prior is not None else 1.0 if steps is None else 0.1)
             steps = self._n_steps(len(batches)) if steps is None else steps
             self.training_ = fit(
                 net,

@@ -111,8 +111,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
         wrote. With ``max_steps=0`` it forecasts as it is. How much of what it adds to the linear forecast is
-        taken, the end of the series decides (:func:`~taylorformer_forecast.training.prior.choose_trust`). It
-        has seen no X, and of calendar cycles and seasons it sees the two shortest.
+        taken, the end of the series decides (:func:`~taylorformer_forecast.training.prior.adapt`). What X
+        says has to be learnt in training; of calendar cycles and seasons it sees the two shortest.
 
     Attributes
     ----------
@@ -327,4 +327,5 @@ class TaylorformerForecaster(BaseTorchForecaster):
                 "attention": "local",
             },
             {**small, "context_length": 4, "order": "random"},
+            {"pretrained": "default", "max_steps": 1, "num_samples": 3, "random_state": 0},
         ]

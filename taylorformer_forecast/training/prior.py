@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.linear import TRUST
-from taylorformer_forecast.core.sampling import sample_paths
+from taylorformer_forecast.core.sampling import draw_paths
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.windows import Batches, WindowMaker
 
-__all__ = ["DEFAULT", "SETTINGS", "SLOTS", "Prior", "choose_trust", "load_prior", "save_prior", "set_trust"]
+__all__ = ["DEFAULT", "SETTINGS", "SLOTS", "Prior", "adapt", "load_prior", "save_prior"]
 
 DEFAULT = Path(__file__).parent.parent / "priors" / "default.safetensors"
 SLOTS = 2  # seasons and cycles whose phases a prior sees, the shortest first
@@ -38,8 +40,9 @@ SETTINGS = (
 )
 EARLY = 0.75  # part of a series that the linear forecast is fitted to, to see what a prior adds on the rest
 TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+STRETCHES = (0.8, 1.5)
 FEWEST = 12  # windows of both parts
-N_WINDOWS, N_PATHS = 32, 32
+N_WINDOWS, N_PATHS = 64, 100
 OWN = "forecast."  # parts of a network that are fitted to every series anew
 
 
@@ -73,74 +76,92 @@ class Prior:
                     f"leave it at that, or train without pretrained"
                 )
 
-    def write_into(self, net: Any) -> None:
-        """Replace the weights of a DirectTaylorformer, all but those of its linear forecast."""
-        missing, unexpected = net.load_state_dict(self.weights, strict=False)
-        missing = [name for name in missing if not name.startswith(OWN)]
-        if missing or unexpected:
+    def write_into(self, net: DirectTaylorformer) -> None:
+        """Replace the weights of a network, all but those of its linear forecast.
+
+        The network may see more covariates than the prior: they come last, and begin without any weight.
+        """
+        own = {name: value for name, value in net.state_dict().items() if not name.startswith(OWN)}
+        if own.keys() != self.weights.keys():
             raise ValueError(
-                f"pretrained does not fit the network: {[*missing, *unexpected][0]} is in one only"
+                f"pretrained does not fit the network: {sorted(own.keys() ^ self.weights.keys())[0]}"
             )
+        wider = {
+            name: F.pad(weight, (0, own[name].shape[-1] - weight.shape[-1])) if weight.ndim > 1 else weight
+            for name, weight in self.weights.items()
+        }
+        net.load_state_dict(wider, strict=False)
 
 
 @torch.no_grad()
-def choose_trust(net: Any, maker: WindowMaker, min_context: int, usual: float) -> float:
-    """Choose how much of what a prior adds to the linear forecast is taken, by the end of the series.
+def adapt(
+    net: DirectTaylorformer, maker: WindowMaker, min_context: int, usual: float, keep: float = 1.0
+) -> None:
+    """Choose how much of what a prior adds to the linear forecast is taken, and how wide forecasts are.
 
-    The linear forecast is fitted to the first three quarters, and paths are drawn through windows of the
-    rest: neither it nor the prior has seen these.
+    The linear forecast is fitted to the first three quarters of every series. On windows of the rest, which
+    neither it nor the prior has seen, one number minimises the pinball loss. The other makes the central 80 %
+    cover as much there, or comes half-way to that where they are to be narrower.
 
     Parameters
     ----------
     net : DirectTaylorformer
-        The network with the weights of the prior. It stays as it is.
+        The network with the weights of the prior, not fitted yet. The numbers are put into it.
     maker : WindowMaker
         Cuts windows from the series.
     min_context : int
         Rows that precede the first target of a window, at least.
     usual : float
-        The answer for series that are too short to tell.
-
-    Returns
-    -------
-    float
-        One of :data:`TRUSTS` or ``usual``.
+        How much of it is taken for series that are too short to tell.
+    keep : float, default=1.0
+        Fraction of every series to use.
     """
-    early = maker.starts(min_context, keep=EARLY)
-    late = maker.starts(min_context, skip=EARLY)
-    if len(early) < FEWEST or len(late) < FEWEST:
-        return usual
-    late = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
-    net = copy.deepcopy(net).eval()
-    net.start(*Batches(maker, early, len(early), last=EARLY).sample())
-    window, _ = maker.windows(late)
-    losses = []
-    for trust in TRUSTS:
-        net.forecast.trust.fill_(trust)
+    split = EARLY * keep
+    early, late = maker.starts(min_context, keep=split), maker.starts(min_context, skip=split, keep=keep)
+    if min(len(early), len(late)) < FEWEST:
+        _settle(net, usual, 1.0)
+        return
+    fitted = copy.deepcopy(net).eval()
+    fitted.forecast.trust.fill_(1.0)
+    fitted.start(*Batches(maker, early, len(early), last=split).sample())
+    some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
+    window, _ = maker.windows(some, keep)
+    raw, center, unit = fitted.parts(window)
+    unit = unit.expand_as(center)
+
+    def deciles(trust: float) -> Float[Tensor, "9 B T D"]:
         generator = torch.Generator().manual_seed(0)  # the same draws for all
-        paths = sample_paths(net, window, N_PATHS, generator).paths
-        losses.append(_pinball(paths, window).item())
-    return TRUSTS[losses.index(min(losses))]
+        paths = draw_paths(net.head(trust * raw, center, unit), N_PATHS, generator).paths
+        return torch.quantile(paths, torch.arange(1, 10) / 10, dim=1)
 
-
-def _pinball(paths: Float[Tensor, "B S T D"], window: Window) -> Float[Tensor, ""]:
-    """Mean pinball loss of the deciles of paths over observed targets."""
+    trust = min(TRUSTS, key=lambda choice: _pinball(deciles(choice), window))
+    low, middle, high = deciles(trust)[[0, 4, 8]]
     y, observed = window.targets
-    levels = torch.arange(1, 10, dtype=y.dtype) / 10
-    error = y - torch.quantile(paths, levels, dim=1)
-    levels = levels[:, None, None, None]
-    return (torch.maximum(levels * error, (levels - 1) * error).mean(0) * observed).sum()
+    beyond = torch.where(y > middle, (y - middle) / (high - middle), (middle - y) / (middle - low))
+    fitting = beyond[observed].quantile(0.8).item()
+    # Narrower only half-way: windows overlap, and what lies ahead may differ from what was.
+    _settle(net, trust, float(np.clip(max(fitting, np.sqrt(fitting)), *STRETCHES)))
 
 
-def set_trust(net: Any, trust: float) -> None:
+def _settle(net: DirectTaylorformer, trust: float, stretch: float) -> None:
     """Make a network start from a part of what its prior adds to the linear forecast.
 
-    A network is trained with all of what it adds, and that of which less is taken afterwards than is usual is
-    reduced before; more is taken of what deserves it.
+    It is trained with all of what it adds, of which afterwards its own ``trust`` is taken. A prior that
+    deserves less is reduced before; of one that deserves more, more is taken.
     """
-    net.layers.to_params.weight.data.mul_(min(trust / TRUST, 1.0))
-    net.layers.to_params.bias.data.mul_(min(trust / TRUST, 1.0))
-    net.forecast.trust.fill_(max(trust, TRUST))
+    own = net.forecast.trust.item()
+    for parameter in net.layers.to_params.parameters():
+        parameter.data.mul_(min(trust / own, 1.0))
+    net.forecast.trust.fill_(max(trust, own))
+    net.forecast.stretch.fill_(stretch)
+
+
+def _pinball(deciles: Float[Tensor, "9 B T D"], window: Window) -> float:
+    """Pinball loss of deciles, over all observed targets."""
+    y, observed = window.targets
+    levels = torch.arange(1, 10)[:, None, None, None] / 10
+    error = y - deciles
+    return (torch.maximum(levels * error, (levels - 1) * error).mean(0) * observed).sum().item()
 
 
 def save_prior(
@@ -164,7 +185,7 @@ def save_prior(
     from safetensors.torch import save_file
 
     tensors = {
-        name: value.detach().half().contiguous()
+        name: (value.detach().half() if value.is_floating_point() else value).contiguous()
         for name, value in net.state_dict().items()
         if not name.startswith(OWN)
     }
@@ -206,7 +227,8 @@ def load_prior(source: str | Path) -> Prior:
     try:
         with safe_open(path, "pt") as file:
             header = json.loads((file.metadata() or {})["prior"])
-            weights = {name: file.get_tensor(name).to(torch.float32) for name in sorted(file.keys())}
+            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
+        weights = {n: v.float() if v.is_floating_point() else v for n, v in tensors.items()}
         return Prior(weights, header["settings"], float(header["trust"]))
     except (SafetensorError, KeyError, json.JSONDecodeError) as error:
         raise ValueError(f"pretrained={str(source)!r} is not a prior: {error}") from error

@@ -18,6 +18,7 @@ from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContiFormer
 from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
+from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
@@ -91,6 +92,12 @@ LAM_CASES: dict[str, dict[str, Any]] = {
     },
     "lam-faithful-alone": {"preset": "faithful", "distribution": "mae"},
 }
+# The same for the Taylorformer that sees the context alone.
+DIRECT_CASES: dict[str, dict[str, Any]] = {
+    "direct": {"distribution": "studentt"},
+    "direct-columns": {"dim_y": 2, "dim_covariates": 3, "distribution": "mixture", "n_layers": 2},
+}
+ONE_SHOT = {**LAM_CASES, **DIRECT_CASES}
 # The same for the ContiFormer, direct and path by path.
 CONTIFORMER_CASES: dict[str, dict[str, Any]] = {
     "contiformer": {},
@@ -193,6 +200,8 @@ class Case:
             sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dim_encoding": 4, "dropout": 0.1}
             return perturbed(lambda: network(**{**sizes, **self.options, **options}), seed)
         options = {**defaults, **self.options, **options}
+        if self.name in DIRECT_CASES:
+            return perturbed(lambda: DirectTaylorformer(LinearForecast(7, 6), **options), seed)
         if "linear" in options:
             options["linear"] = LinearForecast(*options["linear"])
         net = perturbed(lambda: Taylorformer(**options), seed)
@@ -238,7 +247,7 @@ def build_case(monkeypatch: pytest.MonkeyPatch, make_window: Callable[..., Windo
     """Return the builder of a case from its name."""
     # The published code's jitter is drawn anew on every call: here it is a function of the neighbour.
     monkeypatch.setattr(LocalTaylor, "jitter", lambda _, near: 0.01 * torch.sin(1e3 * near))
-    return lambda name: Case(name, {**STEPWISE, **LAM_CASES, **CONTIFORMERS}[name], make_window)
+    return lambda name: Case(name, {**STEPWISE, **ONE_SHOT, **CONTIFORMERS}[name], make_window)
 
 
 @pytest.fixture(params=CASES)
@@ -253,7 +262,7 @@ def stepwise_case(request: pytest.FixtureRequest, build_case: Callable[[str], Ca
     return build_case(request.param)
 
 
-@pytest.fixture(params=[*STEPWISE, *LAM_CASES, *CONTIFORMERS])
+@pytest.fixture(params=[*STEPWISE, *ONE_SHOT, *CONTIFORMERS])
 def any_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every network, preset and option in turn."""
     return build_case(request.param)

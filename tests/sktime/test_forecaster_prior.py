@@ -1,0 +1,114 @@
+"""Forecasters that start from a prior."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sktime.datasets import load_airline
+
+from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.training.prior import load_prior
+
+FH = range(1, 13)
+
+
+def forecaster(**changes):
+    return TaylorformerForecaster(**{"pretrained": "default", "max_steps": 0, "random_state": 0} | changes)
+
+
+@pytest.fixture(scope="module")
+def y():
+    return load_airline()
+
+
+def test_without_training_the_weights_are_those_of_the_file(y):
+    net = forecaster().fit(y, fh=FH).network_
+    prior = load_prior("default")
+    state = net.state_dict()
+    for name, value in prior.weights.items():
+        if not name.startswith("layers.to_params"):
+            assert torch.equal(state[name], value), name
+    part = state["layers.to_params.weight"].norm() / prior.weights["layers.to_params.weight"].norm()
+    assert 0 <= part <= 1.001
+
+
+def test_training_moves_them(y):
+    net = forecaster(max_steps=2, num_epochs=None).fit(y, fh=FH).network_
+    prior = load_prior("default").weights
+    moved = [n for n, value in net.state_dict().items() if n in prior and not torch.equal(value, prior[n])]
+    assert len(moved) > len(prior) // 2
+
+
+def test_forecasts_are_close_to_the_season_to_come_before_any_training(y):
+    past, future = y[:-12], y[-12:]
+    forecast = forecaster().fit(past, fh=FH)
+    error = (forecast.predict() - future).abs().mean()
+    assert error < (past[-12:].to_numpy() - future).abs().mean()
+    interval = forecast.predict_interval(coverage=0.9)
+    assert (interval.to_numpy()[:, 1] > interval.to_numpy()[:, 0]).all()
+
+
+def test_clones_and_fits_that_follow_start_from_the_file_again(y):
+    first = forecaster(max_steps=1).fit(y, fh=FH)
+    again = first.clone().fit(y, fh=FH)
+    pd.testing.assert_frame_equal(first.predict_quantiles(), again.predict_quantiles())
+    pd.testing.assert_frame_equal(first.fit(y, fh=FH).predict_quantiles(), again.predict_quantiles())
+
+
+def test_pretraining_on_a_panel_starts_from_it_and_fit_takes_what_the_panel_left(y):
+    index = pd.MultiIndex.from_product([["a", "b"], y.index], names=["series", "month"])
+    panel = pd.DataFrame({"y": np.concatenate([y, y[::-1]])}, index)
+    pretrained = forecaster(max_steps=1).pretrain(panel, fh=FH)
+    assert pretrained.fit(y).predict(fh=FH).notna().all()
+
+
+def test_x_is_learnt_in_training_and_says_nothing_without(y):
+    X = pd.DataFrame({"x": np.random.default_rng(0).normal(size=len(y))}, y.index)
+    future = pd.DataFrame({"x": np.ones(12)}, pd.period_range("1961-01", periods=12, freq="M"))
+    silent = forecaster().fit(y, X=X, fh=FH)
+    same = silent.predict_quantiles(X=future)
+    pd.testing.assert_frame_equal(same, silent.predict_quantiles(X=5 * future))
+    heard = forecaster(max_steps=3, num_epochs=None, lr=0.5).fit(y, X=X, fh=FH)
+    assert not heard.predict_quantiles(X=future).equals(heard.predict_quantiles(X=5 * future))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"d_model": 16}, "d_model=16, but the network of pretrained has d_model=32"),
+        ({"order": "random"}, "order='random', but the network of pretrained has order='time'"),
+        ({"linear_path": False}, "linear_path=False"),
+        ({"pretrained": "nowhere"}, "'nowhere' is neither 'default' nor a file"),
+        ({"pretrained": 3}, "pretrained=3"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_leaves_the_forecaster_as_it_was(y, change, message):
+    fitted = forecaster().fit(y, fh=FH)
+    before = fitted.predict()
+    for name, value in change.items():
+        setattr(fitted, name, value)
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        fitted.fit(y, fh=FH)
+    pd.testing.assert_series_equal(fitted.predict(), before)
+
+
+@pytest.mark.parametrize("n", [3, 5, 9, 30])
+def test_short_series_are_forecast(n):
+    y = pd.Series(np.random.default_rng(n).normal(size=n))
+    assert np.isfinite(forecaster().fit(y).predict_interval(fh=[1, 2, 7]).to_numpy()).all()
+
+
+@pytest.mark.parametrize("kind", ["constant", "gaps", "huge", "irregular"])
+def test_difficult_series_are_forecast(kind):
+    rng = np.random.default_rng(0)
+    y = pd.Series(np.sin(np.arange(90) / 4) + 0.1 * rng.normal(size=90))
+    if kind == "constant":
+        y[:] = 4.0
+    elif kind == "gaps":
+        y[rng.random(90) < 0.4] = np.nan
+    elif kind == "huge":
+        y = 1e12 + 1e9 * y
+    elif kind == "irregular":
+        y.index = pd.to_datetime("2020-01-01") + pd.to_timedelta(np.cumsum(rng.exponential(5, 90)), "h")
+    fh = [1, 2, 30]
+    assert np.isfinite(forecaster().fit(y).predict_quantiles(fh=fh).to_numpy()).all()

@@ -1,0 +1,159 @@
+"""Priors: what files hold, and how much of one a series takes."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close as close
+
+from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.training.prior import DEFAULT, SETTINGS, adapt, load_prior, save_prior
+from taylorformer_forecast.training.windows import Series, WindowMaker
+
+L, H = 12, 6
+HERE = {"d_model": 8, "n_heads": 2, "n_layers": 2, "distribution": "studentt"}
+
+
+def network(n_covariates=0, seed=0):
+    torch.manual_seed(seed)
+    net = DirectTaylorformer(LinearForecast(L, H), dim_covariates=n_covariates, **HERE)
+    torch.nn.init.normal_(net.layers.to_params.weight, std=0.3)
+    return net
+
+
+def own(net):
+    return {name: value for name, value in net.state_dict().items() if name.startswith("layers.")}
+
+
+def halved(value):
+    return value.half().float() if value.is_floating_point() else value
+
+
+@pytest.fixture
+def written(tmp_path):
+    path = tmp_path / "prior.safetensors"
+    save_prior(network(), path, HERE, trust=0.75)
+    return path
+
+
+def makers(noise, n=240):
+    t = np.arange(float(n))
+    y = np.sin(2 * np.pi * t / 6) + noise * np.random.default_rng(0).normal(size=n)
+    return WindowMaker([Series(t, y[:, None])], L, H, float(L))
+
+
+def test_a_prior_comes_back_in_half_precision_with_what_it_says_of_itself(written):
+    prior = load_prior(written)
+    assert (prior.settings, prior.trust) == (HERE, 0.75)
+    for name, value in own(network()).items():
+        close(prior.weights[name], halved(value), rtol=0, atol=0)
+    assert not any(name.startswith("forecast.") for name in prior.weights)
+
+
+def test_a_network_takes_the_weights_and_keeps_its_linear_forecast(written):
+    net = network(seed=1)
+    before = net.forecast.map.steps.weight.clone()
+    load_prior(written).write_into(net)
+    for name, value in own(net).items():
+        close(value, halved(own(network())[name]), rtol=0, atol=0)
+    assert torch.equal(net.forecast.map.steps.weight, before)
+
+
+def test_further_covariates_begin_without_weight(written, make_window):
+    wider, narrower = network(n_covariates=3).eval(), network().eval()
+    for net in (wider, narrower):
+        load_prior(written).write_into(net)
+    w = make_window(n_context=L, n_targets=H, dim_covariates=3)
+    without = make_window(n_context=L, n_targets=H)
+    without = type(w)(w.t, w.y, w.observed, None, n_context=L)
+    close(wider(w).mean, narrower(without).mean)
+
+
+@pytest.mark.parametrize("change", [{"d_model": 16}, {"distribution": "normal"}])
+def test_other_settings_are_named(written, change):
+    name, value = next(iter(change.items()))
+    with pytest.raises(ValueError, match=f"{name}={value!r}, but the network of pretrained has {name}="):
+        load_prior(written).check({**HERE, **change})
+
+
+def test_a_network_of_other_layers_is_refused(written):
+    deeper = DirectTaylorformer(LinearForecast(L, H), **{**HERE, "n_layers": 3})
+    with pytest.raises(ValueError, match="does not fit the network"):
+        load_prior(written).write_into(deeper)
+
+
+def test_nothing_is_ever_unpickled(tmp_path):
+    class Harmful:
+        def __reduce__(self):
+            return (exec, ("raise SystemExit('unpickled')",))
+
+    path = tmp_path / "harmful.safetensors"
+    path.write_bytes(pickle.dumps(Harmful()))
+    with pytest.raises(ValueError, match="is not a prior"):
+        load_prior(path)
+
+
+def test_tensors_without_a_header_are_no_prior(tmp_path):
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.zeros(2)}, tmp_path / "other.safetensors")
+    with pytest.raises(ValueError, match="is not a prior"):
+        load_prior(tmp_path / "other.safetensors")
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.safetensors"):
+        load_prior("nowhere.safetensors")
+
+
+def test_the_prior_of_the_package_is_small_and_its_card_says_how_it_was_made():
+    from safetensors import safe_open
+
+    assert DEFAULT.stat().st_size <= 300_000
+    with safe_open(DEFAULT, "pt") as file:
+        header = file.metadata()["prior"]
+    card = DEFAULT.with_suffix(".md").read_text()
+    prior = load_prior("default")
+    assert set(SETTINGS) <= set(prior.settings)
+    command = next(line for line in card.splitlines() if "train_prior.py" in line).split("/")[-1].rstrip("`")
+    assert command in header
+    assert all(torch.isfinite(value).all() for value in prior.weights.values())
+
+
+# --- how much of it is taken -----------------------------------------------------------------------------
+
+
+def test_what_only_harms_is_left_out_and_too_wide_forecasts_are_narrowed():
+    net = network()
+    with torch.no_grad():
+        net.layers.to_params.bias[0] = 3.0  # all means are three errors too high
+    adapt(net, makers(noise=0.2), L, usual=1.0)
+    assert net.layers.to_params.bias[0] == 0
+    assert 0.8 <= net.forecast.stretch <= 1.5
+
+
+def test_forecasts_that_are_too_narrow_are_widened():
+    net = network()
+    with torch.no_grad():
+        net.layers.to_params.weight.zero_()
+        net.layers.to_params.bias[1] = -0.3
+    adapt(net, makers(noise=0.2), L, usual=1.0)
+    assert net.forecast.stretch > 1 or net.layers.to_params.bias[1] == 0
+
+
+@pytest.mark.parametrize(("usual", "trusted", "scale"), [(0.25, 0.5, 0.5), (0.75, 0.75, 1.0)])
+def test_series_too_short_to_tell_take_the_usual_part(usual, trusted, scale):
+    net = network()
+    before = net.layers.to_params.weight.detach().clone()
+    adapt(net, makers(noise=0.2, n=20), 4, usual)
+    assert (net.forecast.trust.item(), net.forecast.stretch.item()) == (trusted, 1.0)
+    close(net.layers.to_params.weight, scale * before)
+
+
+def test_choosing_leaves_the_linear_forecast_to_the_fit():
+    net = network()
+    before = net.forecast.map.steps.weight.clone()
+    adapt(net, makers(noise=0.2), L, usual=0.5)
+    assert torch.equal(net.forecast.map.steps.weight, before)
