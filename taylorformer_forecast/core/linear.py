@@ -162,7 +162,9 @@ class LinearForecast(nn.Module):
     log_honesty: Tensor
     trust: Tensor
     stretch: Tensor
-    dependence: Tensor
+    lag_weights: Tensor
+    fresh: Tensor
+    neighbour: Tensor
 
     def __init__(self, n_context: int, horizon: int, shift: int = 0, trust: float = TRUST) -> None:
         super().__init__()
@@ -173,8 +175,10 @@ class LinearForecast(nn.Module):
         self.register_buffer("log_honesty", torch.zeros(horizon))
         self.register_buffer("trust", torch.tensor(float(trust)))
         self.register_buffer("stretch", torch.tensor(1.0))  # of the unit after training, beside the honesty
-        # Cholesky factor of the correlation of the errors of all steps.
-        self.register_buffer("dependence", torch.eye(horizon))
+        # How standardised errors follow from those before them; not at all before a fit.
+        self.register_buffer("lag_weights", torch.zeros(horizon, N_LAGS))
+        self.register_buffer("fresh", torch.ones(horizon))
+        self.register_buffer("neighbour", torch.zeros(horizon))
         last = torch.zeros(n_context, horizon)
         last[-1] = 1.0
         self._write(last, torch.zeros(horizon), last[:, :1].mT)
@@ -229,16 +233,27 @@ class LinearForecast(nn.Module):
         Tensor
             Shape (B, S, T, D).
         """
-        step = self._position(window)[..., 0].round().long().clamp_min(1) - 1
-        size = (len(step), n_paths, step.shape[1], window.y.shape[2])
-        drawn = torch.randn(size, generator=generator, device=step.device, dtype=self.dependence.dtype)
-        if holds_everywhere(step == torch.arange(step.shape[1], device=step.device)):
-            factor = self.dependence[: step.shape[1], : step.shape[1]].expand(len(step), -1, -1)
-        else:  # several targets may lie at one step, and go together
-            rows = self.dependence[step]
-            same = torch.eye(step.shape[1], device=step.device, dtype=rows.dtype)
-            factor = torch.linalg.cholesky(torch.lerp(rows @ rows.mT, same, 0.01))
-        return torch.einsum("bij,bsjd->bsid", factor, drawn)
+        at = self._position(window)[..., 0].clamp_min(1.0) - 1  # along the steps, from 0
+        n_steps = int(at.max().ceil()) + 1
+        size = (len(at), n_paths, N_LAGS + n_steps, window.y.shape[2])
+        path = torch.randn(size, generator=generator, device=at.device, dtype=self.fresh.dtype)
+        path[:, :, :N_LAGS] = 0.0
+        for step in range(n_steps):
+            told = torch.einsum("bskd,k->bsd", path[:, :, step : step + N_LAGS], self.lag_weights[step])
+            path[:, :, step + N_LAGS] = told + self.fresh[step] * path[:, :, step + N_LAGS]
+        path = path[:, :, N_LAGS:]
+        low = at.floor().long()
+        regular = at.shape[1] == n_steps
+        if regular and holds_everywhere(at == torch.arange(n_steps, device=at.device)):
+            return path
+        part, high = (at - low)[:, None, :, None], (low + 1).clamp_max(n_steps - 1)
+
+        def taken(steps: Tensor) -> Tensor:
+            return path.gather(2, steps[:, None, :, None].expand(-1, n_paths, -1, size[-1]))
+
+        # Between two steps, on the line between them, again with variance 1.
+        variance = (1 - part) ** 2 + part**2 + 2 * part * (1 - part) * self.neighbour[high][:, None, :, None]
+        return torch.lerp(taken(low), taken(high), part) / variance.clamp_min(1e-6).sqrt()
 
     @torch.no_grad()
     def start(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
@@ -330,9 +345,9 @@ class LinearForecast(nn.Module):
         if residuals is None:
             return
         self.start_scale(*residuals)
-        correlation = residuals[1].correlation(N_LAGS)
-        known = len(correlation)  # of the steps beyond nothing is known: they are drawn by themselves
-        self.dependence[:known, :known] = torch.linalg.cholesky(_sound(correlation))
+        found = residuals[1].dependence(N_LAGS, self.horizon)
+        for buffer, value in zip((self.lag_weights, self.fresh, self.neighbour), found, strict=True):
+            buffer.copy_(value)
 
     @torch.no_grad()
     def start_scale(self, inside: Residuals, outside: Residuals) -> None:
@@ -353,14 +368,6 @@ class LinearForecast(nn.Module):
             weight = basis @ weight
         self.map.steps.weight.copy_(weight.mT)
         self.map.steps.bias.copy_(bias[0])
-
-
-def _sound(correlation: Float[Tensor, "H H"]) -> Float[Tensor, "H H"]:
-    """The correlation, or as much of it as is positive definite."""
-    values, vectors = torch.linalg.eigh(correlation)
-    kept = (vectors * values.clamp_min(1e-3)) @ vectors.mT
-    deviation = kept.diagonal().sqrt()
-    return kept / (deviation * deviation[:, None])
 
 
 def _best_repetition(

@@ -38,17 +38,31 @@ class Residuals:
         such that paths drawn with these weights, and with what they leave as noise, spread at every step as
         the errors themselves do. An autoregression alone may make them drift apart, or hold them together.
         """
-        weights, _ = self._path(n_lags)
-        return F.pad(weights.mT, (0, horizon - len(weights)), mode="replicate").mT
+        return _repeat_last(self._path(n_lags)[0], horizon)
 
-    def correlation(self, n_lags: int) -> Float[Tensor, "H H"]:
-        """Correlation of the errors of all steps, along paths that follow this autoregression."""
-        _, covariance = self._path(n_lags)
-        deviation = covariance.diagonal().sqrt()
-        return covariance / (deviation * deviation[:, None])
+    def dependence(self, n_lags: int, horizon: int) -> tuple[Tensor, Tensor, Tensor]:
+        """How standardised errors of a step follow from those before it, such that each has variance 1.
 
-    def _path(self, n_lags: int) -> tuple[Float[Tensor, "H K"], Float[Tensor, "H H"]]:
-        """Weights of the autoregression, and the covariance of errors along its paths."""
+        Returns
+        -------
+        weights : Tensor of shape (horizon, K)
+            Of the K before, the earliest first.
+        fresh : Tensor of shape (horizon,)
+            Deviation of what is new in each.
+        neighbour : Tensor of shape (horizon,)
+            Correlation of each with the one before it.
+        """
+        weights, new, neighbour = self._path(n_lags)
+        deviation = self._square().clamp_min(1e-12).sqrt()
+        before = lagged(deviation[None], n_lags)[0]
+        return (
+            _repeat_last(weights * before / deviation[:, None], horizon),
+            _repeat_last((new / deviation).clamp(0.0, 1.0), horizon),
+            _repeat_last(neighbour, horizon),
+        )
+
+    def _path(self, n_lags: int) -> tuple[Float[Tensor, "H K"], Float[Tensor, " H"], Float[Tensor, " H"]]:
+        """Weights, deviations of what they leave, and correlations of neighbours, along a path."""
         lags = self._lags(n_lags)
         x, y = lags[self.observed], self.error[self.observed]
         moment = x.mT @ x
@@ -61,20 +75,22 @@ class Residuals:
         square = (told.square().sum(0) + PRIOR * pooled) / (seen + PRIOR)
         total = self._square()
         weights = torch.zeros(len(seen), n_lags).to(common)
-        covariance = torch.zeros(len(seen), len(seen)).to(common)  # of the errors along a path
+        new, neighbour = torch.zeros(2, len(seen)).to(common)
+        covariance = torch.zeros(n_lags, n_lags).to(common)  # of the last K errors of a path
         for step in range(len(seen)):
-            before = slice(max(0, step - n_lags), step)
-            row = common[n_lags - (step - before.start) :]
-            foretold = row @ covariance[before, before] @ row
+            foretold = common @ covariance @ common
             # With a share s of the autoregression the variance of a path is s**2 * foretold + total
             # - 2 * s * with_error + s**2 * square. It is the total again for this share; by least squares
             # it were with_error / square, the same where paths vary as the errors do.
             share = (2 * with_error[step] / (foretold + square[step]).clamp_min(1e-12)).clamp(0.0, 2.0)
             weights[step] = share * common
-            covariance[step, :step] = share * (row @ covariance[before, :step])
-            covariance[:step, step] = covariance[step, :step]
-            covariance[step, step] = total[step].clamp_min(1e-12)
-        return weights, covariance
+            new[step] = (total[step] - share**2 * foretold).clamp_min(0.0).sqrt()
+            cross = weights[step] @ covariance
+            neighbour[step] = cross[-1] / (covariance[-1, -1] * total[step]).clamp_min(1e-24).sqrt()
+            covariance = F.pad(covariance[1:, 1:], (0, 1, 0, 1))
+            covariance[-1, :-1] = covariance[:-1, -1] = cross[1:]
+            covariance[-1, -1] = total[step]
+        return weights, new, neighbour.clamp(-1.0, 1.0)
 
     def after(self, weights: Float[Tensor, "H K"]) -> Residuals:
         """What an autoregression with these weights leaves."""
@@ -99,6 +115,11 @@ class Residuals:
         square, absolute = self._square(), self._square(1.0) * math.sqrt(math.pi / 2)
         scale = (square.sqrt() * absolute).sqrt().clamp_min(1e-3)
         return F.pad(scale.log()[None], (0, horizon - len(scale)), mode="replicate")[0]
+
+
+def _repeat_last(steps: Float[Tensor, "H ..."], horizon: int) -> Float[Tensor, "horizon ..."]:
+    """The same for more steps: the last goes on."""
+    return torch.cat([steps, steps[-1:].expand(horizon - len(steps), *steps.shape[1:])])
 
 
 def lagged(values: Float[Tensor, "B T"], n_lags: int) -> Float[Tensor, "B T K"]:

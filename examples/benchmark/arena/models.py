@@ -137,6 +137,7 @@ class OursSktime(Entry):
     """A forecaster of this package through sktime, with its defaults on the raw values."""
 
     name = "TaylorformerForecaster"
+    options: dict[str, Any] = {}
 
     def fit(self, y: pd.Series) -> None:
         """Train within the budget."""
@@ -147,6 +148,7 @@ class OursSktime(Entry):
             random_state=self.settings.seed,
             device="cpu",
             trainer_kwargs=self.settings.trainer(),
+            **self.options,
         )
         self.model.fit(y, fh=range(1, self.task.horizon + 1))
         self.seen = len(y)
@@ -157,6 +159,19 @@ class OursSktime(Entry):
             self.model.update(past.iloc[self.seen :], update_params=False)
             self.seen = len(past)
         return self.model.predict_quantiles(alpha=LEVELS.tolist()).to_numpy().T
+
+
+class OursSktimePrior(OursSktime):
+    """The Taylorformer from the prior in the package, trained further."""
+
+    options = {"pretrained": "default"}
+
+
+class OursSktimeZeroShot(OursSktimePrior):
+    """The Taylorformer as the prior has left it: only its linear forecast is fitted."""
+
+    trains = False
+    options = {"pretrained": "default", "max_steps": 0}
 
 
 class OursSktimeLAM(OursSktime):
@@ -313,6 +328,8 @@ MODELS: dict[str, type[Entry]] = {
     "ets": Statistical,
     "theta": Theta,
     "taylorformer_sktime": OursSktime,
+    "taylorformer_prior": OursSktimePrior,
+    "taylorformer_zero_shot": OursSktimeZeroShot,
     "lam_sktime": OursSktimeLAM,
     "taylorformer_darts": OursDarts,
     "lam_darts": OursDartsLAM,
