@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from darts import TimeSeries
 from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
-from darts.utils.data.torch_datasets.utils import TorchTrainingSample, _parse_input_chunk_length
+from darts.utils.data.torch_datasets.utils import (
+    TorchTrainingSample,
+    _batch_collate_fn_train,
+    _parse_input_chunk_length,
+)
 from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.darts._module import ForecastModule
@@ -68,10 +73,18 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             **self._flags,
             floor=self._floor or (0.0,) * n_components,
             own_optimizer=self._own_optimizer,
-            lr=self.model_params["lr"],
-            network={name: self.model_params[name] for name in self._network_params},
+            **self._own_params(),
             **self.pl_module_params,
         )
+
+    def _own_params(self) -> dict[str, Any]:
+        """Peak learning rate, and arguments of the network."""
+        network = {name: self.model_params[name] for name in self._network_params}
+        return {"lr": self.model_params["lr"], "network": network}
+
+    def _slots(self) -> int | None:
+        """How many seasons and cycles the network has features of, None for all."""
+        return None
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
         if self.model is None:
@@ -98,6 +111,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             params["time_features"],
             params["seasonal_periods"],
         )
+        self._seasonal = replace(self._seasonal, slots=self._slots())
         known = [np.isfinite(v) for v in values]
         spread = [
             np.where(k.sum(0) >= MIN_POINTS, np.nanstd(np.where(k, v, np.nan), axis=0), np.nan)
@@ -138,7 +152,9 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         if epochs == 0 and self.model_params["n_epochs"] is None:
             per_epoch = math.ceil(len(train_dataset) / self.batch_size)
             epochs = min(self._max_epochs, max(1, round(self._max_steps / max(1, per_epoch))))
-        return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
+        super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
+        self.model.begin(train_dataset, _batch_collate_fn_train)  # without an epoch, training does not start
+        return self
 
     def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
         """Export the network; see darts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -100,17 +100,24 @@ class ForecastModule(PLForecastingModule):
         raise NotImplementedError
 
     def on_train_start(self) -> None:
-        """Fit what has a closed-form solution to windows of the training set, once."""
+        """Fit what has a closed-form solution before the first step."""
         super().on_train_start()
+        loader = self.trainer.train_dataloader
+        self.begin(loader.dataset, loader.collate_fn)
+
+    def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+        """Fit what has a closed-form solution to windows of the training set, once."""
         if self.started or not hasattr(self.net, "start"):
             return
         self.started.fill_(True)
-        loader = self.trainer.train_dataloader
-        stride = -(-len(loader.dataset) // SAMPLE)
-        rows = [loader.dataset[i] for i in range(0, len(loader.dataset), stride)]
-        x = loader.collate_fn(rows).to_module_input(stage=ModuleStage.TRAIN)
-        window, _ = self.scaled(self.window(x, self.output_chunk_length or 1).to(self.device))
+        stride = -(-len(dataset) // SAMPLE)
+        window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
         self.net.start(window, len(self.floor) * -(-(self.output_chunk_length or 1) // stride))
+
+    def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
+        """Scaled windows of samples of a training set."""
+        x = collate(samples).to_module_input(stage=ModuleStage.TRAIN)
+        return self.scaled(self.window(x, self.output_chunk_length or 1).to(self.device))[0]
 
     # ---- windows -----------------------------------------------------------------------------------------
 

@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 from torch import nn
 
 from taylorformer_forecast.core.linear import LinearForecast
-from taylorformer_forecast.darts._base import BaseForecastModel
-from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.darts._prior import StartingModel, StartingModule
+from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.lam_trunks import Attention
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 __all__ = ["TaylorformerModel"]
 
 
-class TaylorformerModule(ForecastModule):
+class TaylorformerModule(StartingModule):
     """The Taylorformer for darts."""
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column."""
-        options = dict(network)
+        options = {
+            "dim_covariates": dim_covariates,
+            "distribution": self.head,
+            # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
+            "derivative_clip": 20.0 * self.input_chunk_length,
+            **network,
+        }
         linear = None
         if options.pop("linear_path") and self.head.has_location:
             horizon = self.output_chunk_length or 1
             linear = LinearForecast(self.input_chunk_length, horizon, self.output_chunk_shift, self.trust)
-        return Taylorformer(
-            dim_covariates=dim_covariates,
-            distribution=self.head,
-            # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
-            derivative_clip=20.0 * self.input_chunk_length,
-            linear=linear,
-            **options,
-        )
+        if options.pop("direct", False):
+            assert linear is not None
+            return DirectTaylorformer(linear, **options)
+        return Taylorformer(linear=linear, **options)
 
 
-class TaylorformerModel(BaseForecastModel):
+class TaylorformerModel(StartingModel):
     """Taylorformer: joint sample paths from an autoregressive transformer, with any likelihood.
 
     Every point of a path is drawn conditional on the path so far, so that samples are whole trajectories,
@@ -93,6 +96,14 @@ class TaylorformerModel(BaseForecastModel):
         Passes over the training windows. By default about 200 steps, at most 15 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
+    pretrained : None, "default" or path, default=None
+        A network to start from that was trained on other series: "default" is the one in the package, which
+        has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
+        wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
+        series; otherwise training goes on from it, with a fiftieth of ``lr``. How much of what it adds to the
+        linear forecast is taken, the end of the series decides
+        (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, and of calendar
+        cycles and seasons it sees the two shortest. ``fit`` reads the file; saved models do not need it.
     **kwargs
         Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
         ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,
@@ -153,6 +164,7 @@ class TaylorformerModel(BaseForecastModel):
         lr: float = 2e-3,
         n_epochs: int | None = None,
         use_static_covariates: bool = True,
+        pretrained: str | PathLike[str] | None = None,
         **kwargs: Any,
     ) -> None:
         self._set_up()

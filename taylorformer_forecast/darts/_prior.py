@@ -1,0 +1,196 @@
+"""How darts models start from a network that was trained on other series."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+import torch
+from darts.utils.data import ShiftedTorchTrainingDataset
+from torch import Tensor
+
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.darts._base import BaseForecastModel
+from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.darts.likelihoods import StudentTLikelihood
+from taylorformer_forecast.training.prior import Prior, adapt, load_prior
+
+__all__ = ["StartingModel", "StartingModule"]
+
+DISTRIBUTION = "studentt"  # of a prior, whose raw numbers StudentTLikelihood reads alike
+GENTLY = 0.02  # of the learning rate, from a prior: what one series teaches is little
+
+
+class StartingModule(ForecastModule):
+    """Base of modules whose network may start from a prior."""
+
+    usual_trust: float | None = None  # in a prior that the network holds, until it is adapted
+
+    def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+        """Adapt the prior, if there is one, then fit the linear part, once."""
+        if self.usual_trust is not None:
+            net = copy.deepcopy(self.net).cpu().float()
+            adapt(net, DatasetWindows(self, dataset, collate), 1, self.usual_trust)
+            self.net.load_state_dict(net.state_dict())
+            self.usual_trust = None
+        super().begin(dataset, collate)
+
+
+class StartingModel(BaseForecastModel):
+    """Base of models with a parameter ``pretrained``.
+
+    The file is read by the first fit alone: checkpoints hold the weights that came of it.
+    """
+
+    @property
+    def _pretrained(self) -> str | None:
+        return self.model_params.get("pretrained")
+
+    def _set_up(self) -> None:
+        if isinstance(self._pretrained, PathLike):  # darts loads no paths
+            self.model_params["pretrained"] = fspath(self._pretrained)
+        super()._set_up()
+        if self._pretrained is None:
+            return
+        if not isinstance(self.likelihood, StudentTLikelihood):
+            name = "loss_fn" if self.likelihood is None else f"likelihood={type(self.likelihood).__name__}"
+            raise ValueError(
+                f"{name}: the network of pretrained={self._pretrained!r} was trained with "
+                f"StudentTLikelihood, the default; leave likelihood and loss_fn at that, or take "
+                f"pretrained=None"
+            )
+        if not self.model_params["use_reversible_instance_norm"]:
+            raise ValueError(
+                f"use_reversible_instance_norm=False: the network of pretrained={self._pretrained!r} knows "
+                f"normalised windows only; leave it at True, or take pretrained=None"
+            )
+
+    def _own_params(self) -> dict[str, Any]:
+        params = super()._own_params()
+        if self._pretrained is not None:
+            params["lr"] *= GENTLY
+            params["network"]["direct"] = True
+        return params
+
+    def _slots(self) -> int | None:
+        return None if self._pretrained is None else self._prior().slots
+
+    def _prior(self) -> Prior:
+        """The network to start from, if it is the one that the parameters describe."""
+        assert self._pretrained is not None
+        prior = load_prior(self._pretrained)
+        found = prior.settings.get("distribution", DISTRIBUTION)
+        if found != DISTRIBUTION:
+            raise ValueError(
+                f"pretrained={self._pretrained!r} was trained with distribution={found!r}, but darts models "
+                f"can start from {DISTRIBUTION!r} only"
+            )
+        prior.check(self.model_params)
+        return prior
+
+    def _setup_for_train(self, train_dataset: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        prior = self._prior() if self._pretrained is not None and self.model is None else None
+        setup = super()._setup_for_train(train_dataset, *args, **kwargs)
+        if prior is not None:
+            self._check_covariates(setup["model"])
+            prior.write_into(setup["model"].net)
+            setup["model"].usual_trust = prior.trust
+        return setup
+
+    def _check_covariates(self, module: ForecastModule) -> None:
+        """Raise a ValueError if the network sees more than a prior does."""
+        name = f"pretrained={self._pretrained!r}"
+        if self._seasonal is None:
+            raise ValueError(f"{name} needs the time stamps of a series: call fit, not fit_from_dataset")
+        if module.n_static:
+            raise ValueError(
+                f"{name} has seen no covariates, but the series has static ones: take "
+                f"use_static_covariates=False, or pretrained=None"
+            )
+        if module.n_past or module.n_future > self._seasonal.width:
+            raise ValueError(
+                f"{name} has seen no covariates: fit without past_covariates, future_covariates and "
+                f"add_encoders, or take pretrained=None"
+            )
+
+    @property
+    def _ckpt_skipped_params(self) -> list[str]:
+        return [*super()._ckpt_skipped_params, "pretrained"]
+
+    def _check_ckpt_parameters(self, tfm_save: Any) -> None:
+        """Compare with the parameters of saved weights. They may come from another prior, not from none."""
+        super()._check_ckpt_parameters(tfm_save)
+        saved = tfm_save.model_params.get("pretrained")
+        if (saved is None) != (self._pretrained is None):
+            raise ValueError(
+                f"the weights are those of a model with pretrained={saved!r}, and fit no model with "
+                f"pretrained={self._pretrained!r}"
+            )
+
+
+class DatasetWindows:
+    """Windows of a training set by their time, named and cut as those of a ``WindowMaker`` are.
+
+    A window is named by its component and the number of its sample. All have whole contexts. There are none
+    of a dataset that does not tell of what time its samples are.
+
+    Parameters
+    ----------
+    module : ForecastModule
+        Makes windows, of one column each, from samples.
+    dataset : sequence of TorchTrainingSample
+        The training set.
+    collate : callable
+        Makes batches of samples.
+    """
+
+    def __init__(self, module: ForecastModule, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+        self.module, self.dataset, self.collate = module, dataset, collate
+        self.n_targets, self.n_components = module.output_chunk_length or 1, len(module.floor)
+        places: list[tuple[int, int, int]] = []
+        if isinstance(dataset, ShiftedTorchTrainingDataset):
+            for number, series in enumerate(dataset.series):
+                n_ends = len(series) - dataset.size_of_both_chunks + 1
+                n_samples = min(math.ceil(n_ends / dataset.stride), dataset.max_samples_per_ts)
+                for k in range(n_samples):  # the latest comes first
+                    first = len(series) - k * dataset.stride - self.n_targets
+                    places.append((number * dataset.max_samples_per_ts + k, first, len(series)))
+        # Number of each sample, row of its first target, length of its series.
+        self.places = torch.tensor(places, dtype=torch.long).reshape(-1, 3)
+
+    def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
+        """Windows whose first target lies between fractions of its series, those of one component together.
+
+        Parameters
+        ----------
+        min_context : int
+            Ignored.
+        skip, keep : float
+            The fractions.
+
+        Returns
+        -------
+        int Tensor of shape (n, 2)
+            Component and number of the place of each.
+        """
+        first, length = self.places[:, 1], self.places[:, 2].double()
+        inside = (first >= torch.ceil(skip * length)) & (first < torch.floor(keep * length))
+        return torch.cartesian_prod(torch.arange(self.n_components), inside.nonzero()[:, 0])
+
+    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, None]:
+        """Scaled windows in single precision; targets beyond the fraction ``last`` of theirs are hidden."""
+        numbers, inverse = starts[:, 1].unique(return_inverse=True)
+        samples = []
+        for row, first, length in self.places[numbers].tolist():
+            sample = self.dataset[row]
+            target = np.array(sample.future_target)
+            target[max(0, math.floor(last * length) - first) :] = np.nan
+            samples.append(replace(sample, future_target=target))
+        window = self.module.training_windows(samples, self.collate)
+        window = window.map(lambda v: v.cpu().float() if v.is_floating_point() else v.cpu())
+        return window.rows(inverse * self.n_components + starts[:, 0]), None
