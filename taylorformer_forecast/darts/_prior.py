@@ -18,12 +18,11 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood
-from taylorformer_forecast.training.prior import Prior, adapt, load_prior
+from taylorformer_forecast.training.prior import GENTLY, Prior, adapt, load_prior
 
 __all__ = ["StartingModel", "StartingModule"]
 
 DISTRIBUTION = "studentt"  # of a prior, whose raw numbers StudentTLikelihood reads alike
-GENTLY = 0.02  # of the learning rate, from a prior: what one series teaches is little
 
 
 class StartingModule(ForecastModule):

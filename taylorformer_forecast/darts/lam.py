@@ -34,10 +34,10 @@ class LAMModule(ForecastModule):
 class LAMModel(BaseForecastModel):
     """LAM transformer: all steps of the output chunk at once, by local attention, with any likelihood.
 
-    Time and memory grow as n log n with the input chunk. The steps of a sample are drawn independently of
-    each other within ``output_chunk_length``: marginals are those of the likelihood, but sums and
-    differences over steps are not those of a joint model (:class:`TaylorformerModel` is one). Beyond
-    ``output_chunk_length`` every sample goes on from an input chunk that ends with its own last values.
+    Time and memory grow as n log n with the input chunk. With the default likelihood the steps of a sample go
+    together as the errors of a linear forecast of the series do; with others they are drawn independently of
+    each other within ``output_chunk_length``. Beyond that every sample goes on from an input chunk that ends
+    with its own last values.
 
     Missing target values (NaN) are masked: never imputed, attended or scored. Components of a multivariate
     series are forecast each from its own past, by one network.

@@ -35,7 +35,6 @@ from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
-GENTLY = 0.02  # of the learning rate, from a prior: what one series teaches is little
 CLEARLY = 0.9  # ratio of errors from which a longer context pays
 
 
@@ -256,7 +255,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any.
         """
         from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.prior import adapt
+        from taylorformer_forecast.training.prior import GENTLY, adapt
         from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()

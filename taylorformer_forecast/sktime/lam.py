@@ -13,9 +13,10 @@ class LAMForecaster(BaseTorchForecaster):
     The network sees a context on a regular grid by local attention, whose time and memory grow as n log n,
     and predicts a distribution for each of ``horizon`` steps. Horizons of thousands of steps cost one call.
 
-    The steps of a sample path are drawn independently of each other within ``horizon``: marginal
-    distributions are exact, but sums and differences over steps are not those of a joint model. Beyond
-    ``horizon`` every path goes on from a context that ends with its own last points.
+    The steps of a sample path go together as the errors of a linear forecast of the series do
+    (:meth:`~taylorformer_forecast.core.linear.LinearForecast.noise`), or are independent of each other with
+    ``preset="faithful"``. Beyond ``horizon`` every path goes on from a context that ends with its own last
+    points.
 
     Times must be regular. Missing rows and missing values are fine: they are never imputed, and the network
     knows that nothing was observed. Every column of a multivariate series is forecast from its own past, by

@@ -24,10 +24,11 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.windows import Batches, WindowMaker
 
-__all__ = ["DEFAULT", "SETTINGS", "SLOTS", "Prior", "adapt", "load_prior", "save_prior"]
+__all__ = ["DEFAULT", "GENTLY", "SETTINGS", "SLOTS", "Prior", "adapt", "load_prior", "save_prior"]
 
 DEFAULT = Path(__file__).parent.parent / "priors" / "default.safetensors"
 SLOTS = 2  # seasons and cycles whose phases a prior sees, the shortest first
+GENTLY = 0.02  # of the learning rate, from a prior: what one series teaches is little
 # Parameters of the forecasters that decide what a network is; those of a prior say the same.
 SETTINGS = (
     "d_model",
