@@ -101,8 +101,8 @@ def adapt(
     """Choose how much of what a prior adds to the linear forecast is taken, and how wide forecasts are.
 
     The linear forecast is fitted to the first three quarters of every series. On windows of the rest, which
-    neither it nor the prior has seen, one number minimises the pinball loss. The other makes the central 80 %
-    cover as much there, or comes half-way to that where they are to be narrower.
+    neither it nor the prior has seen, one number minimises the pinball loss. The other brings the coverage of
+    the central 80 % half-way to what it should be.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ def adapt(
     y, observed = window.targets
     beyond = torch.where(y > middle, (y - middle) / (high - middle), (middle - y) / (middle - low))
     fitting = beyond[observed].quantile(0.8).item()
-    # Narrower only half-way: windows overlap, and what lies ahead may differ from what was.
-    _settle(net, trust, float(np.clip(max(fitting, np.sqrt(fitting)), *STRETCHES)))
+    # Half-way: windows overlap, and what lies ahead may differ from what was.
+    _settle(net, trust, float(np.clip(np.sqrt(fitting), *STRETCHES)))
 
 
 def _settle(net: DirectTaylorformer, trust: float, stretch: float) -> None:
