@@ -101,15 +101,16 @@ def main() -> None:
         rows[name] = {
             "mean_crps": round(float(np.mean(crps)), 4),
             "median_crps": round(float(np.median(crps)), 4),
+            "geometric_mean_crps": round(float(np.exp(np.log(np.maximum(crps, 1e-3)).mean())), 4),
             "coverage": round(float(np.mean(coverage)), 3),
             "seconds_each": round((time.process_time() - start) / args.series, 3),
         }
         print(name, rows[name], flush=True)
     if args.out:
-        about: dict[str, object] = {"series": args.series, "length": LENGTH, "horizon": HORIZON, "seed": SEED}
-        args.out.write_text(
-            json.dumps({**about, "torch": torch.__version__, "models": rows}, indent=1) + "\n"
-        )
+        about = {"series": args.series, "length": LENGTH, "horizon": HORIZON, "seed": SEED}
+        versions = {"torch": torch.__version__, "pretrained": args.pretrained}
+        versions["AutoETS"] = "statsforecast" if importlib.util.find_spec("statsforecast") else "sktime"
+        args.out.write_text(json.dumps({**about, **versions, "models": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
