@@ -119,14 +119,13 @@ def adapt(
     """
     split = EARLY * keep
     early, late = maker.starts(min_context, keep=split), maker.starts(min_context, skip=split, keep=keep)
-    if min(len(early), len(late)) < FEWEST:
+    some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
+    if min(len(early), len(late)) < FEWEST or not (window := maker.windows(some, keep)[0]).targets[1].any():
         _settle(net, usual, 1.0)
         return
     fitted = copy.deepcopy(net).eval()
     fitted.forecast.trust.fill_(1.0)
     fitted.start(*Batches(maker, early, len(early), last=split).sample())
-    some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
-    window, _ = maker.windows(some, keep)
     raw, center, unit = fitted.parts(window)
     unit = unit.expand_as(center)
 

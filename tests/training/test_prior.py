@@ -152,6 +152,13 @@ def test_series_too_short_to_tell_take_the_usual_part(usual, trusted, scale):
     close(net.layers.to_params.weight, scale * before)
 
 
+def test_a_last_quarter_without_observations_says_nothing():
+    net, maker = network(), makers(noise=0.2)
+    maker.observed[170:] = False
+    adapt(net, maker, L, usual=0.75)
+    assert (net.forecast.trust.item(), net.forecast.stretch.item()) == (0.75, 1.0)
+
+
 def test_choosing_leaves_the_linear_forecast_to_the_fit():
     net = network()
     before = net.forecast.map.steps.weight.clone()
