@@ -88,7 +88,7 @@ def main() -> None:
         "prior, no training": ours(pretrained=args.pretrained, max_steps=0),
         "prior, trained on the series": ours(pretrained=args.pretrained),
     }
-    rows = {}
+    rows, scores = {}, {}
     for name, forecast in models.items():
         crps, coverage, start = [], [], time.process_time()
         for one in complete(args.series):
@@ -98,6 +98,7 @@ def main() -> None:
             pinball = np.maximum(LEVELS[:, None] * error, (LEVELS[:, None] - 1) * error)
             crps.append(2 * pinball.mean() / np.abs(np.diff(y)).mean())
             coverage.append(((truth >= deciles[0]) & (truth <= deciles[-1])).mean())
+        scores[name] = np.array(crps)
         rows[name] = {
             "mean_crps": round(float(np.mean(crps)), 4),
             "median_crps": round(float(np.median(crps)), 4),
@@ -105,6 +106,14 @@ def main() -> None:
             "coverage": round(float(np.mean(coverage)), 3),
             "seconds_each": round((time.process_time() - start) / args.series, 3),
         }
+        if "AutoETS" in scores:
+            kept = np.argsort(scores[name] - scores["AutoETS"])[: -max(1, args.series // 20)]
+            rows[name] |= {
+                "better_than_AutoETS": int((scores[name] < scores["AutoETS"]).sum()),
+                # Without the twentieth of the series where it is farthest behind.
+                "mean_crps_without_worst": round(float(scores[name][kept].mean()), 4),
+                "AutoETS_there": round(float(scores["AutoETS"][kept].mean()), 4),
+            }
         print(name, rows[name], flush=True)
     if args.out:
         about = {"series": args.series, "length": LENGTH, "horizon": HORIZON, "seed": SEED}

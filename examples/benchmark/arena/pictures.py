@@ -18,6 +18,7 @@ from PIL import Image
 __all__ = ["draw_curve", "draw_fans", "draw_ranks", "save_picture"]
 
 DARK, BLUE, ORANGE = "#22313f", "#1f6fb4", "#d9772b"
+DASHES = {"sktime": "-", "darts": "--", "prior": "-."}
 STRONG = {"lam": ORANGE, "taylorformer": BLUE, "contiformer": "#2a8c5a", "tnp": "#8e3fa8", "unn": "#b5283c"}
 PALE = (("#7fae9c", "s"), ("#b79a5e", "^"), ("#a793c7", "v"), ("#86a5c9", "D"), ("#d08f9c", "P"))
 
@@ -136,10 +137,10 @@ def _label_at_the_right(axes: Any, ends: list[tuple[str, str, float, float]], ga
 
 
 def _line_style(model: str, number: int) -> dict[str, Any]:
-    """Colour, dashes and marker: ours by network, dashed through darts, and peers paler, by their number."""
+    """Colour, dashes and marker: ours by network, others than through sktime dashed; peers paler, by number."""
     if model in OURS:
-        network, _, host = model.partition("_")
-        dashes = {"ls": "--", "mfc": "white"} if host == "darts" else {"ls": "-"}
+        network, _, kind = model.partition("_")
+        dashes = {"ls": DASHES[kind], "mfc": None if kind == "sktime" else "white"}
         return {"color": STRONG[network], "lw": 2, "zorder": 3, "marker": "o", **dashes}
     colour, marker = PALE[number % len(PALE)]
     return {"color": colour, "lw": 1.3, "marker": marker, "ms": 5}
