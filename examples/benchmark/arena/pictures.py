@@ -137,7 +137,7 @@ def _label_at_the_right(axes: Any, ends: list[tuple[str, str, float, float]], ga
 
 
 def _line_style(model: str, number: int) -> dict[str, Any]:
-    """Colour, dashes and marker: ours by network, others than through sktime dashed; peers paler, by number."""
+    """Colour, dashes and marker: ours by network, dashed but through sktime, and peers paler, by number."""
     if model in OURS:
         network, _, kind = model.partition("_")
         dashes = {"ls": DASHES[kind], "mfc": None if kind == "sktime" else "white"}
