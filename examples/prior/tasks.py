@@ -119,7 +119,7 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
     Returns
     -------
     Tasks
-        Up to four for each series, those of one series after another.
+        Up to eight for each series, those of one series after another.
     """
     rng = np.random.default_rng(seed)
     n_context, horizon, n_train = sizes.n_context, sizes.horizon, sizes.n_train

@@ -39,6 +39,7 @@ SETTINGS: dict[str, Any] = {
     "linear_path": True,
     "n_derivative_neighbours": 1,
     "attention": "full",
+    "taylor_order": 0,
     "order": "time",
 }
 SERIES = 48  # of a chunk, all of one length

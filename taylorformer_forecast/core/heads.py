@@ -478,27 +478,30 @@ def draw(
     def uniform(shape: torch.Size) -> Tensor:
         return torch.rand(shape, generator=generator, device=loc.device, dtype=loc.dtype)
 
-    level = uniform(loc.shape[:-1]) if noise is None else torch.special.ndtr(noise)
+    if noise is not None and parts.family == "uniform":  # pieces in order: the quantile at its level
+        level = torch.special.ndtr(noise)
+        upper = torch.ones_like(loc) if parts.weights is None else parts.weights.cumsum(-1)
+        piece = (level[..., None] > upper[..., :-1]).sum(-1, keepdim=True)
+        weight = upper.diff(dim=-1, prepend=torch.zeros_like(upper[..., :1])).gather(-1, piece)[..., 0]
+        above = (upper.gather(-1, piece)[..., 0] - level) / weight.clamp_min(1e-12)
+        loc, scale = loc.gather(-1, piece)[..., 0], scale.gather(-1, piece)[..., 0]
+        return loc + scale * (1 - 2 * above.clamp(0, 1))
     if parts.weights is not None:
         cumulative = parts.weights.cumsum(-1)
-        by = level if noise is None or parts.family == "uniform" else uniform(loc.shape[:-1])
-        chosen = (by[..., None] > cumulative[..., :-1]).sum(-1, keepdim=True)
-        if parts.family == "uniform":  # pieces in order: the level is a place in the one that is chosen
-            weight = parts.weights.gather(-1, chosen)[..., 0].clamp_min(1e-12)
-            level = 1 - (cumulative.gather(-1, chosen)[..., 0] - level) / weight
+        chosen = (uniform(loc.shape[:-1])[..., None] > cumulative[..., :-1]).sum(-1, keepdim=True)
         loc, scale = loc.gather(-1, chosen), scale.gather(-1, chosen)
     loc, scale = loc[..., 0], scale[..., 0]
     if parts.family == "uniform":
-        noise = 2 * level.clamp(0, 1) - 1
-    elif df is not None and noise is not None:
-        half = df[..., 0] / 2
-        noise = noise * (half / torch._standard_gamma(half, generator=generator)).sqrt()
-    elif noise is not None:
-        pass
-    elif df is None:
-        noise = torch.randn(loc.shape, generator=generator, device=loc.device, dtype=loc.dtype)
-    else:  # Bailey's polar method (1994): exact for any degrees of freedom, from two uniforms
+        noise = 2 * uniform(loc.shape) - 1
+    elif df is not None:  # Bailey's polar method (1994): exact for any degrees of freedom
         df = df[..., 0]
-        u = uniform(loc.shape).clamp_min(torch.finfo(loc.dtype).tiny)
-        noise = (df * (u ** (-2.0 / df) - 1.0)).sqrt() * (2 * math.pi * uniform(loc.shape)).cos()
+        if noise is None:  # from two uniforms
+            u = uniform(loc.shape).clamp_min(torch.finfo(loc.dtype).tiny)
+            noise = (df * (u ** (-2.0 / df) - 1.0)).sqrt() * (2 * math.pi * uniform(loc.shape)).cos()
+        else:  # from two Gaussians, of which the noise is one
+            other = torch.randn(loc.shape, generator=generator, device=loc.device, dtype=loc.dtype)
+            radius = (noise.square() + other.square()).clamp_min(torch.finfo(loc.dtype).tiny)
+            noise = noise * (df * (radius / df).expm1() / radius).sqrt()
+    elif noise is None:
+        noise = torch.randn(loc.shape, generator=generator, device=loc.device, dtype=loc.dtype)
     return loc + scale * noise

@@ -231,7 +231,7 @@ class LinearForecast(nn.Module):
         Returns
         -------
         Tensor
-            Shape (B, S, T, D).
+            Shape (B, S, T, D). Targets beyond step H share the noise of that.
         """
         at = self._position(window)[..., 0].clamp_min(1.0) - 1  # along the steps, from 0
         n_steps = int(at.max().ceil()) + 1
@@ -246,7 +246,7 @@ class LinearForecast(nn.Module):
         regular = at.shape[1] == n_steps
         if regular and holds_everywhere(at == torch.arange(n_steps, device=at.device)):
             return path
-        part, high = (at - low)[:, None, :, None], (low + 1).clamp_max(n_steps - 1)
+        part, high = (at - low).to(path.dtype)[:, None, :, None], (low + 1).clamp_max(n_steps - 1)
 
         def taken(steps: Tensor) -> Tensor:
             return path.gather(2, steps[:, None, :, None].expand(-1, n_paths, -1, size[-1]))

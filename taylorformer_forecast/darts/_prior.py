@@ -18,7 +18,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood
-from taylorformer_forecast.training.prior import GENTLY, Prior, adapt, load_prior
+from taylorformer_forecast.training.prior import GENTLE, Prior, adapt, load_prior
 
 __all__ = ["StartingModel", "StartingModule"]
 
@@ -72,7 +72,7 @@ class StartingModel(BaseForecastModel):
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
         if self._pretrained is not None:
-            params["lr"] *= GENTLY
+            params["lr"] *= GENTLE
             params["network"]["direct"] = True
         return params
 

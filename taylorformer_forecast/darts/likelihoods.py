@@ -85,9 +85,7 @@ class LikelihoodConditional(Conditional):
     def draw(self, generator: torch.Generator | None = None, noise: Tensor | None = None) -> Tensor:
         """Draw with the likelihood's own sampler, which knows torch's global generator only, and no noise."""
         if isinstance(self.likelihood, StudentTLikelihood):
-            wide = torch.promote_types(self.raw.dtype, torch.float32)  # half precision has no gamma variates
-            parts = self.components().map(lambda value: value.to(wide))
-            return draw(parts, generator, None if noise is None else noise.to(wide)).to(self.raw.dtype)
+            return draw(self.components(), generator, noise).to(self.raw.dtype)
         return self.raw[..., 0] if self.likelihood is None else self.likelihood.sample(self.raw)
 
     def components(self) -> Components:

@@ -31,8 +31,8 @@ class LAMTransformer(OneShotNet):
     themselves are not looked at. Values that were not observed are never attended and count as zero, the mean
     of a scaled window; the network knows them by a flag.
 
-    The targets are predicted at once and independently of each other: given the context, every step has a
-    distribution of its own.
+    The targets are predicted at once: given the context, every step has a distribution of its own. Steps of a
+    path go together as the errors of the linear path do, where there is one (:meth:`noise`).
 
     Parameters
     ----------

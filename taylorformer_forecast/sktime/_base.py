@@ -255,7 +255,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any.
         """
         from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.prior import GENTLY, adapt
+        from taylorformer_forecast.training.prior import GENTLE, adapt
         from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()
@@ -278,10 +278,13 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
                 )
                 if prior is not None:
                     prior.write_into(net)
-                    adapt(net, maker, fewest, prior.trust, 1.0 - split)
+                    if self._scaler is None or self.max_steps == 0:  # else all is to be learnt that X says
+                        adapt(net, maker, fewest, prior.trust, 1.0 - split)
             else:
                 net = copy.deepcopy(net)
-            lr = self.lr * (GENTLY if prior is not None else 1.0 if steps is None else 0.1)
+            lr = self.lr if steps is None else 0.1 * self.lr
+            if self.pretrained is not None and self._scaler is None:
+                lr *= GENTLE
             steps = self._n_steps(len(batches)) if steps is None else steps
             self.training_ = fit(
                 net,

@@ -110,13 +110,17 @@ class TaylorformerForecaster(BaseTorchForecaster):
     pretrained : None, "default" or path, default=None
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
-        wrote. With ``max_steps=0`` it forecasts as it is. How much of what it adds to the linear forecast is
-        taken, the end of the series decides (:func:`~taylorformer_forecast.training.prior.adapt`). What X
-        says has to be learnt in training; of calendar cycles and seasons it sees the two shortest.
+        wrote. With ``max_steps=0`` it forecasts as it is, which was no worse on the series tried than
+        training it further (without X, at a fiftieth of ``lr``). How much of what it adds to the linear
+        forecast is taken, the end of the series decides
+        (:func:`~taylorformer_forecast.training.prior.adapt`). What X says has to be learnt in training; of
+        calendar cycles and seasons it sees the two shortest. It predicts all targets from the context
+        (:class:`~taylorformer_forecast.models.direct.DirectTaylorformer`); steps of a path go together as the
+        errors of the linear forecast do. ``pretrain`` starts from it too.
 
     Attributes
     ----------
-    network_ : Taylorformer
+    network_ : Taylorformer or DirectTaylorformer
         The trained network, on the CPU.
     context_length_, horizon_ : int
         Points of a context, and targets of a training window. Longer horizons are rolled: every path goes on

@@ -24,11 +24,11 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.windows import Batches, WindowMaker
 
-__all__ = ["DEFAULT", "GENTLY", "SETTINGS", "SLOTS", "Prior", "adapt", "load_prior", "save_prior"]
+__all__ = ["DEFAULT", "GENTLE", "SETTINGS", "SLOTS", "Prior", "adapt", "load_prior", "save_prior"]
 
 DEFAULT = Path(__file__).parent.parent / "priors" / "default.safetensors"
 SLOTS = 2  # seasons and cycles whose phases a prior sees, the shortest first
-GENTLY = 0.02  # of the learning rate, from a prior: what one series teaches is little
+GENTLE = 0.02  # of the learning rate, from a prior: what one series teaches is little
 # Parameters of the forecasters that decide what a network is; those of a prior say the same.
 SETTINGS = (
     "d_model",
@@ -38,6 +38,8 @@ SETTINGS = (
     "linear_path",
     "n_derivative_neighbours",
     "attention",
+    "taylor_order",
+    "order",
 )
 EARLY = 0.75  # part of a series that the linear forecast is fitted to, to see what a prior adds on the rest
 TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -83,14 +85,17 @@ class Prior:
         The network may see more covariates than the prior: they come last, and begin without any weight.
         """
         own = {name: value for name, value in net.state_dict().items() if not name.startswith(OWN)}
-        if own.keys() != self.weights.keys():
-            raise ValueError(
-                f"pretrained does not fit the network: {sorted(own.keys() ^ self.weights.keys())[0]}"
-            )
-        wider = {
-            name: F.pad(weight, (0, own[name].shape[-1] - weight.shape[-1])) if weight.ndim > 1 else weight
-            for name, weight in self.weights.items()
-        }
+        if only := sorted(own.keys() ^ self.weights.keys()):
+            raise ValueError(f"pretrained does not fit the network: only one of them has {only[0]}")
+        wider = {}
+        for name, weight in self.weights.items():
+            missing = own[name].shape[-1] - weight.shape[-1] if weight.ndim > 1 else 0
+            if missing < 0:
+                raise ValueError(
+                    f"pretrained does not fit the network: {name} has shape {tuple(weight.shape)} in the "
+                    f"file, and {tuple(own[name].shape)} here"
+                )
+            wider[name] = F.pad(weight, (0, missing)) if missing else weight
         net.load_state_dict(wider, strict=False)
 
 
@@ -137,7 +142,9 @@ def adapt(
     trust = min(TRUSTS, key=lambda choice: _pinball(deciles(choice), window))
     low, middle, high = deciles(trust)[[0, 4, 8]]
     y, observed = window.targets
-    beyond = torch.where(y > middle, (y - middle) / (high - middle), (middle - y) / (middle - low))
+    tiny = torch.finfo(y.dtype).tiny  # points have no width
+    up, down = (high - middle).clamp_min(tiny), (middle - low).clamp_min(tiny)
+    beyond = torch.where(y > middle, (y - middle) / up, (middle - y) / down)
     fitting = beyond[observed].quantile(0.8).item()
     # Half-way: windows overlap, and what lies ahead may differ from what was.
     _settle(net, trust, float(np.clip(np.sqrt(fitting), *STRETCHES)))
@@ -149,7 +156,7 @@ def _settle(net: DirectTaylorformer, trust: float, stretch: float) -> None:
     It is trained with all of what it adds, of which afterwards its own ``trust`` is taken. A prior that
     deserves less is reduced before; of one that deserves more, more is taken.
     """
-    own = net.forecast.trust.item()
+    own = max(net.forecast.trust.item(), 1e-3)
     for parameter in net.layers.to_params.parameters():
         parameter.data.mul_(min(trust / own, 1.0))
     net.forecast.trust.fill_(max(trust, own))
@@ -189,7 +196,7 @@ def save_prior(
         for name, value in net.state_dict().items()
         if not name.startswith(OWN)
     }
-    header = {"settings": dict(settings), "trust": trust, **about}
+    header = {"settings": dict(settings), "trust": trust, "slots": SLOTS, **about}
     save_file(tensors, path, {"prior": json.dumps(header, sort_keys=True)})
 
 
@@ -229,6 +236,6 @@ def load_prior(source: str | Path) -> Prior:
             header = json.loads((file.metadata() or {})["prior"])
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
         weights = {n: v.float() if v.is_floating_point() else v for n, v in tensors.items()}
-        return Prior(weights, header["settings"], float(header["trust"]))
-    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+        return Prior(weights, dict(header["settings"]), float(header["trust"]), header.get("slots", SLOTS))
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"pretrained={str(source)!r} is not a prior: {error}") from error

@@ -92,6 +92,14 @@ def distributions(n):
     }
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_draws_by_given_noise_too(dtype):
+    one = torch.ones(1000, dtype=dtype)
+    drawn = draw(StudentT(3 * one, one, one), None, torch.randn(1000).to(dtype))
+    assert drawn.dtype == dtype
+    assert torch.isfinite(drawn).float().mean() > 0.99
+
+
 @pytest.mark.parametrize("name", ["normal", "studentt", "mixture", "quantile"])
 def test_draws_by_given_noise_have_the_distribution_and_follow_the_noise(name):
     distribution = distributions(40_000)[name]

@@ -1,5 +1,7 @@
 """Forecasters that start from a prior."""
 
+import importlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import torch
 from sktime.datasets import load_airline
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
-from taylorformer_forecast.training.prior import load_prior
+from taylorformer_forecast.training.prior import GENTLE, load_prior
 
 FH = range(1, 13)
 
@@ -68,8 +70,27 @@ def test_x_is_learnt_in_training_and_says_nothing_without(y):
     silent = forecaster().fit(y, X=X, fh=FH)
     same = silent.predict_quantiles(X=future)
     pd.testing.assert_frame_equal(same, silent.predict_quantiles(X=5 * future))
-    heard = forecaster(max_steps=3, num_epochs=None, lr=0.5).fit(y, X=X, fh=FH)
-    assert not heard.predict_quantiles(X=future).equals(heard.predict_quantiles(X=5 * future))
+
+
+def test_x_is_learnt_in_training_at_the_defaults():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=220)})
+    y = pd.Series(3 * X["a"].to_numpy() + 0.3 * rng.normal(size=220))
+    heard = forecaster(max_steps=60).fit(y[:200], X=X[:200], fh=range(1, 21))
+    error = (heard.predict(X=X[200:]) - y[200:]).abs().mean()
+    assert error < 0.6 * (y[200:] - y[:200].mean()).abs().mean()
+
+
+def test_all_training_of_a_prior_is_gentle(y, monkeypatch):
+    rates = []
+    module = importlib.import_module("taylorformer_forecast.training.fit")
+    fit = module.fit
+    monkeypatch.setattr(module, "fit", lambda *args, **kw: rates.append(kw["lr"]) or fit(*args, **kw))
+    started = forecaster(max_steps=1, update_steps=1, finetune_steps=1, lr=0.1)
+    started.clone().fit(y[:-12], fh=FH).update(y[-12:])
+    panel = pd.concat({"a": y.to_frame("y"), "b": y.to_frame("y")}, names=["series", "month"])
+    started.pretrain(panel, fh=FH).fit(y)
+    assert rates == pytest.approx([0.1 * GENTLE, 0.01 * GENTLE, 0.1 * GENTLE, 0.01 * GENTLE])
 
 
 @pytest.mark.parametrize(
@@ -78,6 +99,7 @@ def test_x_is_learnt_in_training_and_says_nothing_without(y):
         ({"d_model": 16}, "d_model=16, but the network of pretrained has d_model=32"),
         ({"order": "random"}, "order='random', but the network of pretrained has order='time'"),
         ({"linear_path": False}, "linear_path=False"),
+        ({"taylor_order": 1}, "taylor_order=1, but the network of pretrained has taylor_order=0"),
         ({"pretrained": "nowhere"}, "'nowhere' is neither 'default' nor a file"),
         ({"pretrained": 3}, "pretrained=3"),
     ],

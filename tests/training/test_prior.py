@@ -84,6 +84,21 @@ def test_a_network_of_other_layers_is_refused(written):
         load_prior(written).write_into(deeper)
 
 
+def test_fewer_covariates_are_refused(tmp_path):
+    save_prior(network(n_covariates=3), tmp_path / "wide.safetensors", HERE, trust=0.75)
+    with pytest.raises(ValueError, match="does not fit the network: layers"):
+        load_prior(tmp_path / "wide.safetensors").write_into(network(n_covariates=2))
+
+
+@pytest.mark.parametrize("header", ["[]", "no json", '{"settings": {}, "trust": null}', '{"trust": 1}'])
+def test_a_header_of_another_kind_is_no_prior(tmp_path, header):
+    from safetensors.torch import save_file
+
+    save_file({"x": torch.zeros(2)}, tmp_path / "other.safetensors", {"prior": header})
+    with pytest.raises(ValueError, match="is not a prior"):
+        load_prior(tmp_path / "other.safetensors")
+
+
 def test_nothing_is_ever_unpickled(tmp_path):
     class Harmful:
         def __reduce__(self):
@@ -150,6 +165,12 @@ def test_series_too_short_to_tell_take_the_usual_part(usual, trusted, scale):
     adapt(net, makers(noise=0.2, n=20), 4, usual)
     assert (net.forecast.trust.item(), net.forecast.stretch.item()) == (trusted, 1.0)
     close(net.layers.to_params.weight, scale * before)
+
+
+def test_forecasts_without_width_are_not_stretched_to_nothing():
+    net = DirectTaylorformer(LinearForecast(L, H), **{**HERE, "distribution": "mse"})
+    adapt(net, WindowMaker([Series(np.arange(200.0), np.zeros((200, 1)))], L, H, float(L), 0.02), L, 0.5)
+    assert 0.8 <= net.forecast.stretch <= 1.5
 
 
 def test_a_last_quarter_without_observations_says_nothing():
