@@ -77,3 +77,25 @@ def test_the_readme_tells_the_scores_of_conditional_forecasts_that_were_recorded
     for series in ("airline", "co2", "sunspots_yearly"):
         assert f"{mean[series, 'random']} ({mean[series, 'time']})" in text
         assert mean[series, "given"] in text
+
+
+def test_the_page_on_the_prior_shows_the_scores_that_were_recorded():
+    page = PAGES["docs/prior.md"]
+    made = json.loads((ROOT / "docs/results/prior_made_up.json").read_text())["models"]
+    for name, row in made.items():
+        scores = " | ".join(f"{row[key]:.3f}" for key in ("mean_crps", "median_crps", "geometric_mean_crps"))
+        assert f"| {name} | {scores} | {row['coverage']:.2f} | {row['seconds_each']:.2f} |" in page
+    prior = made["prior, no training"]
+    assert f"on {prior['better_than_AutoETS']} of the 100 series" in page.replace("\n", " ")
+    assert f"{prior['mean_crps_without_worst']:.3f} and that of AutoETS {prior['AutoETS_there']:.3f}" in page
+    rows = json.loads((ROOT / "docs/results/arena.json").read_text())["rows"]
+    for label, model, budget in (
+        ("AutoETS", "ets", None),
+        ("prior, no training", "taylorformer_zero_shot", None),
+        ("prior, trained 15 s", "taylorformer_prior", 15.0),
+        ("Taylorformer from nothing, 60 s", "taylorformer_sktime", 60.0),
+    ):
+        line = next(line for line in page.splitlines() if line.startswith(f"| {label} |"))
+        for row in rows:
+            if row["model"] == model and budget in (None, row["budget_s"]):
+                assert f"| {row['wql']:.4f} ({row['coverage']:.2f}) |" in line, row
