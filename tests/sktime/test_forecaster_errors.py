@@ -81,6 +81,7 @@ WRONG = {
     "gap_length": [0, 2.5],
     "order": ["any", None],
     "preset": ["paper", None],
+    "pretrained": [3, True],
     "lr": [0, -1.0, float("nan"), float("inf"), "a", None],
     "dropout": [-0.1, 1.0, 1.5, "a"],
     "validation_split": [-0.1, 1.0, 1.5, "a"],

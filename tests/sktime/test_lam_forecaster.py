@@ -136,7 +136,7 @@ def test_beyond_the_horizon_paths_go_on_from_their_own_values():
     forecaster = tiny(horizon=2, context_length=16, max_steps=150, num_samples=400, lr=1e-2).fit(y)
     paths = forecaster.predict_proba(fh=range(1, 11), marginal=False).paths[:, :, 0]
     correlation = np.corrcoef(paths.T)
-    assert abs(correlation[0, 1]) < 0.2  # drawn at once
+    assert 0.5 < correlation[0, 1] < 0.9  # of one window; a walk's are correlated by 0.71
     assert correlation[5, 7] > 0.4
     assert np.std(paths[:, 9]) > 1.3 * np.std(paths[:, 0])
 
