@@ -156,17 +156,13 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
 
 def join(parts: list[Tasks]) -> Tasks:
     """Tasks of equal sizes as one batch."""
-
-    def cat(values: list[Tensor]) -> Tensor:
-        return torch.cat(values)
-
     first = parts[0]
     w = [p.window for p in parts]
     window = Window(
-        cat([x.t for x in w]),
-        cat([x.y for x in w]),
-        cat([x.observed for x in w if x.observed is not None]),
-        cat([x.covariates for x in w if x.covariates is not None]),
+        torch.cat([x.t for x in w]),
+        torch.cat([x.y for x in w]),
+        torch.cat([x.observed for x in w if x.observed is not None]),
+        torch.cat([x.covariates for x in w if x.covariates is not None]),
         n_context=first.window.n_context,
     )
-    return Tasks(window, cat([p.center for p in parts]), cat([p.unit for p in parts]))
+    return Tasks(window, torch.cat([p.center for p in parts]), torch.cat([p.unit for p in parts]))

@@ -22,13 +22,12 @@ import torch
 from tasks import GivenForecast, Tasks, draw_sizes, make_tasks
 from torch import Tensor
 
-from taylorformer_forecast.core.sampling import draw_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.base import training_loss
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.fit import private_rng
 from taylorformer_forecast.training.module import CLIP, make_optimizer
-from taylorformer_forecast.training.prior import SLOTS, TRUSTS, save_prior
+from taylorformer_forecast.training.prior import SLOTS, TRUSTS, deciles, pinball, save_prior
 from taylorformer_forecast.training.time_axis import N_HARMONICS
 
 SETTINGS: dict[str, Any] = {
@@ -113,16 +112,12 @@ class Chunks:
 def decile_scores(net: DirectTaylorformer, tasks: Tasks) -> tuple[Tensor, Tensor]:
     """Pinball loss over the deciles, and coverage of the central 80 %, of every task."""
     window = show(net, tasks)
-    # Without noise of one linear forecast, which those of many series have not: the marginal distributions.
-    paths = draw_paths(net(window), N_PATHS, torch.Generator().manual_seed(0)).paths[..., 0]
-    y, observed = (v[..., 0] for v in window.targets)
-    levels = torch.arange(1, 10)[:, None, None] / 10
-    deciles = torch.quantile(paths, levels.flatten(), dim=1)
-    error = y - deciles
-    pinball = torch.maximum(levels * error, (levels - 1) * error).mean(0) * observed
-    inside = (y >= deciles[0]) & (y <= deciles[-1]) & observed
-    n = observed.sum(1)
-    return 2 * pinball.sum(1) / n, inside.sum(1) / n
+    # Without the noise of one linear forecast, which those of many series have not: the marginals.
+    found = deciles(net(window), N_PATHS)
+    y, observed = window.targets
+    inside = (y >= found[0]) & (y <= found[-1]) & observed
+    n = observed.sum((1, 2))
+    return 2 * pinball(found, window).sum((1, 2)) / n, inside.sum((1, 2)) / n
 
 
 @torch.no_grad()

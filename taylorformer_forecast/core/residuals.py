@@ -70,9 +70,8 @@ class Residuals:
         common = torch.linalg.solve(moment, x.mT @ y)
         told = (lags @ common) * self.observed
         seen = self.observed.sum(0)
-        pooled = told.square().sum() / seen.sum()  # few windows say little: as for the scales
-        with_error = ((told * self.error).sum(0) + PRIOR * pooled) / (seen + PRIOR)
-        square = (told.square().sum(0) + PRIOR * pooled) / (seen + PRIOR)
+        with_error = self._mean(told * self.error, told.square())
+        square = self._mean(told.square())
         total = self._square()
         weights = torch.zeros(len(seen), n_lags).to(common)
         new, neighbour = torch.zeros(2, len(seen)).to(common)
@@ -103,8 +102,16 @@ class Residuals:
 
     def _square(self, power: float = 2.0) -> Float[Tensor, " H"]:
         """Mean square (or another power) of the errors of every step; few are pooled with all steps."""
-        total, seen = (self.error.abs().pow(power) * self.observed).sum(0), self.observed.sum(0)
-        return (total + PRIOR * total.sum() / seen.sum()) / (seen + PRIOR)
+        return self._mean(self.error.abs().pow(power) * self.observed)
+
+    def _mean(self, values: Float[Tensor, "n H"], alike: Float[Tensor, "n H"] | None = None) -> Tensor:
+        """Mean of every step, of values that are zero where nothing was observed.
+
+        Few windows say little: they are pooled with the mean over all steps, of the values or of others.
+        """
+        seen = self.observed.sum(0)
+        pooled = (values if alike is None else alike).sum() / seen.sum()
+        return (values.sum(0) + PRIOR * pooled) / (seen + PRIOR)
 
     def log_scale(self, horizon: int) -> Float[Tensor, " horizon"]:
         """Logarithm of the scale of the errors of every step.
@@ -114,7 +121,7 @@ class Residuals:
         """
         square, absolute = self._square(), self._square(1.0) * math.sqrt(math.pi / 2)
         scale = (square.sqrt() * absolute).sqrt().clamp_min(1e-3)
-        return F.pad(scale.log()[None], (0, horizon - len(scale)), mode="replicate")[0]
+        return _repeat_last(scale.log(), horizon)
 
 
 def _repeat_last(steps: Float[Tensor, "H ..."], horizon: int) -> Float[Tensor, "horizon ..."]:

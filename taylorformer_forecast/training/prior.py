@@ -18,13 +18,25 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.distributions import Distribution
 
 from taylorformer_forecast.core.sampling import draw_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.windows import Batches, WindowMaker
 
-__all__ = ["DEFAULT", "GENTLE", "SETTINGS", "SLOTS", "Prior", "adapt", "load_prior", "save_prior"]
+__all__ = [
+    "DEFAULT",
+    "GENTLE",
+    "SETTINGS",
+    "SLOTS",
+    "Prior",
+    "adapt",
+    "deciles",
+    "load_prior",
+    "pinball",
+    "save_prior",
+]
 
 DEFAULT = Path(__file__).parent.parent / "priors" / "default.safetensors"
 SLOTS = 2  # seasons and cycles whose phases a prior sees, the shortest first
@@ -134,13 +146,11 @@ def adapt(
     raw, center, unit = fitted.parts(window)
     unit = unit.expand_as(center)
 
-    def deciles(trust: float) -> Float[Tensor, "9 B T D"]:
-        generator = torch.Generator().manual_seed(0)  # the same draws for all
-        paths = draw_paths(net.head(trust * raw, center, unit), N_PATHS, generator).paths
-        return torch.quantile(paths, torch.arange(1, 10) / 10, dim=1)
+    def taking(trust: float) -> Float[Tensor, "9 B T D"]:
+        return deciles(fitted.head(trust * raw, center, unit), N_PATHS)
 
-    trust = min(TRUSTS, key=lambda choice: _pinball(deciles(choice), window))
-    low, middle, high = deciles(trust)[[0, 4, 8]]
+    trust = min(TRUSTS, key=lambda choice: pinball(taking(choice), window).sum().item())
+    low, middle, high = taking(trust)[[0, 4, 8]]
     y, observed = window.targets
     tiny = torch.finfo(y.dtype).tiny  # points have no width
     up, down = (high - middle).clamp_min(tiny), (middle - low).clamp_min(tiny)
@@ -163,12 +173,23 @@ def _settle(net: DirectTaylorformer, trust: float, stretch: float) -> None:
     net.forecast.stretch.fill_(stretch)
 
 
-def _pinball(deciles: Float[Tensor, "9 B T D"], window: Window) -> float:
-    """Pinball loss of deciles, over all observed targets."""
+def _levels(like: Tensor) -> Float[Tensor, " 9"]:
+    """Levels of the deciles, in the type and on the device of values."""
+    return torch.arange(1, 10, dtype=like.dtype, device=like.device) / 10
+
+
+def deciles(marginals: Distribution, n_paths: int) -> Float[Tensor, "9 B T D"]:
+    """Deciles of a batch of distributions, from draws that are the same in every call."""
+    paths = draw_paths(marginals, n_paths, torch.Generator().manual_seed(0)).paths
+    return torch.quantile(paths, _levels(paths), dim=1)
+
+
+def pinball(found: Float[Tensor, "9 B T D"], window: Window) -> Float[Tensor, "B T D"]:
+    """Mean pinball loss of deciles at every target, zero where it was not observed."""
     y, observed = window.targets
-    levels = torch.arange(1, 10)[:, None, None, None] / 10
-    error = y - deciles
-    return (torch.maximum(levels * error, (levels - 1) * error).mean(0) * observed).sum().item()
+    levels = _levels(y)[:, None, None, None]
+    error = y - found
+    return torch.maximum(levels * error, (levels - 1) * error).mean(0) * observed
 
 
 def save_prior(
