@@ -24,6 +24,9 @@ PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # of ridge regression
 TOLERANCE = 1e-3  # of times, in steps
 N_BLOCKS = 4  # of the cross-validation
 FEWEST = 2 * N_BLOCKS  # windows of a fit
+CLEARLY = (
+    0.9  # ratio of squared errors from which a drift that goes on whatever the context shows is believed
+)
 TRUST = 0.5  # in what a network adds; a quarter to three quarters do about as well
 FARTHEST = 20.0  # in deviations of the context: targets beyond are outliers or shifts that nothing foretells
 
@@ -261,7 +264,9 @@ class LinearForecast(nn.Module):
 
         Targets farther than 20 deviations of their context from its mean are left out: least squares would
         fit these alone. The penalty, and whether forecasts are shrunk to the mean of the context or to a
-        repetition of its last values, are chosen by cross-validation over contiguous blocks of windows.
+        repetition of its last values, are chosen by cross-validation over contiguous blocks of windows; so is
+        whether there is a bias, a drift that goes on whatever the context shows. Few windows that all rise do
+        not tell.
 
         Parameters
         ----------
@@ -298,23 +303,31 @@ class LinearForecast(nn.Module):
             shapes.append(_best_repetition(past, y, observed))
         known = observed.repeat(1, len(shapes))
         rest = y.repeat(1, len(shapes)) - past @ torch.cat(shapes, 1)
-        errors: list[list[Tensor]] = [[] for _ in PENALTIES]
-        for low, high in pairwise(round(k * len(y) / N_BLOCKS) for k in range(N_BLOCKS + 1)):
-            others = torch.ones(len(y), dtype=torch.bool)
-            margin = overlap if len(y) - (high - low) - 2 * overlap >= len(y) // 2 else 0
-            others[max(0, low - margin) : high + margin] = False
-            fits = _ridge(past[others], rest[others], known[others])
-            for parts, (weight, bias) in zip(errors, fits, strict=True):
-                parts.append(rest[low:high] - past[low:high] @ weight - bias)
-        held_out = [part for parts in errors for part in torch.cat(parts).chunk(len(shapes), 1)]
-        best = min(range(len(held_out)), key=lambda k: held_out[k][observed].square().mean().item())
+
+        def held_out(drift: bool) -> tuple[float, int, Tensor]:
+            """Least mean squared error, what has it, and its errors."""
+            errors = [
+                part
+                for parts in _held_out(past, rest, known, overlap, drift)
+                for part in parts.chunk(len(shapes), 1)
+            ]
+            squares = [error[observed].square().mean().item() for error in errors]
+            best = min(range(len(errors)), key=squares.__getitem__)
+            return squares[best], best, errors[best]
+
+        square, best, outside = held_out(drift=False)
+        drift = False
+        if len(y) >= N_BLOCKS * (overlap + 1):  # else they show one rise, not that it goes on
+            other = held_out(drift=True)
+            if drift := other[0] < CLEARLY * square:
+                _, best, outside = other
         penalty, shape = divmod(best, len(shapes))
-        fit = _ridge(past, rest, known)[penalty]
+        fit = _ridge(past, rest, known, drift)[penalty]
         weight, bias = (v.chunk(len(shapes), -1)[shape] for v in fit)
         weight = weight + shapes[shape]
         self._write(weight, bias, past)
         inside = y - past @ weight - bias
-        return Residuals(inside, observed), Residuals(held_out[best], observed)
+        return Residuals(inside, observed), Residuals(outside, observed)
 
     def _steps(self, window: Window) -> tuple[Float[Tensor, "B H"], Bool[Tensor, "B H"]]:
         """Values at the steps ahead, and which of them have an observed target within half a step."""
@@ -342,10 +355,14 @@ class LinearForecast(nn.Module):
             See :meth:`start`.
         """
         residuals = self.start(window, overlap)
-        if residuals is None:
-            return
-        self.start_scale(*residuals)
-        found = residuals[1].dependence(N_LAGS, self.horizon)
+        if residuals is not None:
+            self.start_paths(*residuals)
+
+    @torch.no_grad()
+    def start_paths(self, inside: Residuals, outside: Residuals) -> None:
+        """Take note of the unit of errors, and of how these go together along a path."""
+        self.start_scale(inside, outside)
+        found = outside.dependence(N_LAGS, self.horizon)
         for buffer, value in zip((self.lag_weights, self.fresh, self.neighbour), found, strict=True):
             buffer.copy_(value)
 
@@ -387,13 +404,38 @@ def _best_repetition(
     return repeat
 
 
+def _held_out(
+    past: Float[Tensor, "n L"],
+    y: Float[Tensor, "n T"],
+    observed: Bool[Tensor, "n T"],
+    overlap: int,
+    drift: bool,
+) -> list[Float[Tensor, "n T"]]:
+    """Errors for every penalty on blocks of windows that the map was not fitted to.
+
+    Windows that share targets with those of a block are left out of its fit too, while enough remain.
+    """
+    errors: list[list[Tensor]] = [[] for _ in PENALTIES]
+    for low, high in pairwise(round(k * len(y) / N_BLOCKS) for k in range(N_BLOCKS + 1)):
+        others = torch.ones(len(y), dtype=torch.bool)
+        margin = max(0, min(overlap, (len(y) - (high - low) - FEWEST) // 2))
+        others[max(0, low - margin) : high + margin] = False
+        fits = _ridge(past[others], y[others], observed[others], drift)
+        for parts, (weight, bias) in zip(errors, fits, strict=True):
+            parts.append(y[low:high] - past[low:high] @ weight - bias)
+    return [torch.cat(parts) for parts in errors]
+
+
 def _ridge(
-    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
+    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"], drift: bool
 ) -> list[tuple[Float[Tensor, "L T"], Float[Tensor, " T"]]]:
-    """Weights and biases for every penalty; moments of each step are over the windows that observed it."""
+    """Weights and biases for every penalty; moments of each step are over the windows that observed it.
+
+    Without ``drift`` there are no biases: a series turned upside down has its forecast turned upside down.
+    """
     seen = observed.to(y.dtype)
     share = seen.mean(0).clamp_min(1.0 / len(y))
-    mean_x, mean_y = x.mean(0), (y * seen).mean(0) / share
+    mean_x, mean_y = drift * x.mean(0), drift * (y * seen).mean(0) / share
     x, y = x - mean_x, (y - mean_y) * seen / share
     tall = len(x) >= x.shape[1]
     values, vectors = torch.linalg.eigh((x.mT @ x if tall else x @ x.mT) / len(x))

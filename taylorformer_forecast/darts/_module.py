@@ -75,7 +75,7 @@ class ForecastModule(PLForecastingModule):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.n_past, self.n_future, self.n_static = n_past, n_future, n_static
+        self.n_past, self.n_future, self.n_static, self.n_phases = n_past, n_future, n_static, n_phases
         self.past_flags, self.future_flags = list(past_flags), list(future_flags)
         self.n_past_columns = n_past + len(self.past_flags)
         self.own_optimizer, self.lr = own_optimizer, lr

@@ -12,17 +12,23 @@ from typing import Any
 import numpy as np
 import torch
 from darts.utils.data import ShiftedTorchTrainingDataset
-from torch import Tensor
+from torch import Tensor, nn
 
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.darts.likelihoods import StudentTLikelihood
+from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
+from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.prior import GENTLE, Prior, adapt, load_prior
 
-__all__ = ["StartingModel", "StartingModule"]
+__all__ = ["DISTRIBUTION", "StartingModel", "StartingModule"]
 
 DISTRIBUTION = "studentt"  # of a prior, whose raw numbers StudentTLikelihood reads alike
+
+
+def _inside(net: nn.Module) -> DirectTaylorformer:
+    """The prior's network, which forecasts alone or corrects the linear forecast of another."""
+    return net if isinstance(net, DirectTaylorformer) else net.linear.forecast.direct  # type: ignore[union-attr,return-value]
 
 
 class StartingModule(ForecastModule):
@@ -33,9 +39,10 @@ class StartingModule(ForecastModule):
     def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Adapt the prior, if there is one, then fit the linear part, once."""
         if self.usual_trust is not None:
-            net = copy.deepcopy(self.net).cpu().float()
+            own = _inside(self.net)
+            net = copy.deepcopy(own).cpu().float()
             adapt(net, DatasetWindows(self, dataset, collate), 1, self.usual_trust)
-            self.net.load_state_dict(net.state_dict())
+            own.load_state_dict(net.state_dict())
             self.usual_trust = None
         super().begin(dataset, collate)
 
@@ -50,18 +57,28 @@ class StartingModel(BaseForecastModel):
     def _pretrained(self) -> str | None:
         return self.model_params.get("pretrained")
 
+    @property
+    def _alone(self) -> bool:
+        """Whether the prior forecasts by itself: without training nothing else does."""
+        return self.model_params["n_epochs"] == 0
+
     def _set_up(self) -> None:
         if isinstance(self._pretrained, PathLike):  # darts loads no paths
             self.model_params["pretrained"] = fspath(self._pretrained)
         super()._set_up()
         if self._pretrained is None:
             return
-        if not isinstance(self.likelihood, StudentTLikelihood):
+        if self._alone and not isinstance(self.likelihood, StudentTLikelihood):
             name = "loss_fn" if self.likelihood is None else f"likelihood={type(self.likelihood).__name__}"
             raise ValueError(
                 f"{name}: the network of pretrained={self._pretrained!r} was trained with "
-                f"StudentTLikelihood, the default; leave likelihood and loss_fn at that, or take "
-                f"pretrained=None"
+                f"StudentTLikelihood, the default; leave likelihood and loss_fn at that, train it "
+                f"(n_epochs=0 does not), or take pretrained=None"
+            )
+        if not LikelihoodHead(self.likelihood).has_location:
+            raise ValueError(
+                f"likelihood={type(self.likelihood).__name__} has no location, around which the network of "
+                f"pretrained={self._pretrained!r} predicts: take another likelihood, or pretrained=None"
             )
         if not self.model_params["use_reversible_instance_norm"]:
             raise ValueError(
@@ -72,8 +89,8 @@ class StartingModel(BaseForecastModel):
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
         if self._pretrained is not None:
-            params["lr"] *= GENTLE
-            params["network"]["direct"] = True
+            params["network"]["prior"] = "alone" if self._alone else "corrects"
+            params["lr"] *= GENTLE if self._alone else 1.0
         return params
 
     def _slots(self) -> int | None:
@@ -97,7 +114,7 @@ class StartingModel(BaseForecastModel):
         setup = super()._setup_for_train(train_dataset, *args, **kwargs)
         if prior is not None:
             self._check_covariates(setup["model"])
-            prior.write_into(setup["model"].net)
+            prior.write_into(_inside(setup["model"].net))
             setup["model"].usual_trust = prior.trust
         return setup
 

@@ -9,8 +9,8 @@ from typing import Any
 from torch import nn
 
 from taylorformer_forecast.core.linear import LinearForecast
-from taylorformer_forecast.darts._prior import StartingModel, StartingModule
-from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.darts._prior import DISTRIBUTION, StartingModel, StartingModule
+from taylorformer_forecast.models.direct import CorrectedForecast, DirectTaylorformer
 from taylorformer_forecast.models.lam_trunks import Attention
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -33,9 +33,14 @@ class TaylorformerModule(StartingModule):
         if options.pop("linear_path") and self.head.has_location:
             horizon = self.output_chunk_length or 1
             linear = LinearForecast(self.input_chunk_length, horizon, self.output_chunk_shift, self.trust)
-        if options.pop("direct", False):
+        prior = options.pop("prior", None)
+        if prior == "alone":
             assert linear is not None
             return DirectTaylorformer(linear, **options)
+        if prior == "corrects":
+            assert linear is not None
+            inside = {**options, "distribution": DISTRIBUTION, "dim_covariates": self.n_phases}
+            linear = CorrectedForecast(DirectTaylorformer(linear, **inside), self.trust)
         return Taylorformer(linear=linear, **options)
 
 
@@ -100,7 +105,7 @@ class TaylorformerModel(StartingModel):
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
         wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
-        series; otherwise training goes on from it, with a fiftieth of ``lr``. How much of what it adds to the
+        series; otherwise a network learns from the series what it leaves. How much of what it adds to the
         linear forecast is taken, the end of the series decides
         (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, and of calendar
         cycles and seasons it sees the two shortest. ``fit`` reads the file; saved models do not need it.

@@ -1,7 +1,8 @@
-"""A Taylorformer that predicts all targets from the context, in one pass, around a linear forecast."""
+"""A Taylorformer that predicts all targets from the context, in one pass, and forecasts that it corrects."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -9,11 +10,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.core.residuals import Residuals
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.base import OneShotNet
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
-__all__ = ["DirectTaylorformer"]
+__all__ = ["CorrectedForecast", "DirectTaylorformer"]
 
 
 class DirectTaylorformer(OneShotNet):
@@ -30,6 +32,7 @@ class DirectTaylorformer(OneShotNet):
         forecast is worth differs between series. :meth:`start` fits it.
     **options
         Arguments of :class:`~taylorformer_forecast.models.taylorformer.Taylorformer`, with full attention.
+        Of windows with more than ``dim_covariates`` covariates, it sees the first.
 
     Raises
     ------
@@ -53,6 +56,7 @@ class DirectTaylorformer(OneShotNet):
             raise ValueError(f"attention={options['attention']!r} does not reach the context: take 'full'")
         super().__init__()
         self.forecast = forecast
+        self.dim_covariates = options.get("dim_covariates", 0)
         self.layers = Taylorformer(**options, sees_anchor=True)
         self.head = self.layers.head
         nn.init.zeros_(self.layers.to_params.weight)  # training starts from the linear forecast
@@ -61,6 +65,8 @@ class DirectTaylorformer(OneShotNet):
         self, window: Window
     ) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
         """Raw numbers of the head, linear forecasts and units of their errors, for all targets."""
+        if window.covariates is not None:
+            window = replace(window, covariates=window.covariates[..., : self.dim_covariates])
         is_context = torch.arange(window.y.shape[1], device=window.y.device) < window.n_context
         _, x, xy = self.layers.streams(window, window.attention_mask() & is_context)
         center, unit = self.forecast(window), self.forecast.unit(window)
@@ -87,3 +93,63 @@ class DirectTaylorformer(OneShotNet):
             See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
         """
         self.forecast.start_alone(window, overlap)
+
+
+class CorrectedForecast(LinearForecast):
+    """A linear forecast with what a network, trained on other series, adds to its mean.
+
+    It stands where linear forecasts stand: another network, trained on the series at hand, learns what it
+    leaves. The network inside stays as it is.
+
+    Parameters
+    ----------
+    direct : DirectTaylorformer
+        The network, and the linear forecast that it corrects. :meth:`start` fits the latter.
+    trust : float
+        How much of what another network adds is taken, after training.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.linear import LinearForecast
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.models.direct import CorrectedForecast, DirectTaylorformer
+    >>> direct = DirectTaylorformer(LinearForecast(8, 4), d_model=8, n_heads=2, n_layers=2)
+    >>> forecast = CorrectedForecast(direct, trust=0.5)
+    >>> w = Window(torch.arange(-7.0, 5.0).expand(3, -1) / 8, torch.randn(3, 12, 1), n_context=8)
+    >>> forecast(w).shape, forecast.unit(w).shape
+    (torch.Size([3, 4, 1]), torch.Size([3, 4, 1]))
+    """
+
+    def __init__(self, direct: DirectTaylorformer, trust: float) -> None:
+        own = direct.forecast
+        super().__init__(own.n_context, own.horizon, own.shift, trust)
+        self.direct = direct.requires_grad_(False).eval()
+        self.map = own.map
+
+    def train(self, mode: bool = True) -> CorrectedForecast:
+        """Set the mode of all but the network inside, which is not trained."""
+        super().train(mode)
+        self.direct.eval()
+        return self
+
+    @torch.no_grad()
+    def forward(self, window: Window) -> Float[Tensor, "B T D"]:
+        """Means of the network at the times of the targets."""
+        raw, center, unit = self.direct.parts(window)
+        return self.direct.head(raw, center, unit.expand_as(center)).mean
+
+    @torch.no_grad()
+    def start(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
+        """Fit the linear forecast; see :meth:`LinearForecast.start`.
+
+        Returns
+        -------
+        (Residuals, Residuals) or None
+            Errors of the linear forecast. Those that the network leaves are a little smaller.
+        """
+        self.stretch.copy_(self.direct.forecast.stretch)
+        residuals = self.direct.forecast.start(window, overlap)
+        if residuals is not None:
+            self.direct.forecast.start_paths(*residuals)
+        return residuals

@@ -172,8 +172,14 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         from taylorformer_forecast.training.prior import load_prior
 
         prior = load_prior(self.pretrained)
-        prior.check(self.get_params(deep=False))
+        params = self.get_params(deep=False)
+        prior.check(params if self._alone else {"linear_path": params["linear_path"]})
         return prior
+
+    @property
+    def _alone(self):
+        """Whether a prior forecasts by itself: without training nothing else does."""
+        return 0 in (self.max_steps, self.num_epochs)
 
     def _own_axis(self, y):
         """The time axis of y."""
@@ -224,7 +230,9 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         context = min(max(3 * season, 2 * horizon, 32), self._usual_context)
         # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
         context = max(context, min(2 * self._seasonal.cycle, self._longest_context))
-        self.context_length_ = self.context_length or max(2, min(context, longest // 2))
+        # A third of a short series, or one season of it: the rest are windows to learn from.
+        most = max(longest // 3, min(season, longest // 2))
+        self.context_length_ = self.context_length or max(2, min(context, most))
         horizon = min(horizon, longest - min(self.context_length_, longest // 2))
         self.horizon_ = self.horizon or horizon
         if self.context_length is None:
@@ -254,8 +262,9 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any.
         """
+        from taylorformer_forecast.models.direct import DirectTaylorformer
         from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.prior import GENTLE, adapt
+        from taylorformer_forecast.training.prior import GENTLE
         from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()
@@ -272,18 +281,14 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         batches = Batches(maker, train, self.batch_size, seed, 1.0 - split, self._reorder, hidden)
         new = net is None
         with private_rng(seed):
-            if net is None:
-                net = self._build_network(
-                    0 if series[0].covariates is None else series[0].covariates.shape[1]
-                )
-                if prior is not None:
-                    prior.write_into(net)
-                    if self._scaler is None or self.max_steps == 0:  # else all is to be learnt that X says
-                        adapt(net, maker, fewest, prior.trust, 1.0 - split)
-            else:
+            if net is not None:
                 net = copy.deepcopy(net)
+            elif prior is not None:
+                net = self._from_prior(prior, series, maker, fewest, 1.0 - split)
+            else:
+                net = self._build_network(_width(series))
             lr = self.lr if steps is None else 0.1 * self.lr
-            if self.pretrained is not None and self._scaler is None:
+            if isinstance(net, DirectTaylorformer):
                 lr *= GENTLE
             steps = self._n_steps(len(batches)) if steps is None else steps
             self.training_ = fit(
@@ -299,6 +304,20 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
                 start=new,
             )
         self.network_ = net
+
+    def _from_prior(self, prior, series, maker, fewest, keep):
+        """The prior's network, or one around it that learns from the series what it leaves."""
+        from taylorformer_forecast.core.linear import LinearForecast
+        from taylorformer_forecast.models.direct import CorrectedForecast
+        from taylorformer_forecast.training.prior import adapt, build_direct
+
+        linear = LinearForecast(self.context_length_, self.horizon_)
+        direct = build_direct(prior.settings, linear, self._seasonal.width)
+        prior.write_into(direct)
+        adapt(direct, maker, fewest, prior.trust, keep)
+        if self._alone:
+            return direct
+        return self._build_network(_width(series), CorrectedForecast(direct, self._trust))
 
     def _n_steps(self, per_epoch):
         """Optimiser steps: the smaller of ``max_steps`` and ``num_epochs`` passes, where given."""
@@ -348,3 +367,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     def _series(self):
         """What windows are cut from: all columns of all instances."""
         return [c.series for key, y, X in self._known() for c in self._columns(key, y, X)]
+
+
+def _width(series):
+    """Covariates of the series."""
+    return 0 if series[0].covariates is None else series[0].covariates.shape[1]

@@ -214,30 +214,25 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.pretrained = pretrained
         super().__init__()
 
-    def _build_network(self, dim_covariates):
+    def _build_network(self, dim_covariates, forecast=None):
         from taylorformer_forecast.core.linear import LinearForecast
-        from taylorformer_forecast.models.direct import DirectTaylorformer
         from taylorformer_forecast.models.taylorformer import Taylorformer
 
-        linear = LinearForecast(self.context_length_, self.horizon_, trust=self._trust)
-        common = {
-            "dim_covariates": dim_covariates,
-            "d_model": self.d_model,
-            "n_heads": self.n_heads,
-            "n_layers": self.n_layers,
-            "dropout": self.dropout,
-            "distribution": self.distribution,
-            "n_derivative_neighbours": self.n_derivative_neighbours,
-            # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
-            "derivative_clip": 20.0 * self.context_length_,
-        }
-        if self.pretrained is not None:
-            return DirectTaylorformer(linear, **common)
+        if forecast is None and self.linear_path:
+            forecast = LinearForecast(self.context_length_, self.horizon_, trust=self._trust)
         return Taylorformer(
-            **common,
+            dim_covariates=dim_covariates,
+            d_model=self.d_model,
+            n_heads=self.n_heads,
+            n_layers=self.n_layers,
+            dropout=self.dropout,
+            distribution=self.distribution,
+            n_derivative_neighbours=self.n_derivative_neighbours,
+            # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
+            derivative_clip=20.0 * self.context_length_,
             taylor_order=self.taylor_order,
             attention=self.attention,
-            linear=linear if self.linear_path else None,
+            linear=forecast,
             both_sides=self.order == "random",
         )
 

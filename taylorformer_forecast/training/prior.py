@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.sampling import draw_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.direct import DirectTaylorformer
@@ -32,6 +32,7 @@ __all__ = [
     "SLOTS",
     "Prior",
     "adapt",
+    "build_direct",
     "deciles",
     "load_prior",
     "pinball",
@@ -40,19 +41,10 @@ __all__ = [
 
 DEFAULT = Path(__file__).parent.parent / "priors" / "default.safetensors"
 SLOTS = 2  # seasons and cycles whose phases a prior sees, the shortest first
-GENTLE = 0.02  # of the learning rate, from a prior: what one series teaches is little
-# Parameters of the forecasters that decide what a network is; those of a prior say the same.
-SETTINGS = (
-    "d_model",
-    "n_heads",
-    "n_layers",
-    "distribution",
-    "linear_path",
-    "n_derivative_neighbours",
-    "attention",
-    "taylor_order",
-    "order",
-)
+GENTLE = 0.02  # of the learning rate, for a prior itself: what one series teaches is little
+NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours", "attention")
+# Parameters of a forecaster that a prior which forecasts alone has to agree with.
+SETTINGS = (*NETWORK, "linear_path", "taylor_order", "order")
 EARLY = 0.75  # part of a series that the linear forecast is fitted to, to see what a prior adds on the rest
 TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 STRETCHES = (0.8, 1.5)
@@ -83,7 +75,7 @@ class Prior:
     slots: int = SLOTS
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        """Raise a ValueError if a forecaster with these parameters builds another network."""
+        """Raise a ValueError if a forecaster with these parameters would forecast by another network."""
         for name, own in self.settings.items():
             if name in settings and settings[name] != own:
                 raise ValueError(
@@ -92,23 +84,44 @@ class Prior:
                 )
 
     def write_into(self, net: DirectTaylorformer) -> None:
-        """Replace the weights of a network, all but those of its linear forecast.
-
-        The network may see more covariates than the prior: they come last, and begin without any weight.
-        """
+        """Replace the weights of a network, all but those of its linear forecast."""
         own = {name: value for name, value in net.state_dict().items() if not name.startswith(OWN)}
         if only := sorted(own.keys() ^ self.weights.keys()):
             raise ValueError(f"pretrained does not fit the network: only one of them has {only[0]}")
-        wider = {}
         for name, weight in self.weights.items():
-            missing = own[name].shape[-1] - weight.shape[-1] if weight.ndim > 1 else 0
-            if missing < 0:
+            if own[name].shape != weight.shape:
                 raise ValueError(
                     f"pretrained does not fit the network: {name} has shape {tuple(weight.shape)} in the "
                     f"file, and {tuple(own[name].shape)} here"
                 )
-            wider[name] = F.pad(weight, (0, missing)) if missing else weight
-        net.load_state_dict(wider, strict=False)
+        net.load_state_dict(self.weights, strict=False)
+
+
+def build_direct(
+    settings: Mapping[str, Any], forecast: LinearForecast, dim_covariates: int, **changes: Any
+) -> DirectTaylorformer:
+    """Build the network of a prior, before its weights are written into it.
+
+    Parameters
+    ----------
+    settings : mapping
+        Those of the prior.
+    forecast : LinearForecast
+        What it is built around.
+    dim_covariates : int
+        Phases of seasons that it sees: the first covariates of windows.
+    **changes
+        Arguments of :class:`~taylorformer_forecast.models.direct.DirectTaylorformer` in place of settings.
+
+    Returns
+    -------
+    DirectTaylorformer
+        The network.
+    """
+    known = {name: settings[name] for name in NETWORK if name in settings}
+    # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
+    known |= {"dim_covariates": dim_covariates, "derivative_clip": 20.0 * forecast.n_context}
+    return DirectTaylorformer(forecast, **{**known, **changes})
 
 
 @torch.no_grad()

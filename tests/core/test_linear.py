@@ -88,8 +88,7 @@ def test_the_fit_is_that_of_ridge_regression():
     x, y = w.y[:, :L, 0], w.targets[0][..., 0]
     # Some penalty, and zero or a repetition to shrink to: at the optimum the gradient is along that penalty.
     error = y - linear(w)[..., 0]
-    close(error.mean(0), torch.zeros(H))
-    gradient = (x - x.mean(0)).mT @ error / len(x)
+    gradient = x.mT @ error / len(x)
     weight = linear.map.steps.weight.mT
     candidates = [torch.zeros_like(weight)]
     for period in range(1, L + 1):
@@ -102,6 +101,27 @@ def test_the_fit_is_that_of_ridge_regression():
         penalty = (gradient * deviation).sum() / deviation.square().sum()
         misfits.append((gradient - penalty * deviation).abs().max())
     assert min(misfits) < 1e-10
+
+
+def rising(n, rng):
+    """Return windows of a line with noise: all rise, and nothing else tells them apart."""
+    return windows(0.3 * np.arange(float(n)) + rng.normal(size=n))
+
+
+@pytest.mark.parametrize(("n", "believed"), [(40, False), (400, True)])
+def test_a_drift_is_believed_where_windows_that_share_no_targets_show_it(n, believed):
+    w = rising(n, np.random.default_rng(0))
+    linear = LinearForecast(L, H)
+    linear.start(w, overlap=H - 1 if believed else 2 * H)
+    assert bool(linear.map.steps.bias.any()) == believed
+
+
+def test_without_a_drift_a_window_upside_down_has_its_forecast_upside_down():
+    w = windows(wave(60, noise=0.3))
+    linear = LinearForecast(L, H)
+    linear.start(w, overlap=H)
+    turned = Window(w.t, -w.y, w.observed, n_context=L)
+    close(linear(turned), -linear(w))
 
 
 def test_errors_outside_the_fit_are_larger_and_honest():

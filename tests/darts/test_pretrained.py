@@ -13,7 +13,7 @@ import torch
 from darts import TimeSeries
 from darts.utils.data import SequentialTorchTrainingDataset
 from darts.utils.data.torch_datasets.utils import TorchInferenceBatch, _batch_collate_fn_train
-from darts.utils.likelihood_models.torch import GaussianLikelihood
+from darts.utils.likelihood_models.torch import GaussianLikelihood, PoissonLikelihood, QuantileRegression
 from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 
 from taylorformer_forecast.core.linear import TRUST, LinearForecast
@@ -104,19 +104,36 @@ def test_every_precision_of_a_series_is_served(series, dtype):
     assert finite(make().fit(series.astype(dtype)).predict(7, num_samples=2))
 
 
-def test_training_goes_on_from_the_prior_at_a_small_learning_rate(series):
+def test_training_is_of_a_network_around_the_prior(series):
     prior = load_prior("default")
     model = make(n_epochs=2, lr=1e-2).fit(series)
-    assert model.epochs_trained == 2
-    assert model.model.lr == pytest.approx(2e-4)
-    assert make(n_epochs=1, lr=1e-2, pretrained=None).fit(series).model.lr == 1e-2
-    moved = [
-        float((value - prior.weights[name]).abs().max())
-        for name, value in learnt(model, prior).items()
-        if "norm" not in name and name.endswith("weight") and not name.startswith("layers.to_params")
-    ]
-    assert 0 < max(moved) < 0.05
+    assert (model.epochs_trained, model.model.lr) == (2, 1e-2)
+    net = model.model.net
+    inside = net.linear.forecast.direct.state_dict()
+    for name, value in prior.weights.items():
+        if not name.startswith("layers.to_params"):
+            assert torch.equal(inside[name], value), name
+    assert net.to_params.weight.any()
     assert finite(model.predict(7, num_samples=3))
+
+
+def test_a_prior_itself_is_trained_gently(series):
+    model = make(lr=1e-2).fit(series, epochs=1)
+    assert model.model.lr == pytest.approx(2e-4)
+    assert isinstance(model.model.net, DirectTaylorformer)
+    assert finite(model.predict(7, num_samples=3))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"likelihood": GaussianLikelihood()},
+        {"likelihood": QuantileRegression([0.1, 0.5, 0.9])},
+        {"loss_fn": torch.nn.L1Loss()},
+    ],
+)
+def test_around_a_prior_any_likelihood_with_a_location_is_trained(series, params):
+    assert finite(make(n_epochs=1, **params).fit(series).predict(7))
 
 
 def test_the_length_of_training_is_left_open_as_without_a_prior(series):
@@ -290,6 +307,7 @@ def test_weights_with_and_without_a_prior_do_not_fit_each_other(series, tmp_path
         ({"likelihood": GaussianLikelihood()}, "likelihood=GaussianLikelihood: .* with StudentTLikelihood"),
         ({"loss_fn": torch.nn.L1Loss()}, "loss_fn: .* with StudentTLikelihood"),
         ({"use_reversible_instance_norm": False}, "knows normalised windows only"),
+        ({"n_epochs": 1, "likelihood": PoissonLikelihood()}, "PoissonLikelihood has no location"),
     ],
 )
 def test_what_fits_no_prior_is_refused_at_once(params, message):

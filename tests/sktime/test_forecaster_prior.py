@@ -34,11 +34,35 @@ def test_without_training_the_weights_are_those_of_the_file(y):
     assert 0 <= part <= 1.001
 
 
-def test_training_moves_them(y):
+def test_training_leaves_them_and_starts_from_what_the_prior_forecasts(y):
     net = forecaster(max_steps=2, num_epochs=None).fit(y, fh=FH).network_
-    prior = load_prior("default").weights
-    moved = [n for n, value in net.state_dict().items() if n in prior and not torch.equal(value, prior[n])]
-    assert len(moved) > len(prior) // 2
+    inside = net.linear.forecast.direct.state_dict()
+    for name, value in load_prior("default").weights.items():
+        if not name.startswith("layers.to_params"):
+            assert torch.equal(inside[name], value), name
+    assert net.to_params.weight.any()
+    assert not any(parameter.requires_grad for parameter in net.linear.parameters())
+
+
+def test_a_network_around_a_prior_is_as_good_as_the_prior_before_its_first_step(y):
+    past, future = y[:-12], y[-12:]
+    around, alone = (forecaster(max_steps=n, lr=1e-9).fit(past, fh=FH).predict() for n in (1, 0))
+    spread = (alone - future).abs().mean()
+    assert (around - alone).abs().mean() < 0.3 * spread
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"d_model": 16, "n_heads": 2},
+        {"order": "random"},
+        {"distribution": "quantile"},
+        {"attention": "local"},
+    ],
+)
+def test_the_network_around_a_prior_may_be_another(y, change):
+    fitted = forecaster(max_steps=2, **change).fit(y, fh=FH)
+    assert np.isfinite(fitted.predict_quantiles().to_numpy()).all()
 
 
 def test_forecasts_are_close_to_the_season_to_come_before_any_training(y):
@@ -81,16 +105,17 @@ def test_x_is_learnt_in_training_at_the_defaults():
     assert error < 0.6 * (y[200:] - y[:200].mean()).abs().mean()
 
 
-def test_all_training_of_a_prior_is_gentle(y, monkeypatch):
+@pytest.mark.parametrize(("max_steps", "rate"), [(0, GENTLE), (1, 1.0)])
+def test_all_training_of_a_prior_itself_is_gentle(y, monkeypatch, max_steps, rate):
     rates = []
     module = importlib.import_module("taylorformer_forecast.training.fit")
     fit = module.fit
     monkeypatch.setattr(module, "fit", lambda *args, **kw: rates.append(kw["lr"]) or fit(*args, **kw))
-    started = forecaster(max_steps=1, update_steps=1, finetune_steps=1, lr=0.1)
+    started = forecaster(max_steps=max_steps, update_steps=1, finetune_steps=1, lr=0.1)
     started.clone().fit(y[:-12], fh=FH).update(y[-12:])
     panel = pd.concat({"a": y.to_frame("y"), "b": y.to_frame("y")}, names=["series", "month"])
     started.pretrain(panel, fh=FH).fit(y)
-    assert rates == pytest.approx([0.1 * GENTLE, 0.01 * GENTLE, 0.1 * GENTLE, 0.01 * GENTLE])
+    assert rates == pytest.approx([0.1 * rate, 0.01 * rate, 0.1 * rate, 0.01 * rate])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import torch
 from torch.testing import assert_close as close
 
 from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.prior import DEFAULT, SETTINGS, adapt, load_prior, save_prior
 from taylorformer_forecast.training.windows import Series, WindowMaker
@@ -61,14 +62,11 @@ def test_a_network_takes_the_weights_and_keeps_its_linear_forecast(written):
     assert torch.equal(net.forecast.map.steps.weight, before)
 
 
-def test_further_covariates_begin_without_weight(written, make_window):
-    wider, narrower = network(n_covariates=3).eval(), network().eval()
-    for net in (wider, narrower):
-        load_prior(written).write_into(net)
-    w = make_window(n_context=L, n_targets=H, dim_covariates=3)
-    without = make_window(n_context=L, n_targets=H)
-    without = type(w)(w.t, w.y, w.observed, None, n_context=L)
-    close(wider(w).mean, narrower(without).mean)
+def test_of_more_covariates_the_first_are_seen(make_window):
+    net = network(n_covariates=2).eval()
+    w = make_window(n_context=L, n_targets=H, dim_covariates=5)
+    first = Window(w.t, w.y, w.observed, w.covariates[..., :2], n_context=L)
+    close(net(w).mean, net(first).mean)
 
 
 @pytest.mark.parametrize("change", [{"d_model": 16}, {"distribution": "normal"}])
@@ -84,10 +82,11 @@ def test_a_network_of_other_layers_is_refused(written):
         load_prior(written).write_into(deeper)
 
 
-def test_fewer_covariates_are_refused(tmp_path):
-    save_prior(network(n_covariates=3), tmp_path / "wide.safetensors", HERE, trust=0.75)
+@pytest.mark.parametrize("n", [2, 4])
+def test_another_number_of_covariates_is_refused(tmp_path, n):
+    save_prior(network(n_covariates=3), tmp_path / "other.safetensors", HERE, trust=0.75)
     with pytest.raises(ValueError, match="does not fit the network: layers"):
-        load_prior(tmp_path / "wide.safetensors").write_into(network(n_covariates=2))
+        load_prior(tmp_path / "other.safetensors").write_into(network(n_covariates=n))
 
 
 @pytest.mark.parametrize("header", ["[]", "no json", '{"settings": {}, "trust": null}', '{"trust": 1}'])
