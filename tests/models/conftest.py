@@ -18,7 +18,7 @@ from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContiFormer
 from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
-from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.models.direct import CorrectedForecast, DirectTaylorformer
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
@@ -49,6 +49,7 @@ CASES: dict[str, dict[str, Any]] = {
     "linear": {"linear": (5, 3)},
     "linear-columns": {"linear": (7, 6), "dim_y": 2, "dim_covariates": 2, "distribution": "mixture"},
     "linear-both-sides": {"linear": (7, 4), "both_sides": True, "distribution": "studentt"},
+    "corrected": {"linear": (7, 6), "corrected": True, "dim_covariates": 2},
     "both-sides": {"both_sides": True},
     "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 4, "dim_covariates": 1},
     "gaussian": {
@@ -202,9 +203,16 @@ class Case:
         options = {**defaults, **self.options, **options}
         if self.name in DIRECT_CASES:
             return perturbed(lambda: DirectTaylorformer(LinearForecast(7, 6), **options), seed)
-        if "linear" in options:
-            options["linear"] = LinearForecast(*options["linear"])
-        net = perturbed(lambda: Taylorformer(**options), seed)
+        linear, corrected = options.pop("linear", None), options.pop("corrected", False)
+
+        def build() -> Taylorformer:
+            forecast = None if linear is None else LinearForecast(*linear)
+            if corrected:
+                direct = DirectTaylorformer(forecast, dim_covariates=1, d_model=8, n_heads=2, n_layers=2)
+                forecast = CorrectedForecast(direct, trust=0.5)
+            return Taylorformer(**options, linear=forecast)
+
+        net = perturbed(build, seed)
         if net.gaussian is not None:
             net.gaussian.set_trust(0.7, 0.6, 1.3)
         return net
