@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.residuals import N_LAGS, Residuals
+from taylorformer_forecast.core.rules import best_continuation, best_repetition, best_smoothing
 from taylorformer_forecast.core.window import Window, holds_everywhere
 
 __all__ = ["TRUST", "LinearForecast", "TimeMap", "on_grid"]
@@ -264,9 +265,10 @@ class LinearForecast(nn.Module):
 
         Targets farther than 20 deviations of their context from its mean are left out: least squares would
         fit these alone. The penalty, and whether forecasts are shrunk to the mean of the context or to a
-        repetition of its last values, are chosen by cross-validation over contiguous blocks of windows; so is
-        whether there is a bias, a drift that goes on whatever the context shows. Few windows that all rise do
-        not tell.
+        simple rule (:mod:`~taylorformer_forecast.core.rules`), are chosen by cross-validation over contiguous
+        blocks of windows; so is whether there is a bias, a drift that goes on whatever the context shows. Few
+        windows that all rise do not tell: with fewer than four that share no targets there is none, and more
+        rules are tried.
 
         Parameters
         ----------
@@ -297,10 +299,13 @@ class LinearForecast(nn.Module):
         if low_rank:  # the map lies in the span of as many windows
             pick = torch.linspace(0, len(past) - 1, min(len(past), RANK)).round().long()
             past, y, observed, overlap = past[pick], y[pick], observed[pick], 0
-        # What forecasts are shrunk to, side by side: the mean of the context, a repetition.
+        few = len(y) < N_BLOCKS * (overlap + 1)
+        # What forecasts are shrunk to, side by side: the mean of the context, simple rules.
         shapes = [torch.zeros_like(past[:1].mT @ y[:1])]
-        if not low_rank:
-            shapes.append(_best_repetition(past, y, observed))
+        if few and not low_rank:
+            shapes += [best_continuation(past, y, observed), best_smoothing(past, y, observed)]
+        elif not low_rank:
+            shapes.append(best_repetition(past, y, observed))
         known = observed.repeat(1, len(shapes))
         rest = y.repeat(1, len(shapes)) - past @ torch.cat(shapes, 1)
 
@@ -317,7 +322,7 @@ class LinearForecast(nn.Module):
 
         square, best, outside = held_out(drift=False)
         drift = False
-        if len(y) >= N_BLOCKS * (overlap + 1):  # else they show one rise, not that it goes on
+        if not few:  # which show one rise, not that it goes on
             other = held_out(drift=True)
             if drift := other[0] < CLEARLY * square:
                 _, best, outside = other
@@ -385,23 +390,6 @@ class LinearForecast(nn.Module):
             weight = basis @ weight
         self.map.steps.weight.copy_(weight.mT)
         self.map.steps.bias.copy_(bias[0])
-
-
-def _best_repetition(
-    past: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
-) -> Float[Tensor, "L T"]:
-    """Map that repeats the last 1, 2, ... values, whichever number of them is best."""
-    length, steps = past.shape[1], torch.arange(y.shape[1])
-    seen = observed.to(y.dtype)
-    # Squared errors of taking a value of the past for a value ahead, summed over windows; without the squares
-    # of the values ahead, which are the same for all periods.
-    gain = past.square().mT @ seen - 2 * past.mT @ (y * seen)
-    errors = torch.stack([gain[length - p + steps % p, steps].sum() for p in range(1, length + 1)])
-    rounding = 1e-9 * (y * seen).square().sum()
-    best = int((errors <= errors.min() + rounding).nonzero()[0]) + 1
-    repeat = past.new_zeros(length, len(steps))
-    repeat[length - best + steps % best, steps] = 1.0
-    return repeat
 
 
 def _held_out(
