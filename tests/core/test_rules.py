@@ -48,9 +48,10 @@ def test_rules_go_on_from_the_last_value_of_a_walk(rule):
     assert first < 0.1 * x[:, :L].var(1).mean()
 
 
-def test_a_season_on_a_level_that_moves_is_continued():
+def test_a_season_goes_on_from_a_level_that_has_just_shifted():
     t = torch.arange(L + T).double()
-    x = 5.0 * torch.sin(2 * torch.pi * t / 4) + walks(seed=4)
+    shift = walks(1, seed=4) * (t >= L - 1)
+    x = 3.0 * torch.sin(2 * torch.pi * t / 4) + shift + 0.1 * walks(seed=5)
     errors = {
         rule: (x[:, L:] - x[:, :L] @ rule(x[:, :L], x[:, L:], seen(x[:, L:]))).square().mean()
         for rule in RULES
