@@ -25,9 +25,6 @@ PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # of ridge regression
 TOLERANCE = 1e-3  # of times, in steps
 N_BLOCKS = 4  # of the cross-validation
 FEWEST = 2 * N_BLOCKS  # windows of a fit
-CLEARLY = (
-    0.9  # ratio of squared errors from which a drift that goes on whatever the context shows is believed
-)
 TRUST = 0.5  # in what a network adds; a quarter to three quarters do about as well
 FARTHEST = 20.0  # in deviations of the context: targets beyond are outliers or shifts that nothing foretells
 
@@ -320,12 +317,10 @@ class LinearForecast(nn.Module):
             best = min(range(len(errors)), key=squares.__getitem__)
             return squares[best], best, errors[best]
 
-        square, best, outside = held_out(drift=False)
-        drift = False
-        if not few:  # which show one rise, not that it goes on
-            other = held_out(drift=True)
-            if drift := other[0] < CLEARLY * square:
-                _, best, outside = other
+        # Few windows show one rise, not that it goes on.
+        found = {drift: held_out(drift) for drift in ((False,) if few else (False, True))}
+        drift = min(found, key=lambda choice: found[choice][0])
+        _, best, outside = found[drift]
         penalty, shape = divmod(best, len(shapes))
         fit = _ridge(past, rest, known, drift)[penalty]
         weight, bias = (v.chunk(len(shapes), -1)[shape] for v in fit)
