@@ -110,13 +110,14 @@ class TaylorformerForecaster(BaseTorchForecaster):
     pretrained : None, "default" or path, default=None
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
-        wrote. With ``max_steps=0`` it forecasts as it is, which was no worse on the series tried than
-        training it further (without X, at a fiftieth of ``lr``). How much of what it adds to the linear
-        forecast is taken, the end of the series decides
-        (:func:`~taylorformer_forecast.training.prior.adapt`). What X says has to be learnt in training; of
-        calendar cycles and seasons it sees the two shortest. It predicts all targets from the context
-        (:class:`~taylorformer_forecast.models.direct.DirectTaylorformer`); steps of a path go together as the
-        errors of the linear forecast do. ``pretrain`` starts from it too.
+        wrote. It predicts all targets from the context
+        (:class:`~taylorformer_forecast.models.direct.DirectTaylorformer`), and corrects the linear forecast;
+        how much of that is taken, the end of the series decides
+        (:func:`~taylorformer_forecast.training.prior.adapt`). With ``max_steps=0`` it forecasts alone, and
+        steps of a path go together as the errors of the linear forecast do. Otherwise the network is trained
+        around its means (:class:`~taylorformer_forecast.models.direct.CorrectedForecast`), and learns from
+        the series, and from X, what it leaves; ``pretrain`` starts from it too. Of calendar cycles and seasons
+        both see the two shortest.
 
     Attributes
     ----------
