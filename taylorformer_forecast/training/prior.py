@@ -98,7 +98,7 @@ class Prior:
 
 
 def build_direct(
-    settings: Mapping[str, Any], forecast: LinearForecast, dim_covariates: int, **changes: Any
+    settings: Mapping[str, Any], forecast: LinearForecast, dim_covariates: int
 ) -> DirectTaylorformer:
     """Build the network of a prior, before its weights are written into it.
 
@@ -110,8 +110,6 @@ def build_direct(
         What it is built around.
     dim_covariates : int
         Phases of seasons that it sees: the first covariates of windows.
-    **changes
-        Arguments of :class:`~taylorformer_forecast.models.direct.DirectTaylorformer` in place of settings.
 
     Returns
     -------
@@ -120,8 +118,8 @@ def build_direct(
     """
     known = {name: settings[name] for name in NETWORK if name in settings}
     # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
-    known |= {"dim_covariates": dim_covariates, "derivative_clip": 20.0 * forecast.n_context}
-    return DirectTaylorformer(forecast, **{**known, **changes})
+    clip = 20.0 * forecast.n_context
+    return DirectTaylorformer(forecast, **known, dim_covariates=dim_covariates, derivative_clip=clip)
 
 
 @torch.no_grad()
