@@ -27,7 +27,7 @@ from taylorformer_forecast.models.base import training_loss
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.fit import private_rng
 from taylorformer_forecast.training.module import CLIP, make_optimizer
-from taylorformer_forecast.training.prior import SLOTS, TRUSTS, deciles, pinball, save_prior
+from taylorformer_forecast.training.prior import SLOTS, TRUSTS, build_direct, deciles, pinball, save_prior
 from taylorformer_forecast.training.time_axis import N_HARMONICS
 
 SETTINGS: dict[str, Any] = {
@@ -50,15 +50,8 @@ N_PATHS = 200
 
 def build() -> DirectTaylorformer:
     """Return the network."""
-    return DirectTaylorformer(
-        GivenForecast(1, 1, trust=1.0),
-        dim_covariates=SLOTS * 2 * N_HARMONICS,
-        d_model=SETTINGS["d_model"],
-        n_heads=SETTINGS["n_heads"],
-        n_layers=SETTINGS["n_layers"],
-        dropout=0.0,
-        distribution=SETTINGS["distribution"],
-    )
+    forecast = GivenForecast(1, 1, trust=1.0)
+    return build_direct(SETTINGS, forecast, SLOTS * 2 * N_HARMONICS, dropout=0.0)
 
 
 def show(net: DirectTaylorformer, tasks: Tasks) -> Window:

@@ -346,25 +346,27 @@ class LinearForecast(nn.Module):
         return values[..., 0], distance[..., 0] <= 0.5 / self.n_context
 
     @torch.no_grad()
-    def start_alone(self, window: Window, overlap: int = 0) -> None:
+    def start_alone(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
         """Fit the forecast, the unit of its errors, and how these go together along a path.
 
         Parameters
         ----------
         window, overlap
             See :meth:`start`.
+
+        Returns
+        -------
+        (Residuals, Residuals) or None
+            See :meth:`start`.
         """
         residuals = self.start(window, overlap)
-        if residuals is not None:
-            self.start_paths(*residuals)
-
-    @torch.no_grad()
-    def start_paths(self, inside: Residuals, outside: Residuals) -> None:
-        """Take note of the unit of errors, and of how these go together along a path."""
-        self.start_scale(inside, outside)
-        found = outside.dependence(N_LAGS, self.horizon)
+        if residuals is None:
+            return None
+        self.start_scale(*residuals)
+        found = residuals[1].dependence(N_LAGS, self.horizon)
         for buffer, value in zip((self.lag_weights, self.fresh, self.neighbour), found, strict=True):
             buffer.copy_(value)
+        return residuals
 
     @torch.no_grad()
     def start_scale(self, inside: Residuals, outside: Residuals) -> None:

@@ -149,7 +149,4 @@ class CorrectedForecast(LinearForecast):
             Errors of the linear forecast. Those that the network leaves are a little smaller.
         """
         self.stretch.copy_(self.direct.forecast.stretch)
-        residuals = self.direct.forecast.start(window, overlap)
-        if residuals is not None:
-            self.direct.forecast.start_paths(*residuals)
-        return residuals
+        return self.direct.forecast.start_alone(window, overlap)

@@ -98,7 +98,7 @@ class Prior:
 
 
 def build_direct(
-    settings: Mapping[str, Any], forecast: LinearForecast, dim_covariates: int
+    settings: Mapping[str, Any], forecast: LinearForecast, dim_covariates: int, **options: Any
 ) -> DirectTaylorformer:
     """Build the network of a prior, before its weights are written into it.
 
@@ -110,6 +110,8 @@ def build_direct(
         What it is built around.
     dim_covariates : int
         Phases of seasons that it sees: the first covariates of windows.
+    **options
+        Further arguments of :class:`~taylorformer_forecast.models.direct.DirectTaylorformer`.
 
     Returns
     -------
@@ -118,8 +120,8 @@ def build_direct(
     """
     known = {name: settings[name] for name in NETWORK if name in settings}
     # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
-    clip = 20.0 * forecast.n_context
-    return DirectTaylorformer(forecast, **known, dim_covariates=dim_covariates, derivative_clip=clip)
+    known["derivative_clip"] = 20.0 * forecast.n_context
+    return DirectTaylorformer(forecast, **known, dim_covariates=dim_covariates, **options)
 
 
 @torch.no_grad()
