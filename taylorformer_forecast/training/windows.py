@@ -157,14 +157,35 @@ class WindowMaker:
             rows.append(torch.stack([torch.full_like(row, number), row], -1))
         return torch.cat(rows)
 
+    def _parts(self, starts: Tensor, last: float) -> tuple[Tensor, Tensor]:
+        """First row of the series of each window, and the first row that the window may not show."""
+        begin, end = self.begin[starts[:, 0]], self.end[starts[:, 0]]
+        return begin, begin + torch.floor((end - begin) * last).long()
+
+    def whole(self, starts: Tensor, last: float = 1.0) -> Tensor:
+        """Which windows hold no padding and, before the fraction ``last`` of their series, all their targets.
+
+        Parameters
+        ----------
+        starts : int Tensor of shape (n, 2)
+            The windows.
+        last : float, default=1.0
+            Targets beyond this fraction of their series are hidden.
+
+        Returns
+        -------
+        bool Tensor of shape (n,)
+            Whether they do.
+        """
+        begin, stop = self._parts(starts, last)
+        return (starts[:, 1] - self.n_context >= begin) & (starts[:, 1] + self.n_targets <= stop)
+
     def cut(self, starts: Tensor, last: float = 1.0) -> Window:
         """Windows in the units of the series; targets beyond the fraction ``last`` of theirs are hidden."""
-        series, row = starts.unbind(-1)
-        index = row[:, None] + torch.arange(-self.n_context, self.n_targets)
-        begin, end = self.begin[series, None], self.end[series, None]
-        stop = begin + torch.floor((end - begin) * last).long()
+        index = starts[:, 1:] + torch.arange(-self.n_context, self.n_targets)
+        begin, stop = (row[:, None] for row in self._parts(starts, last))
         inside = (index >= begin) & (index < stop)
-        index = torch.minimum(torch.maximum(index, begin), end - 1)
+        index = torch.minimum(torch.maximum(index, begin), self.end[starts[:, :1]] - 1)
         return Window(
             self.t[index],
             self.y[index],
@@ -263,6 +284,9 @@ def error_of_context(series: Sequence[Series], n_context: int, n_targets: int, l
 class Batches:
     """Endless random batches, or one pass over fixed windows; what a Lightning loader iterates over.
 
+    In random batches windows with padding keep to themselves, unless all windows make one batch: on a regular
+    grid the others then share their masks and neighbours, which networks work out once for the batch.
+
     Parameters
     ----------
     maker : WindowMaker
@@ -295,10 +319,14 @@ class Batches:
         self.maker, self.starts, self.seed = maker, starts, seed
         self.last, self.reorder, self.past_only = last, reorder, past_only
         self.batch_size = min(batch_size, len(starts))
+        self.groups = [starts]
+        if seed is not None and self.batch_size < len(starts):
+            whole = maker.whole(starts, last)
+            self.groups = [group for group in (starts[whole], starts[~whole]) if len(group)]
 
     def __len__(self) -> int:
         """Batches in one pass."""
-        return math.ceil(len(self.starts) / self.batch_size)
+        return sum(math.ceil(len(group) / self.batch_size) for group in self.groups)
 
     def sample(self, at_most: int = SAMPLE) -> tuple[Window, int]:
         """Evenly spaced windows, and how many of them after one share targets with it."""
@@ -316,9 +344,13 @@ class Batches:
             return
         generator = torch.Generator().manual_seed(self.seed + _rank())
         while True:
-            order = torch.randperm(len(self.starts), generator=generator)
-            for chunk in order.split(self.batch_size):
-                window = self._windows(self.starts[chunk])
+            chunks = [
+                group[chunk]
+                for group in self.groups
+                for chunk in torch.randperm(len(group), generator=generator).split(self.batch_size)
+            ]
+            for number in torch.randperm(len(chunks), generator=generator).tolist():
+                window = self._windows(chunks[number])
                 yield window if self.reorder is None else self.reorder(window, generator=generator)
 
 

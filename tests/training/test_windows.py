@@ -168,6 +168,22 @@ def test_with_a_seed_every_pass_draws_every_window_once_in_another_order():
     assert drawn[0] != drawn[1]
 
 
+def test_windows_with_padding_keep_to_themselves():
+    maker = make(series(30))
+    batches = Batches(maker, maker.starts(2), 4, seed=0)
+    kinds = [batch.visible.all(1).unique().tolist() for batch in itertools.islice(batches, len(batches))]
+    assert set(map(tuple, kinds)) == {(False,), (True,)}
+
+
+def test_windows_that_all_have_padding_make_batches_too():
+    maker = make(series(L + 1))
+    starts = maker.starts(1)
+    batches = Batches(maker, starts, 2, seed=0)
+    drawn = list(itertools.islice(batches, len(batches)))
+    assert sum(len(batch.y) for batch in drawn) == len(starts)
+    assert not any(batch.visible.all() for batch in drawn)
+
+
 def test_equal_seeds_draw_equal_batches_whatever_the_global_generator_does():
     maker = make(series(30))
     starts = maker.starts(2)
