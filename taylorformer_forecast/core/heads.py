@@ -27,6 +27,7 @@ __all__ = [
     "Conditional",
     "Head",
     "affine",
+    "center_of",
     "components",
     "draw",
     "find_head",
@@ -323,6 +324,15 @@ class Conditional(Distribution):
     def components(self) -> Components:
         """Locations and scales, which a change of units moves and stretches."""
         raise NotImplementedError
+
+    def center(self) -> Tensor:
+        """Value that stands for the distribution, with the batch shape."""
+        raise NotImplementedError
+
+
+def center_of(distribution: Distribution) -> Tensor:
+    """Value that stands for a distribution: its mean, or what a host says."""
+    return distribution.center() if isinstance(distribution, Conditional) else distribution.mean
 
 
 def components(distribution: Distribution) -> Components:

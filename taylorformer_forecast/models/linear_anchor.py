@@ -75,16 +75,28 @@ class LinearAnchor(nn.Module):
         weights = None if self.both_sides else self.forecast.at_targets(steps, window)
         return LinearState(self.forecast(window), self.forecast.unit(window), weights)
 
-    def in_order(self, window: Window, state: LinearState) -> Float[Tensor, "B T D"]:
-        """Anchors of all targets, given the true earlier ones; those not observed count as forecast."""
+    def in_order(
+        self, window: Window, state: LinearState, added: Tensor | float = 0.0
+    ) -> Float[Tensor, "B T D"]:
+        """Anchors of all targets, given the true earlier ones; those not observed count as forecast.
+
+        Parameters
+        ----------
+        window : Window
+            Targets in order of time.
+        state : LinearState
+            From :meth:`look`.
+        added : Tensor of shape (B, T, D), default=0.0
+            What is added to the forecasts before errors are counted. Anchors themselves are without it.
+        """
         assert state.weights is not None
         y, observed = window.targets
-        error = ((y - state.center) * observed).transpose(1, 2)
+        error = ((y - state.center - added) * observed).transpose(1, 2)
         lags = lagged(error.flatten(0, 1), N_LAGS).unflatten(0, error.shape[:2])  # (B, D, T, K)
         return state.center + (lags * state.weights[:, None]).sum(-1).transpose(1, 2)
 
     def step(self, state: LinearState, drawn: Float[Tensor, "B S K D"], step: int) -> Float[Tensor, "B S D"]:
-        """Anchor of one target, given the values of all before it on every path."""
+        """Anchor of one target, given all before it on every path: values less what is added to forecasts."""
         assert state.weights is not None
         before = slice(max(0, step - N_LAGS), step)
         error = drawn[:, :, before] - state.center[:, None, before]

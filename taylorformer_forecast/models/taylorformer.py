@@ -21,7 +21,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.cache import PointCache
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.heads import Head, center_of, find_head
 from taylorformer_forecast.core.kernels import Kernel
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
@@ -54,6 +54,8 @@ class TaylorformerState:
         Value and derivatives of every point of every path; those of targets are written as they are drawn.
     linear : LinearState, optional
         Linear forecasts of the targets, if there are any.
+    added : Tensor of shape (B, S, T, D), optional
+        What the network has added to them on every path, so far.
     gaussian : GaussianState, optional
         Of the Gaussian anchor, if there is one.
     """
@@ -67,6 +69,7 @@ class TaylorformerState:
     caches: list[PointCache]
     points: Tensor
     linear: LinearState | None
+    added: Tensor | None
     gaussian: GaussianState | None
 
 
@@ -296,20 +299,20 @@ class Taylorformer(nn.Module):
         """
         targets = slice(window.n_context, None)
         f, x_out, xy_out = self.streams(window, window.attention_mask())
-        unit = None
-        if self.gaussian is not None:
-            anchor, unit = (v[:, targets] for v in self.gaussian(window))
-        elif self.linear is None:
-            anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
-        else:
+        if self.linear is not None:
             state = self.linear.look(window)
-            unit = state.unit
+            raw, shift = self.beyond(x_out, xy_out, state.center, state.unit)
             if self.linear.both_sides:
-                center = torch.cat([window.y[:, : window.n_context], state.center], 1)
+                center = torch.cat([window.y[:, : window.n_context], state.center + shift], 1)
                 there = gather_points(center, f.found.index)
                 anchor = state.center + self.error_between(f.near, there, f.slopes, f.found)[:, targets]
             else:
-                anchor = self.linear.in_order(window, state)
+                anchor = self.linear.in_order(window, state, shift)
+            return self.head(raw, anchor, state.unit.expand(*anchor.shape[:-1], -1))
+        if self.gaussian is not None:
+            anchor, unit = (v[:, targets] for v in self.gaussian(window))
+        else:
+            anchor, unit = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets], None
         return self.predictive(x_out, xy_out, anchor, unit)
 
     def streams(
@@ -358,8 +361,6 @@ class Taylorformer(nn.Module):
         raw = self.raw(x, xy, anchor, unit)
         if unit is None:
             return self.head(raw, anchor)
-        if self.linear is not None:
-            raw = self.linear.forecast.beyond(raw)
         unit = unit.expand(*anchor.shape[:-1], -1)
         if self.gaussian is not None:
             raw, stretch = self.gaussian.trust * raw, self.gaussian.stretch
@@ -367,6 +368,20 @@ class Taylorformer(nn.Module):
             shift = (self.gaussian.mean_trust - stretch) * self.head(raw, torch.zeros_like(anchor)).mean
             anchor, unit = anchor + unit * shift, stretch * unit
         return self.head(raw, anchor, unit)
+
+    def beyond(
+        self, x: Tensor, xy: Tensor, center: Tensor, unit: Tensor
+    ) -> tuple[Float[Tensor, "*b D P"], Float[Tensor, "*b D"]]:
+        """Raw numbers beyond a linear forecast, and what they add to it.
+
+        What is added is a part of the forecast: errors of earlier targets, which the anchor carries on, are
+        counted from both. Counted from the linear forecast alone, what is added at one step would come again
+        at the next, and pile up along a path, which true earlier values hide in training.
+        """
+        assert self.linear is not None
+        raw = self.linear.forecast.beyond(self.raw(x, xy, center, unit))
+        nothing = raw.new_zeros(raw.shape[:-1])
+        return raw, center_of(self.head(raw, nothing, unit.expand(*nothing.shape[:-1], -1)))
 
     def start(self, window: Window, overlap: int = 0) -> None:
         """Fit the linear part in closed form; training starts from its forecasts and their errors.
@@ -434,6 +449,9 @@ class Taylorformer(nn.Module):
             caches,
             points[:, None].repeat(1, n_paths, 1, 1),
             None if self.linear is None else self.linear.look(window),
+            None
+            if self.linear is None
+            else torch.zeros_like(window.targets[0])[:, None].repeat(1, n_paths, 1, 1),
             None if self.gaussian is None else self.gaussian.encode(window, n_paths),
         )
 
@@ -471,23 +489,23 @@ class Taylorformer(nn.Module):
             if i:  # from the second layer on, keys and values do not contain the point's own y
                 cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
-        unit = None
-        if state.gaussian is not None and self.gaussian is not None:
-            anchor, unit = self.gaussian.query(state.gaussian, step)
-        elif self.linear is None or state.linear is None:
-            anchor = self.tokens.anchor(near, slopes, found)
-        else:
-            unit = state.linear.unit[:, step, None]
+        if self.linear is not None and state.linear is not None and state.added is not None:
+            center, unit = state.linear.center[:, None, step], state.linear.unit[:, step, None]
+            raw, state.added[:, :, step] = self.beyond(x, h, center.expand(-1, h.shape[1], -1), unit)
             if self.linear.both_sides:
                 # At points of the context the forecast is the value, on every path.
-                context = state.points[:, :1, :first, : self.dim_y]
-                there = gather_points(
-                    torch.cat([context, state.linear.center[:, None]], 2), found.index[:, None]
-                )[:, :, 0]
-                error = self.error_between(near, there, slopes, found)
-                anchor = state.linear.center[:, None, step] + error
+                context = state.points[:, :, :first, : self.dim_y]
+                forecast = state.linear.center[:, None] + state.added
+                index = found.index[:, None].expand(-1, forecast.shape[1], -1, -1, -1)
+                there = gather_points(torch.cat([context, forecast], 2), index)[:, :, 0]
+                anchor = center + self.error_between(near, there, slopes, found)
             else:
-                anchor = self.linear.step(state.linear, drawn, step)
+                anchor = self.linear.step(state.linear, drawn - state.added[:, :, :step], step)
+            return self.head(raw, anchor, unit.expand(*anchor.shape[:-1], -1))
+        if state.gaussian is not None and self.gaussian is not None:
+            anchor, unit = self.gaussian.query(state.gaussian, step)
+        else:
+            anchor, unit = self.tokens.anchor(near, slopes, found), None
         return self.predictive(x, h, anchor, unit)
 
     def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:

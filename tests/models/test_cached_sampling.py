@@ -163,7 +163,7 @@ def test_only_what_belongs_to_a_path_grows_with_the_number_of_paths(stepwise_cas
     with torch.no_grad():
         one, many = storage(net.encode(w, 1)), storage(net.encode(w, 50))
     grown = {name for name in one if many[name] != one[name]}
-    assert grown == {"paths", "points", "shocks"} & set(one)
+    assert grown == {"paths", "points", "added", "shocks"} & set(one)
     assert "paths" in grown
 
 
