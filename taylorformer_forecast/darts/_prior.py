@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
@@ -66,6 +67,7 @@ class StartingModel(BaseForecastModel):
         if isinstance(self._pretrained, PathLike):  # darts loads no paths
             self.model_params["pretrained"] = fspath(self._pretrained)
         super()._set_up()
+        self._settings: Mapping[str, Any] | None = None  # of the prior's network, once they are known
         if self._pretrained is None:
             return
         if self._alone and not isinstance(self.likelihood, StudentTLikelihood):
@@ -89,7 +91,8 @@ class StartingModel(BaseForecastModel):
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
         if self._pretrained is not None:
-            params["network"]["prior"] = "alone" if self._alone else "corrects"
+            self._settings = self._settings or self._prior().settings
+            params["network"]["prior"] = {**self._settings, "alone": self._alone}
             params["lr"] *= GENTLE if self._alone else 1.0
         return params
 
@@ -97,7 +100,7 @@ class StartingModel(BaseForecastModel):
         return None if self._pretrained is None else self._prior().slots
 
     def _prior(self) -> Prior:
-        """The network to start from, if it is the one that the parameters describe."""
+        """The network to start from, if the parameters ask for no other."""
         assert self._pretrained is not None
         prior = load_prior(self._pretrained)
         found = prior.settings.get("distribution", DISTRIBUTION)
@@ -106,7 +109,9 @@ class StartingModel(BaseForecastModel):
                 f"pretrained={self._pretrained!r} was trained with distribution={found!r}, but darts models "
                 f"can start from {DISTRIBUTION!r} only"
             )
-        prior.check(self.model_params)
+        params = self.model_params if self._alone else {"linear_path": self.model_params["linear_path"]}
+        defaults = inspect.signature(type(self).__init__).parameters
+        prior.check(params, {name: parameter.default for name, parameter in defaults.items()})
         return prior
 
     def _setup_for_train(self, train_dataset: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -147,6 +152,7 @@ class StartingModel(BaseForecastModel):
                 f"the weights are those of a model with pretrained={saved!r}, and fit no model with "
                 f"pretrained={self._pretrained!r}"
             )
+        self._settings = tfm_save._settings
 
 
 class DatasetWindows:

@@ -9,10 +9,11 @@ from typing import Any
 from torch import nn
 
 from taylorformer_forecast.core.linear import LinearForecast
-from taylorformer_forecast.darts._prior import DISTRIBUTION, StartingModel, StartingModule
-from taylorformer_forecast.models.direct import CorrectedForecast, DirectTaylorformer
+from taylorformer_forecast.darts._prior import StartingModel, StartingModule
+from taylorformer_forecast.models.direct import CorrectedForecast
 from taylorformer_forecast.models.lam_trunks import Attention
 from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.training.prior import build_direct
 
 __all__ = ["TaylorformerModel"]
 
@@ -34,13 +35,12 @@ class TaylorformerModule(StartingModule):
             horizon = self.output_chunk_length or 1
             linear = LinearForecast(self.input_chunk_length, horizon, self.output_chunk_shift, self.trust)
         prior = options.pop("prior", None)
-        if prior == "alone":
+        if prior is not None:
             assert linear is not None
-            return DirectTaylorformer(linear, **options)
-        if prior == "corrects":
-            assert linear is not None
-            inside = {**options, "distribution": DISTRIBUTION, "dim_covariates": self.n_phases}
-            linear = CorrectedForecast(DirectTaylorformer(linear, **inside), self.trust)
+            direct = build_direct(prior, linear, self.n_phases, dropout=options["dropout"])
+            if prior["alone"]:
+                return direct
+            linear = CorrectedForecast(direct, self.trust)
         return Taylorformer(linear=linear, **options)
 
 
@@ -63,7 +63,7 @@ class TaylorformerModel(StartingModel):
         Steps between the input and the output chunk.
     d_model : int, default=32
         Width of the network.
-    n_heads : int, default=4
+    n_heads : int, default=2
         Attention heads.
     n_layers : int, default=2
         Layers of each of the two streams.
@@ -156,7 +156,7 @@ class TaylorformerModel(StartingModel):
         output_chunk_length: int,
         output_chunk_shift: int = 0,
         d_model: int = 32,
-        n_heads: int = 4,
+        n_heads: int = 2,
         n_layers: int = 2,
         dropout: float = 0.1,
         linear_path: bool = True,

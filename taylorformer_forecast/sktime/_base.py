@@ -173,7 +173,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         prior = load_prior(self.pretrained)
         params = self.get_params(deep=False)
-        prior.check(params if self._alone else {"linear_path": params["linear_path"]})
+        params = params if self._alone else {"linear_path": params["linear_path"]}
+        prior.check(params, self.get_param_defaults())
         return prior
 
     @property

@@ -41,7 +41,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Sample paths of a prediction.
     d_model : int, default=32
         Width of the network.
-    n_heads : int, default=4
+    n_heads : int, default=2
         Attention heads.
     n_layers : int, default=2
         Layers of each of the two streams.
@@ -159,7 +159,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         context_length=None,
         num_samples=100,
         d_model=32,
-        n_heads=4,
+        n_heads=2,
         n_layers=2,
         dropout=0.1,
         num_epochs=15,

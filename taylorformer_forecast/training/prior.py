@@ -74,10 +74,10 @@ class Prior:
     trust: float
     slots: int = SLOTS
 
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Raise a ValueError if a forecaster with these parameters would forecast by another network."""
+    def check(self, settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+        """Raise a ValueError if parameters ask for another network; those at their defaults ask for none."""
         for name, own in self.settings.items():
-            if name in settings and settings[name] != own:
+            if name in settings and settings[name] not in (own, defaults[name]):
                 raise ValueError(
                     f"{name}={settings[name]!r}, but the network of pretrained has {name}={own!r}: "
                     f"leave it at that, or train without pretrained"

@@ -249,7 +249,7 @@ def test_windows_of_a_dataset_are_split_by_their_time(stride, shift):
 
 
 def test_a_file_of_ones_own_is_read_by_fit_and_not_needed_later(series, own, tmp_path):
-    params = {"pretrained": own, "d_model": 8, "n_heads": 2}
+    params = {"pretrained": own}
     model = make(**params).fit(series)
     assert model.model.net.layers.to_params.weight.any()
     expected = model.predict(9, num_samples=3, random_state=1)

@@ -73,7 +73,12 @@ def test_of_more_covariates_the_first_are_seen(make_window):
 def test_other_settings_are_named(written, change):
     name, value = next(iter(change.items()))
     with pytest.raises(ValueError, match=f"{name}={value!r}, but the network of pretrained has {name}="):
-        load_prior(written).check({**HERE, **change})
+        load_prior(written).check({**HERE, **change}, HERE)
+
+
+def test_parameters_at_their_defaults_ask_for_no_other_network(written):
+    others = {**HERE, "d_model": 64, "n_heads": 16}
+    load_prior(written).check(others, others)
 
 
 def test_a_network_of_other_layers_is_refused(written):
