@@ -105,8 +105,8 @@ class TaylorformerModel(StartingModel):
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
         wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
-        series; otherwise a network learns from the series what it leaves. How much of what it adds to the
-        linear forecast is taken, the end of the series decides
+        series; otherwise a network learns from the series what it leaves, with the sizes that are given here.
+        How much of what it adds to the linear forecast is taken, the end of the series decides
         (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, and of calendar
         cycles and seasons it sees the two shortest. ``fit`` reads the file; saved models do not need it.
     **kwargs

@@ -310,10 +310,10 @@ class Taylorformer(nn.Module):
                 anchor = self.linear.in_order(window, state, shift)
             return self.head(raw, anchor, state.unit.expand(*anchor.shape[:-1], -1))
         if self.gaussian is not None:
-            anchor, unit = (v[:, targets] for v in self.gaussian(window))
-        else:
-            anchor, unit = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets], None
-        return self.predictive(x_out, xy_out, anchor, unit)
+            anchor, unit = self.gaussian(window)
+            return self.predictive(x_out, xy_out, anchor[:, targets], unit[:, targets])
+        anchor = self.tokens.anchor(f.near, f.slopes, f.found)[:, targets]
+        return self.predictive(x_out, xy_out, anchor, None)
 
     def streams(
         self, window: Window, mask: Bool[Tensor, "#B N N"]
@@ -503,10 +503,8 @@ class Taylorformer(nn.Module):
                 anchor = self.linear.step(state.linear, drawn - state.added[:, :, :step], step)
             return self.head(raw, anchor, unit.expand(*anchor.shape[:-1], -1))
         if state.gaussian is not None and self.gaussian is not None:
-            anchor, unit = self.gaussian.query(state.gaussian, step)
-        else:
-            anchor, unit = self.tokens.anchor(near, slopes, found), None
-        return self.predictive(x, h, anchor, unit)
+            return self.predictive(x, h, *self.gaussian.query(state.gaussian, step))
+        return self.predictive(x, h, self.tokens.anchor(near, slopes, found), None)
 
     def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
         """Take note of the value of target number ``step`` on every path.

@@ -116,8 +116,9 @@ class TaylorformerForecaster(BaseTorchForecaster):
         (:func:`~taylorformer_forecast.training.prior.adapt`). With ``max_steps=0`` it forecasts alone, and
         steps of a path go together as the errors of the linear forecast do. Otherwise the network is trained
         around its means (:class:`~taylorformer_forecast.models.direct.CorrectedForecast`), and learns from
-        the series, and from X, what it leaves; ``pretrain`` starts from it too. Of calendar cycles and
-        seasons both see the two shortest.
+        the series, and from X, what it leaves; ``pretrain`` starts from it too. ``d_model`` and the other
+        sizes are those of the network that is trained. Of calendar cycles and seasons both see the two
+        shortest.
 
     Attributes
     ----------
