@@ -159,19 +159,26 @@ class ForecastModule(PLForecastingModule):
         t = t + self.output_chunk_shift * (t >= n_context)
 
         shared: list[Tensor] = []  # by all components of a series; past covariates come last
-        for width, flags, before, after in (
-            (self.n_future, self.future_flags, x.historic_future_covariates, x.future_covariates),
-            (self.n_past, self.past_flags, x.past_covariates, later_past),
+        for width, flags, before, after, n_phases in (
+            (
+                self.n_future,
+                self.future_flags,
+                x.historic_future_covariates,
+                x.future_covariates,
+                self.n_phases,
+            ),
+            (self.n_past, self.past_flags, x.past_covariates, later_past, 0),
         ):
             if width:
                 values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
-                shared += [values.nan_to_num(0.0), (~values[..., flags].isnan()).to(values.dtype)]
+                # Phases, the last of the future covariates, come first: a prior sees these alone.
+                shared += [values.nan_to_num(0.0).roll(n_phases, -1), (~values[..., flags].isnan()).to(wide)]
         y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes)
-        parts = [torch.cat(shared, -1).repeat_interleave(len(y) // n_series, 0)] if shared else []
+        parts = [part.repeat_interleave(len(y) // n_series, 0) for part in shared]
         if x.static_covariates is not None and self.n_static:
             static = x.static_covariates.expand(n_series, n_components, -1).nan_to_num(0.0)
             static = rearrange(static, "b (g w) s -> (b g) 1 (w s)", **self.sizes)
-            parts.insert(0, static.expand(-1, n_context + n, -1))
+            parts.insert(1 if self.n_future else 0, static.expand(-1, n_context + n, -1))
         covariates = torch.cat(parts, -1) if parts else None
         return Window(t.expand(len(y), -1), y, covariates=covariates, n_context=n_context)
 

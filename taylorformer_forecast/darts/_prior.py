@@ -124,19 +124,21 @@ class StartingModel(BaseForecastModel):
         return setup
 
     def _check_covariates(self, module: ForecastModule) -> None:
-        """Raise a ValueError if the network sees more than a prior does."""
+        """Raise a ValueError if a prior is to forecast alone from what it has not seen."""
         name = f"pretrained={self._pretrained!r}"
         if self._seasonal is None:
             raise ValueError(f"{name} needs the time stamps of a series: call fit, not fit_from_dataset")
+        if not self._alone:  # the network around it sees them
+            return
         if module.n_static:
             raise ValueError(
                 f"{name} has seen no covariates, but the series has static ones: take "
-                f"use_static_covariates=False, or pretrained=None"
+                f"use_static_covariates=False, train (n_epochs=0 does not), or take pretrained=None"
             )
         if module.n_past or module.n_future > self._seasonal.width:
             raise ValueError(
                 f"{name} has seen no covariates: fit without past_covariates, future_covariates and "
-                f"add_encoders, or take pretrained=None"
+                f"add_encoders, train (n_epochs=0 does not), or take pretrained=None"
             )
 
     @property

@@ -107,8 +107,9 @@ class TaylorformerModel(StartingModel):
         wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
         series; otherwise a network learns from the series what it leaves, with the sizes that are given here.
         How much of what it adds to the linear forecast is taken, the end of the series decides
-        (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, and of calendar
-        cycles and seasons it sees the two shortest. ``fit`` reads the file; saved models do not need it.
+        (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, which the network
+        around it learns, and of calendar cycles and seasons both see the two shortest. ``fit`` reads the
+        file; saved models do not need it.
     **kwargs
         Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
         ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,

@@ -130,10 +130,27 @@ def test_a_prior_itself_is_trained_gently(series):
         {"likelihood": GaussianLikelihood()},
         {"likelihood": QuantileRegression([0.1, 0.5, 0.9])},
         {"loss_fn": torch.nn.L1Loss()},
+        {"d_model": 16, "n_heads": 1, "n_layers": 3, "attention": "local"},
     ],
 )
-def test_around_a_prior_any_likelihood_with_a_location_is_trained(series, params):
+def test_around_a_prior_any_network_and_likelihood_with_a_location_is_trained(series, params):
     assert finite(make(n_epochs=1, **params).fit(series).predict(7))
+
+
+def test_a_network_around_a_prior_sees_covariates_and_the_prior_does_not(series):
+    known = series.with_static_covariates(pd.DataFrame({"a": [1.0]}).astype("float32"))
+    covariates = linear_timeseries(length=2 * N).astype("float32")
+    both = {"past_covariates": covariates, "future_covariates": covariates}
+    model = make(n_epochs=1).fit(known, **both)
+    direct, seen = model.model.net.linear.forecast.direct, []
+    parts = direct.parts
+    direct.parts = lambda window: (seen.append(window), parts(window))[1]
+    assert finite(model.predict(6))
+    steps = known.time_index.union(known.time_index + 6 * known.freq)[-18:]
+    assert seen[0].covariates.shape[2] == direct.dim_covariates + 3
+    np.testing.assert_allclose(
+        seen[0].covariates[0, :, : direct.dim_covariates], model._seasonal(steps), atol=1e-5
+    )
 
 
 def test_the_length_of_training_is_left_open_as_without_a_prior(series):
@@ -148,7 +165,7 @@ def test_of_seasons_the_shortest_are_seen_and_there_may_be_none(series):
 
 
 def test_series_that_are_too_short_to_tell_take_the_usual_trust(series, own):
-    model = make(pretrained=own, d_model=8, n_heads=2).fit(series[:25])
+    model = make(pretrained=own).fit(series[:25])
     scale = model.model.net.layers.to_params.weight / load_prior(own).weights["layers.to_params.weight"]
     torch.testing.assert_close(scale, torch.full_like(scale, 0.25 / TRUST))
 
@@ -159,7 +176,7 @@ def test_of_a_prior_that_misleads_nothing_is_taken(series, own):
     net = torch.nn.Linear(1, 1)
     net.state_dict = lambda: weights
     save_prior(net, own, prior.settings, trust=1.0)
-    net = make(pretrained=own, d_model=8, n_heads=2).fit(series).model.net
+    net = make(pretrained=own).fit(series).model.net
     assert not net.layers.to_params.weight.any()
     assert net.layers.join.weight.any()
 
@@ -195,7 +212,7 @@ def test_backtests_with_and_without_fits(series):
 
 def test_the_same_weights_give_the_same_distributions_in_sktime_and_darts(own):
     values = np.random.default_rng(0).normal(size=80).cumsum() * 3.0 + 50.0
-    same = {"d_model": 8, "n_heads": 2, "random_state": 0, "pretrained": own, "seasonal_periods": [7, 5]}
+    same = {"random_state": 0, "pretrained": own, "seasonal_periods": [7, 5]}
     forecaster = TaylorformerForecaster(context_length=24, max_steps=0, num_samples=7, **same)
     forecaster.fit(pd.Series(values), fh=range(1, 9))
     plain = TimeSeries.from_values(values.astype("float32"))
@@ -331,13 +348,13 @@ def test_parameters_of_another_network_are_refused_by_fit(series, params, messag
 
 
 @pytest.mark.parametrize("kind", ["past", "future"])
-def test_covariates_are_refused(series, kind):
+def test_covariates_are_refused_without_training(series, kind):
     covariates = {f"{kind}_covariates": linear_timeseries(length=2 * N).astype("float32")}
     with pytest.raises(ValueError, match="pretrained='default' has seen no covariates: fit without"):
         make().fit(series, **covariates)
 
 
-def test_static_covariates_are_refused_or_left_out(series):
+def test_without_training_static_covariates_are_refused_or_left_out(series):
     known = series.with_static_covariates(pd.DataFrame({"a": [1.0]}).astype("float32"))
     with pytest.raises(ValueError, match="use_static_covariates=False"):
         make().fit(known)
@@ -353,4 +370,4 @@ def test_a_dataset_without_time_stamps_is_refused(series):
 def test_a_prior_with_another_distribution_is_refused(series, own):
     save_prior(torch.nn.Linear(1, 1), own, {**SMALL, "distribution": "normal"}, trust=0.5)
     with pytest.raises(ValueError, match="trained with distribution='normal'"):
-        make(pretrained=own, d_model=8, n_heads=2).fit(series)
+        make(pretrained=own).fit(series)
