@@ -289,13 +289,14 @@ class LinearForecast(nn.Module):
         usable = observed.any(1)
         whole = usable & window.observed[:, : window.n_context, 0].all(1)
         usable = whole if whole.sum() >= FEWEST else usable
-        past, y, observed = past[usable], y[usable], observed[usable]
+        rows = usable.nonzero()[:, 0]
+        past, y, observed = past[rows], y[rows], observed[rows]
         if len(past) < FEWEST:
             return None
         low_rank = isinstance(self.map.reduce, nn.Linear)
         if low_rank:  # the map lies in the span of as many windows
             pick = torch.linspace(0, len(past) - 1, min(len(past), RANK)).round().long()
-            past, y, observed, overlap = past[pick], y[pick], observed[pick], 0
+            past, y, observed, rows, overlap = past[pick], y[pick], observed[pick], rows[pick], 0
         few = len(y) < N_BLOCKS * (overlap + 1)
         # What forecasts are shrunk to, side by side: the mean of the context, simple rules.
         shapes = [torch.zeros_like(past[:1].mT @ y[:1])]
@@ -327,18 +328,26 @@ class LinearForecast(nn.Module):
         weight = weight + shapes[shape]
         self._write(weight, bias, past)
         inside = y - past @ weight - bias
-        return Residuals(inside, observed), Residuals(outside, observed)
+        return Residuals(inside, observed, rows), Residuals(outside, observed, rows)
+
+    def _grid(self, window: Window) -> Float[Tensor, " H"]:
+        """Times of the steps ahead."""
+        return (torch.arange(1, self.horizon + 1, device=window.t.device) + self.shift) / self.n_context
+
+    def is_regular(self, window: Window) -> bool:
+        """Whether the targets of all windows are the steps ahead."""
+        if window.n_targets != self.horizon:
+            return False
+        away = window.times[:, window.n_context :, 0] - self._grid(window)
+        return holds_everywhere(away.abs() < TOLERANCE / self.n_context)
 
     def _steps(self, window: Window) -> tuple[Float[Tensor, "B H"], Bool[Tensor, "B H"]]:
         """Values at the steps ahead, and which of them have an observed target within half a step."""
         assert window.observed is not None
-        t, steps = window.times[..., 0], torch.arange(1, self.horizon + 1, device=window.t.device)
-        grid = (steps + self.shift) / self.n_context
-        targets = slice(window.n_context, None)
-        if window.n_targets == self.horizon and holds_everywhere(
-            (t[:, targets] - grid).abs() < TOLERANCE / self.n_context
-        ):
-            return window.y[:, targets, 0], window.observed[:, targets, 0]
+        if self.is_regular(window):
+            y, seen = window.targets
+            return y[..., 0], seen[..., 0]
+        t, grid = window.times[..., 0], self._grid(window)
         # Padding after the end of a series stands at its last time, and is not observed.
         values, distance = _on_lines(
             t, window.y, window.observed, grid.to(t.dtype), TOLERANCE / self.n_context

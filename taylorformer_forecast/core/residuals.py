@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 __all__ = ["N_LAGS", "Residuals", "lagged"]
@@ -26,10 +26,13 @@ class Residuals:
         Value minus forecast.
     observed : bool Tensor of shape (n, H)
         Which of them are known.
+    windows : int Tensor of shape (n,), optional
+        Numbers of the windows, where not all have errors.
     """
 
     error: Float[Tensor, "n H"]
     observed: Bool[Tensor, "n H"]
+    windows: Int[Tensor, " n"] | None = None
 
     def autoregression(self, n_lags: int, horizon: int) -> Float[Tensor, "horizon K"]:
         """Weights of the K errors before in the error of every step, the earliest first.

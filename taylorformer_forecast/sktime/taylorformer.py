@@ -51,7 +51,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Passes over all windows. Short series would be learnt by heart with more.
     max_steps : int or None, default=200
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
-    batch_size : int, default=32
+    batch_size : int, default=16
         Windows in a step.
     lr : float, default=0.002
         Peak learning rate; it warms up and decays by a cosine.
@@ -165,7 +165,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         dropout=0.1,
         num_epochs=15,
         max_steps=200,
-        batch_size=32,
+        batch_size=16,
         lr=2e-3,
         validation_split=0.0,
         patience=10,
