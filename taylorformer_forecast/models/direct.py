@@ -155,10 +155,9 @@ class CorrectedForecast(LinearForecast):
         found = self.direct.forecast.start_alone(window, overlap)
         if found is None or found[0].windows is None or not self.is_regular(window):
             return found
-        n = len(found[0].windows)
-        pick = torch.linspace(0, n - 1, min(n, N_MEASURED)).round().long()
-        picked = found[0].windows[pick].to(window.y.device).split(BATCH)
-        parts = [window.rows(numbers) for numbers in picked]
+        rows = found[0].windows
+        pick = torch.linspace(0, len(rows) - 1, min(len(rows), N_MEASURED)).round().long()
+        parts = [window.rows(numbers) for numbers in rows[pick].to(window.y.device).split(BATCH)]
         added = torch.cat([(self(part) - self.direct.forecast(part))[..., 0] for part in parts]).cpu()
-        inside, outside = (Residuals(r.error[pick] - added, r.observed[pick]) for r in found)
+        inside, outside = (Residuals(r.error[pick] - added, r.observed[pick], rows[pick]) for r in found)
         return inside, outside

@@ -9,7 +9,7 @@ from torch.testing import assert_close as close
 
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.models.direct import CorrectedForecast, DirectTaylorformer
 from taylorformer_forecast.training.prior import DEFAULT, SETTINGS, adapt, load_prior, save_prior
 from taylorformer_forecast.training.windows import Series, WindowMaker
 
@@ -67,6 +67,20 @@ def test_of_more_covariates_the_first_are_seen(make_window):
     w = make_window(n_context=L, n_targets=H, dim_covariates=5)
     first = Window(w.t, w.y, w.observed, w.covariates[..., :2], n_context=L)
     close(net(w).mean, net(first).mean)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_corrected_forecast_measures_the_errors_that_it_leaves(missing):
+    maker = makers(0.3)
+    w = maker.windows(maker.starts(L)[: -H + 1])[0]
+    if missing:
+        w.observed[::5] = False  # windows without a value take no part
+    forecast = CorrectedForecast(network(), trust=0.5)
+    inside, outside = forecast.start(w)
+    left = (w.targets[0] - forecast(w))[inside.windows][..., 0].double()
+    close(inside.error, left, atol=1e-5, rtol=0)
+    gap = (outside.error - inside.error).abs().mean()  # of the linear forecast alone: another fit
+    assert 0 < gap < 0.2 * inside.error.abs().mean()
 
 
 @pytest.mark.parametrize("change", [{"d_model": 16}, {"distribution": "normal"}])
