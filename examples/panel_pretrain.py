@@ -54,7 +54,7 @@ def main() -> None:
     output = parser.parse_args().output
 
     start = time.perf_counter()
-    pretrained = TaylorformerForecaster(context_length=KNOWN, max_steps=250, random_state=0)
+    pretrained = TaylorformerForecaster(context_length=KNOWN, max_steps=250, batch_size=32, random_state=0)
     pretrained.pretrain(make_panel(40, seed=0), fh=FH)
     print(f"Pretrained on 40 series of {24 * DAYS} hours in {time.perf_counter() - start:.0f} s\n")
 
