@@ -47,10 +47,23 @@ def test_what_was_run_is_not_run_again_and_makes_a_page(results, tmp_path):
     assert json.loads(path.read_text())["rows"] == before
     page = (tmp_path / "benchmark.md").read_text()
     assert "seasonal naive" in page
+    assert "One seed: differences of a few per cent may be chance." in page
     assert "| A | 96 | the previous true value | **-1.000** |" in page
     for picture in ("arena_ranks.png", "arena_fans.png"):
         assert f"images/{picture}" in page
         assert (tmp_path / "images" / picture).stat().st_size > 1000
+
+
+def test_the_page_says_how_far_seeds_are_apart(results, tmp_path):
+    book = json.loads(results[0].read_text())
+    ours = book["rows"][1]
+    book["rows"].append({**ours, "seed": 1, "wql": 3 * ours["wql"]})
+    path = tmp_path / "several.json"
+    path.write_text(json.dumps(book))
+    run("report.py", path, "--docs", tmp_path)
+    page = (tmp_path / "benchmark.md").read_text()
+    assert "Means over 2 seeds; 1 of seasonal naive." in page
+    assert "are 100.0% apart in the median" in page
 
 
 def test_scores_of_a_known_forecast(monkeypatch):

@@ -156,6 +156,29 @@ def not_run(table: Table) -> str:
     return "\n".join([head, *lines]) if lines else "Everything was run."
 
 
+def seeds(table: Table) -> str:
+    """Sentences on how many seeds models were run with, and how far two of one model are apart."""
+    scores: dict[tuple[str, str], list[float]] = {}
+    for row in table.rows:
+        if "wql" in row:
+            scores.setdefault((row["model"], row["series"]), []).append(row["wql"])
+    by_number: dict[int, list[str]] = {}
+    for model in table.models:
+        numbers = [len(found) for (name, _), found in scores.items() if name == model]
+        by_number.setdefault(min(numbers, default=0), []).append(LABELS[model])
+    if set(by_number) <= {0, 1}:
+        return "One seed: differences of a few per cent may be chance."
+    most = max(by_number)
+    rest = [f"{n} of {', '.join(names)}" for n, names in sorted(by_number.items()) if n not in (0, most)]
+    text = f"Means over {most} seeds" + (f"; {'; '.join(rest)}. " if rest else ". ")
+    apart = [np.ptp(found) / np.mean(found) for found in scores.values() if len(found) > 1]
+    low, high = np.quantile(apart, [0.5, 0.9])
+    return (
+        f"{text}\nSeeds of one model on one series are {low:.1%} apart in the median, and {high:.1%} or more "
+        f"in a tenth of all: closer values may be in this order by chance."
+    )
+
+
 def page(book: dict, one_step: dict | None = None) -> str:
     """Return the whole page.
 
@@ -180,15 +203,13 @@ def page(book: dict, one_step: dict | None = None) -> str:
         budget=f"{max(budgets(book), default=0):g}",
         others=f" (the curve: {others})" if others else "",
     )
-    n_seeds = len({row["seed"] for row in table.rows})
-    chance = " One seed: differences of a few per cent may be chance." if n_seeds == 1 else ""
     ranked_on = ", ".join(table.series[j] for j in table.common()[1])
     parts = [
         "# Benchmark",
         "Made by `examples/benchmark/arena/report.py` from `results/arena.json`; run by\n"
         "`examples/benchmark/arena/run.py`. WQL, in brackets the coverage of the 80 % interval:",
         table.markdown(),
-        f"Mean ranks are over {ranked_on}, which all models with a rank were run on.{chance}",
+        f"Mean ranks are over {ranked_on}, which all models with a rank were run on.\n{seeds(table)}",
         "![Ranks](images/arena_ranks.png)",
         not_run(table),
         "## Wins and losses",
