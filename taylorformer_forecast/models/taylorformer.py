@@ -303,7 +303,7 @@ class Taylorformer(nn.Module):
             state = self.linear.look(window)
             raw, shift = self.beyond(x_out, xy_out, state.center, state.unit)
             if self.linear.both_sides:
-                center = torch.cat([window.y[:, : window.n_context], state.center + shift], 1)
+                center = torch.cat([window.y[:, : window.n_context], state.center], 1)
                 there = gather_points(center, f.found.index)
                 anchor = state.center + self.error_between(f.near, there, f.slopes, f.found)[:, targets]
             else:
@@ -374,9 +374,10 @@ class Taylorformer(nn.Module):
     ) -> tuple[Float[Tensor, "*b D P"], Float[Tensor, "*b D"]]:
         """Raw numbers beyond a linear forecast, and what they add to it.
 
-        What is added is a part of the forecast: errors of earlier targets, which the anchor carries on, are
-        counted from both. Counted from the linear forecast alone, what is added at one step would come again
-        at the next, and pile up along a path, which true earlier values hide in training.
+        In order of time, what is added is a part of the forecast: errors of earlier targets, which the anchor
+        carries on, are counted from both. Counted from the linear forecast alone, what is added at one step
+        would come again at the next, and pile up along a path, which true earlier values hide in training.
+        Between neighbours on both sides nothing piles up, and what is added belongs to their errors.
         """
         assert self.linear is not None
         raw = self.linear.forecast.beyond(self.raw(x, xy, center, unit))
@@ -494,10 +495,9 @@ class Taylorformer(nn.Module):
             raw, state.added[:, :, step] = self.beyond(x, h, center.expand(-1, h.shape[1], -1), unit)
             if self.linear.both_sides:
                 # At points of the context the forecast is the value, on every path.
-                context = state.points[:, :, :first, : self.dim_y]
-                forecast = state.linear.center[:, None] + state.added
-                index = found.index[:, None].expand(-1, forecast.shape[1], -1, -1, -1)
-                there = gather_points(torch.cat([context, forecast], 2), index)[:, :, 0]
+                context = state.points[:, :1, :first, : self.dim_y]
+                forecast = torch.cat([context, state.linear.center[:, None]], 2)
+                there = gather_points(forecast, found.index[:, None])[:, :, 0]
                 anchor = center + self.error_between(near, there, slopes, found)
             else:
                 anchor = self.linear.step(state.linear, drawn - state.added[:, :, :step], step)

@@ -49,12 +49,9 @@ def test_errors_do_not_pile_up_along_a_path():
     assert paths[:, :, -1].std(1).mean() < 1.3 * paths[:, :, 0].std(1).mean()
 
 
-@pytest.mark.parametrize("both_sides", [False, True])
-def test_what_the_network_adds_does_not_pile_up_along_a_path(both_sides, make_window):
+def test_what_the_network_adds_does_not_pile_up_along_a_path(make_window):
     """Errors that stay, as before a fit, would carry it on from step to step."""
-    net = Taylorformer(
-        d_model=8, n_heads=2, n_layers=2, linear=LinearForecast(7, 5, trust=1.0), both_sides=both_sides
-    ).eval()
+    net = Taylorformer(d_model=8, n_heads=2, n_layers=2, linear=LinearForecast(7, 5, trust=1.0)).eval()
     with torch.no_grad():
         net.to_params.bias[0] = 0.3
     w = make_window(n_windows=3)
