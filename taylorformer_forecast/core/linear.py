@@ -133,8 +133,8 @@ class LinearForecast(nn.Module):
     repeated.
 
     A network that learns from the same windows what the forecast leaves learns some of it by heart. Half of
-    what it says (``trust``) forecasts better than all of it or nothing, unless it alone sees covariates that
-    say more than the past does.
+    what it says (``trust``) is the safer forecast, less sure of itself than all of it, unless the network
+    alone sees covariates that say more than the past does.
 
     Parameters
     ----------
