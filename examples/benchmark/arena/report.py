@@ -170,11 +170,11 @@ def seeds(table: Table) -> str:
         return "One seed: differences of a few per cent may be chance."
     most = max(by_number)
     rest = [f"{n} of {', '.join(names)}" for n, names in sorted(by_number.items()) if n not in (0, most)]
-    text = f"Means over {most} seeds" + (f"; {'; '.join(rest)}. " if rest else ". ")
+    text = "; ".join([f"Means over {most} seeds", *rest])
     apart = [np.ptp(found) / np.mean(found) for found in scores.values() if len(found) > 1]
     low, high = np.quantile(apart, [0.5, 0.9])
     return (
-        f"{text}\nSeeds of one model on one series are {low:.1%} apart in the median, and {high:.1%} or more "
+        f"{text}.\nSeeds of one model on one series are {low:.1%} apart in the median, and {high:.1%} or more "
         f"in a tenth of all: closer values may be in this order by chance."
     )
 
