@@ -65,6 +65,8 @@ class LinearAnchor(nn.Module):
     def __init__(self, forecast: LinearForecast, both_sides: bool = False) -> None:
         super().__init__()
         self.forecast, self.both_sides = forecast, both_sides
+        # Whether errors are counted from the forecast with what a network adds to it, or from it alone.
+        self.counts_added = not both_sides and float(forecast.trust) < 1.0
         weights = torch.zeros(forecast.horizon, N_LAGS)
         weights[:, -1] = 1.0  # before the fit errors stay as they are
         self.register_buffer("weights", weights)

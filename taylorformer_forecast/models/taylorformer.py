@@ -377,11 +377,15 @@ class Taylorformer(nn.Module):
         In order of time, what is added is a part of the forecast: errors of earlier targets, which the anchor
         carries on, are counted from both. Counted from the linear forecast alone, what is added at one step
         would come again at the next, and pile up along a path, which true earlier values hide in training.
-        Between neighbours on both sides nothing piles up, and what is added belongs to their errors.
+        Between neighbours on both sides nothing piles up, and what is added belongs to their errors. So it
+        does where all that the network adds is trusted, as it alone sees covariates: steps from one true
+        value to the next are learnt from these where levels are not.
         """
         assert self.linear is not None
         raw = self.linear.forecast.beyond(self.raw(x, xy, center, unit))
         nothing = raw.new_zeros(raw.shape[:-1])
+        if not self.linear.counts_added:
+            return raw, nothing
         return raw, center_of(self.head(raw, nothing, unit.expand(*nothing.shape[:-1], -1)))
 
     def start(self, window: Window, overlap: int = 0) -> None:

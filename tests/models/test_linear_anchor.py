@@ -49,14 +49,16 @@ def test_errors_do_not_pile_up_along_a_path():
     assert paths[:, :, -1].std(1).mean() < 1.3 * paths[:, :, 0].std(1).mean()
 
 
-def test_what_the_network_adds_does_not_pile_up_along_a_path(make_window):
-    """Errors that stay, as before a fit, would carry it on from step to step."""
-    net = Taylorformer(d_model=8, n_heads=2, n_layers=2, linear=LinearForecast(7, 5, trust=1.0)).eval()
+@pytest.mark.parametrize("trust", [0.5, 1.0])
+def test_what_the_network_adds_piles_up_along_a_path_only_if_all_is_trusted(trust, make_window):
+    """Errors that stay, as before a fit, carry it on from step to step."""
+    net = Taylorformer(d_model=8, n_heads=2, n_layers=2, linear=LinearForecast(7, 5, trust=trust)).eval()
     with torch.no_grad():
         net.to_params.bias[0] = 0.3
     w = make_window(n_windows=3)
-    center = sample_paths(net, w, 1, pick=lambda conditional, _: conditional.mean).paths[:, 0]
-    close(center, net.linear.forecast(w) + 0.3 * net.linear.forecast.unit(w))
+    path = sample_paths(net, w, 1, pick=lambda conditional, _: conditional.mean).paths[:, 0]
+    added = trust * 0.3 * net.linear.forecast.unit(w)
+    close(path - net.linear.forecast(w), added if trust < 1 else added.cumsum(1))
 
 
 def test_a_start_on_too_few_windows_leaves_the_neighbour_as_the_anchor(make_window):

@@ -174,8 +174,8 @@ def seeds(table: Table) -> str:
     apart = [np.ptp(found) / np.mean(found) for found in scores.values() if len(found) > 1]
     low, high = np.quantile(apart, [0.5, 0.9])
     return (
-        f"{text}.\nSeeds of one model on one series are {low:.1%} apart in the median, and {high:.1%} or more "
-        f"in a tenth of all: closer values may be in this order by chance."
+        f"{text}.\nSeeds of one model on one series are {low:.1%} apart in the median, and {high:.1%} or "
+        f"more in a tenth of all: closer values may be in this order by chance."
     )
 
 
