@@ -284,8 +284,8 @@ def error_of_context(series: Sequence[Series], n_context: int, n_targets: int, l
 class Batches:
     """Endless random batches, or one pass over fixed windows; what a Lightning loader iterates over.
 
-    In random batches windows with padding keep to themselves, unless all windows make one batch: on a regular
-    grid the others then share their masks and neighbours, which networks work out once for the batch.
+    In random batches windows with padding keep to themselves, if they fill a batch: on a regular grid the
+    others then share their masks and neighbours, which networks work out once for the batch.
 
     Parameters
     ----------
@@ -322,7 +322,9 @@ class Batches:
         self.groups = [starts]
         if seed is not None and self.batch_size < len(starts):
             whole = maker.whole(starts, last)
-            self.groups = [group for group in (starts[whole], starts[~whole]) if len(group)]
+            groups = [starts[whole], starts[~whole]]
+            # A small batch would count as much as a full one.
+            self.groups = groups if min(map(len, groups)) >= self.batch_size else self.groups
 
     def __len__(self) -> int:
         """Batches in one pass."""
