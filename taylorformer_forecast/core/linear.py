@@ -6,6 +6,7 @@ second, and says by cross-validation how far to trust it; networks learn what re
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import torch
@@ -25,7 +26,7 @@ PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # of ridge regression
 TOLERANCE = 1e-3  # of times, in steps
 N_BLOCKS = 4  # of the cross-validation
 FEWEST = 2 * N_BLOCKS  # windows of a fit
-TRUST = 0.5  # in what a network adds; a quarter to three quarters do about as well
+TRUST = 0.5  # in what a network adds
 FARTHEST = 20.0  # in deviations of the context: targets beyond are outliers or shifts that nothing foretells
 
 
@@ -163,6 +164,7 @@ class LinearForecast(nn.Module):
     log_honesty: Tensor
     trust: Tensor
     stretch: Tensor
+    widening: Tensor
     lag_weights: Tensor
     fresh: Tensor
     neighbour: Tensor
@@ -175,7 +177,9 @@ class LinearForecast(nn.Module):
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_honesty", torch.zeros(horizon))
         self.register_buffer("trust", torch.tensor(float(trust)))
-        self.register_buffer("stretch", torch.tensor(1.0))  # of the unit after training, beside the honesty
+        # Of the unit after training, beside the honesty: before it is known how training went, and after.
+        self.register_buffer("stretch", torch.tensor(1.0))
+        self.register_buffer("widening", torch.tensor(1.0))
         # How standardised errors follow from those before them; not at all before a fit.
         self.register_buffer("lag_weights", torch.zeros(horizon, N_LAGS))
         self.register_buffer("fresh", torch.ones(horizon))
@@ -193,7 +197,7 @@ class LinearForecast(nn.Module):
         """Unit of the errors at the times of the targets: in training of those that it was fitted to."""
         log_scale = self.log_scale
         if not self.training:
-            log_scale = log_scale + self.log_honesty + self.stretch.log()
+            log_scale = log_scale + self.log_honesty + (self.stretch * self.widening).log()
         steps = log_scale.exp()[None, :, None]
         return self.at_targets(torch.cat([steps[:, :1], steps], 1), window)
 
@@ -257,7 +261,9 @@ class LinearForecast(nn.Module):
         return torch.lerp(taken(low), taken(high), part) / variance.clamp_min(1e-6).sqrt()
 
     @torch.no_grad()
-    def start(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
+    def start(
+        self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None
+    ) -> tuple[Residuals, Residuals] | None:
         """Fit by ridge regression, in closed form.
 
         Targets farther than 20 deviations of their context from its mean are left out: least squares would
@@ -274,6 +280,8 @@ class LinearForecast(nn.Module):
             cut. Where targets are not one step apart, steps are read from the lines between them.
         overlap : int, default=0
             How many windows after a window share targets with it.
+        age : Tensor of shape (B,), optional
+            Time from each window to the end of its series, in lengths of the series.
 
         Returns
         -------
@@ -328,26 +336,19 @@ class LinearForecast(nn.Module):
         weight = weight + shapes[shape]
         self._write(weight, bias, past)
         inside = y - past @ weight - bias
-        return Residuals(inside, observed, rows), Residuals(outside, observed, rows)
-
-    def _grid(self, window: Window) -> Float[Tensor, " H"]:
-        """Times of the steps ahead."""
-        return (torch.arange(1, self.horizon + 1, device=window.t.device) + self.shift) / self.n_context
-
-    def is_regular(self, window: Window) -> bool:
-        """Whether the targets of all windows are the steps ahead."""
-        if window.n_targets != self.horizon:
-            return False
-        away = window.times[:, window.n_context :, 0] - self._grid(window)
-        return holds_everywhere(away.abs() < TOLERANCE / self.n_context)
+        age = None if age is None else age[rows]
+        return Residuals(inside, observed, age), Residuals(outside, observed, age)
 
     def _steps(self, window: Window) -> tuple[Float[Tensor, "B H"], Bool[Tensor, "B H"]]:
         """Values at the steps ahead, and which of them have an observed target within half a step."""
         assert window.observed is not None
-        if self.is_regular(window):
+        t = window.times[..., 0]
+        grid = (torch.arange(1, self.horizon + 1, device=t.device) + self.shift) / self.n_context
+        targets = t[:, window.n_context :]
+        same_number = targets.shape[1] == len(grid)
+        if same_number and holds_everywhere((targets - grid).abs() < TOLERANCE / self.n_context):
             y, seen = window.targets
             return y[..., 0], seen[..., 0]
-        t, grid = window.times[..., 0], self._grid(window)
         # Padding after the end of a series stands at its last time, and is not observed.
         values, distance = _on_lines(
             t, window.y, window.observed, grid.to(t.dtype), TOLERANCE / self.n_context
@@ -355,12 +356,14 @@ class LinearForecast(nn.Module):
         return values[..., 0], distance[..., 0] <= 0.5 / self.n_context
 
     @torch.no_grad()
-    def start_alone(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
+    def start_alone(
+        self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None
+    ) -> tuple[Residuals, Residuals] | None:
         """Fit the forecast, the unit of its errors, and how these go together along a path.
 
         Parameters
         ----------
-        window, overlap
+        window, overlap, age
             See :meth:`start`.
 
         Returns
@@ -368,21 +371,24 @@ class LinearForecast(nn.Module):
         (Residuals, Residuals) or None
             See :meth:`start`.
         """
-        residuals = self.start(window, overlap)
+        residuals = self.start(window, overlap, age)
         if residuals is None:
             return None
-        self.start_scale(*residuals)
+        self.start_scale(*residuals, residuals[1].drift())
         found = residuals[1].dependence(N_LAGS, self.horizon)
         for buffer, value in zip((self.lag_weights, self.fresh, self.neighbour), found, strict=True):
             buffer.copy_(value)
         return residuals
 
     @torch.no_grad()
-    def start_scale(self, inside: Residuals, outside: Residuals) -> None:
-        """Start the unit of errors at that of the fit, and note how much larger those on new windows are."""
+    def start_scale(self, inside: Residuals, outside: Residuals, drift: float) -> None:
+        """Start the unit of errors at that of the fit, and note how much larger those ahead will be.
+
+        They are larger as those on new windows are, and as errors have become larger or smaller of late.
+        """
         fit, new = inside.log_scale(self.horizon), outside.log_scale(self.horizon)
         self.log_scale.copy_(fit)
-        self.log_honesty.copy_((new - fit).clamp_min(0.0))
+        self.log_honesty.copy_((new - fit).clamp_min(0.0) + math.log(drift))
 
     @torch.no_grad()
     def _write(self, weight: Tensor, bias: Tensor, past: Tensor) -> None:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 __all__ = ["N_LAGS", "Residuals", "lagged"]
 
 N_LAGS = 8  # earlier errors that the next one follows from
 PRIOR = 4  # windows that the errors of all steps together count for
+HALF_LIFE = 1 / 3  # of the weight of errors in their recent size, in lengths of the series
+MOST_DRIFT = 1.5
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,13 @@ class Residuals:
         Value minus forecast.
     observed : bool Tensor of shape (n, H)
         Which of them are known.
-    windows : int Tensor of shape (n,), optional
-        Numbers of the windows, where not all have errors.
+    age : Tensor of shape (n,), optional
+        Time from each window to the end of its series, in lengths of the series.
     """
 
     error: Float[Tensor, "n H"]
     observed: Bool[Tensor, "n H"]
-    windows: Int[Tensor, " n"] | None = None
+    age: Float[Tensor, " n"] | None = None
 
     def autoregression(self, n_lags: int, horizon: int) -> Float[Tensor, "horizon K"]:
         """Weights of the K errors before in the error of every step, the earliest first.
@@ -98,6 +100,22 @@ class Residuals:
         """What an autoregression with these weights leaves."""
         told = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
         return Residuals(self.error - told, self.observed)
+
+    def drift(self) -> float:
+        """How much wider the central 80 % of the errors are of late than over all the past.
+
+        Late is what a weight says that halves with every third of the history. Quantiles are not moved by a
+        single shock, as squares are, and errors of every step count in units of their own.
+        """
+        if self.age is None or not self.observed.any():
+            return 1.0
+        size = (self.error.abs() / self._square().clamp_min(1e-12).sqrt())[self.observed]
+        late = torch.exp2(-self.age / HALF_LIFE)[:, None].expand_as(self.error)[self.observed]
+        size, order = size.sort()
+        weight = late[order].cumsum(0)
+        now = size[torch.searchsorted(weight, 0.8 * weight[-1])]
+        ever = size[int(0.8 * (len(size) - 1))]
+        return float((now / ever.clamp_min(1e-12)).clamp(1 / MOST_DRIFT, MOST_DRIFT))
 
     def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
         """The K errors before each, zero where there are none."""

@@ -154,6 +154,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             epochs = min(self._max_epochs, max(1, round(self._max_steps / max(1, per_epoch))))
         super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
         self.model.begin(train_dataset, _batch_collate_fn_train)  # without an epoch, training does not start
+        self.model.finish(train_dataset, _batch_collate_fn_train)
         return self
 
     def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:

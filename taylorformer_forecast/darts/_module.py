@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
+from darts.utils.data import ShiftedTorchTrainingDataset
 from darts.utils.data.torch_datasets.utils import (
     ModuleStage,
     PLModuleInput,
@@ -15,6 +16,7 @@ from darts.utils.data.torch_datasets.utils import (
 )
 from darts.utils.torch import MonteCarloDropout
 from einops import rearrange
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.heads import Components, components
@@ -24,9 +26,10 @@ from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
 from taylorformer_forecast.training.module import CLIP, make_optimizer, time_spent
+from taylorformer_forecast.training.width import N_WINDOWS, widen
 from taylorformer_forecast.training.windows import SAMPLE
 
-__all__ = ["ForecastModule"]
+__all__ = ["ForecastModule", "sample_places"]
 
 PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
@@ -59,6 +62,7 @@ class ForecastModule(PLForecastingModule):
     """
 
     joins_columns = False
+    usual_trust = TRUST  # in what the network adds to a linear forecast
 
     def __init__(
         self,
@@ -89,10 +93,11 @@ class ForecastModule(PLForecastingModule):
         # Linear forecasts see no covariates, and minimise squares: what a network learns of those, or for
         # another error, is not halved.
         alone = n_past + n_future + self.n_static > n_phases or self.likelihood is None
-        self.trust = 1.0 if alone else TRUST
+        self.trust = 1.0 if alone else self.usual_trust
         self.net = self.build_network(n_covariates, network)
         self.started: Tensor
         self.register_buffer("started", torch.tensor(False))
+        self.finished = True  # not so from the start of a training until the width of forecasts is settled
         _use_monte_carlo_dropout(self.net)
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
@@ -102,8 +107,16 @@ class ForecastModule(PLForecastingModule):
     def on_train_start(self) -> None:
         """Fit what has a closed-form solution before the first step."""
         super().on_train_start()
+        self.finished = False
         loader = self.trainer.train_dataloader
         self.begin(loader.dataset, loader.collate_fn)
+
+    def on_train_epoch_end(self) -> None:
+        """Settle the width of forecasts after the last epoch, before it is saved."""
+        super().on_train_epoch_end()
+        trainer = self.trainer
+        if trainer.should_stop or trainer.current_epoch + 1 == trainer.max_epochs:
+            self.finish(trainer.train_dataloader.dataset, trainer.train_dataloader.collate_fn)
 
     def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Fit what has a closed-form solution to windows of the training set, once."""
@@ -111,8 +124,24 @@ class ForecastModule(PLForecastingModule):
             return
         self.started.fill_(True)
         stride = -(-len(dataset) // SAMPLE)
+        n_targets = self.output_chunk_length or 1
+        samples = range(0, len(dataset), stride)
+        window = self.training_windows([dataset[i] for i in samples], collate)
+        _, first, length = sample_places(dataset, torch.tensor(samples), n_targets).T
+        age = ((length - first) / length).repeat_interleave(len(self.floor)) if len(length) else None
+        self.net.start(window, len(self.floor) * -(-n_targets // stride), age)
+
+    def finish(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+        """Settle the width of forecasts by windows of the training set, once after every training."""
+        if self.finished:
+            return
+        self.finished = True
+        stride = -(-len(dataset) // N_WINDOWS)
         window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
-        self.net.start(window, len(self.floor) * -(-(self.output_chunk_length or 1) // stride))
+        training = self.net.training
+        self.net.eval()
+        widen(self.net, window)
+        self.net.train(training)
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
         """Scaled windows of samples of a training set."""
@@ -322,6 +351,23 @@ class ForecastModule(PLForecastingModule):
         if self.own_optimizer and gradient_clip_val is None:
             gradient_clip_val = CLIP
         self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+
+
+def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets: int) -> Int[Tensor, "n 3"]:
+    """Number of each sample of a training set, row of its first target, length of its series.
+
+    Of a series that is shorter than others darts takes samples more than once; they get the number of the
+    first of them. There are no places in a dataset that does not tell of what time its samples are.
+    """
+    if not isinstance(dataset, ShiftedTorchTrainingDataset):
+        return torch.empty(0, 3, dtype=torch.long)
+    most = dataset.max_samples_per_ts
+    lengths = torch.tensor([len(series) for series in dataset.series])
+    series = samples // most
+    length = lengths[series]
+    available = (length - dataset.size_of_both_chunks) // dataset.stride + 1
+    back = (samples - series * most) % available.clamp_max(most)  # the latest comes first
+    return torch.stack([series * most + back, length - back * dataset.stride - n_targets, length], -1)
 
 
 def _use_monte_carlo_dropout(module: nn.Module) -> None:

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from darts.utils.data import ShiftedTorchTrainingDataset
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._base import BaseForecastModel
-from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.darts._module import ForecastModule, sample_places
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.training.prior import GENTLE, Prior, adapt, load_prior
@@ -35,16 +34,17 @@ def _inside(net: nn.Module) -> DirectTaylorformer:
 class StartingModule(ForecastModule):
     """Base of modules whose network may start from a prior."""
 
-    usual_trust: float | None = None  # in a prior that the network holds, until it is adapted
+    prior_trust: float | None = None  # in a prior that the network holds, until it is adapted
 
     def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Adapt the prior, if there is one, then fit the linear part, once."""
-        if self.usual_trust is not None:
+        if self.prior_trust is not None:
             own = _inside(self.net)
             net = copy.deepcopy(own).cpu().float()
-            adapt(net, DatasetWindows(self, dataset, collate), 1, self.usual_trust)
+            windows = DatasetWindows(self, dataset, collate)
+            adapt(net, windows, 1, self.prior_trust, alone=own is self.net)
             own.load_state_dict(net.state_dict())
-            self.usual_trust = None
+            self.prior_trust = None
         super().begin(dataset, collate)
 
 
@@ -120,7 +120,7 @@ class StartingModel(BaseForecastModel):
         if prior is not None:
             self._check_covariates(setup["model"])
             prior.write_into(_inside(setup["model"].net))
-            setup["model"].usual_trust = prior.trust
+            setup["model"].prior_trust = prior.trust
         return setup
 
     def _check_covariates(self, module: ForecastModule) -> None:
@@ -176,16 +176,8 @@ class DatasetWindows:
     def __init__(self, module: ForecastModule, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         self.module, self.dataset, self.collate = module, dataset, collate
         self.n_targets, self.n_components = module.output_chunk_length or 1, len(module.floor)
-        places: list[tuple[int, int, int]] = []
-        if isinstance(dataset, ShiftedTorchTrainingDataset):
-            for number, series in enumerate(dataset.series):
-                n_ends = len(series) - dataset.size_of_both_chunks + 1
-                n_samples = min(math.ceil(n_ends / dataset.stride), dataset.max_samples_per_ts)
-                for k in range(n_samples):  # the latest comes first
-                    first = len(series) - k * dataset.stride - self.n_targets
-                    places.append((number * dataset.max_samples_per_ts + k, first, len(series)))
-        # Number of each sample, row of its first target, length of its series.
-        self.places = torch.tensor(places, dtype=torch.long).reshape(-1, 3)
+        # Number of each sample, row of its first target, length of its series; none of them twice.
+        self.places = sample_places(dataset, torch.arange(len(dataset)), self.n_targets).unique(dim=0)
 
     def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
         """Windows whose first target lies between fractions of its series, those of one component together.
@@ -205,6 +197,11 @@ class DatasetWindows:
         first, length = self.places[:, 1], self.places[:, 2].double()
         inside = (first >= torch.ceil(skip * length)) & (first < torch.floor(keep * length))
         return torch.cartesian_prod(torch.arange(self.n_components), inside.nonzero()[:, 0])
+
+    def age(self, starts: Tensor) -> Tensor:
+        """Steps from the first target of each window to the end of its series, over the length of that."""
+        _, first, length = self.places[starts[:, 1]].T
+        return (length - first) / length
 
     def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, None]:
         """Scaled windows in single precision; targets beyond the fraction ``last`` of theirs are hidden."""

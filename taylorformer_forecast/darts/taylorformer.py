@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+import torch
 from torch import nn
 
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.darts._prior import StartingModel, StartingModule
 from taylorformer_forecast.models.direct import CorrectedForecast
 from taylorformer_forecast.models.lam_trunks import Attention
-from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.models.taylorformer import TRUST, Taylorformer
 from taylorformer_forecast.training.prior import build_direct
 
 __all__ = ["TaylorformerModel"]
@@ -20,6 +21,8 @@ __all__ = ["TaylorformerModel"]
 
 class TaylorformerModule(StartingModule):
     """The Taylorformer for darts."""
+
+    usual_trust = TRUST
 
     def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
         """Return the network for windows of one column."""
@@ -30,17 +33,17 @@ class TaylorformerModule(StartingModule):
             "derivative_clip": 20.0 * self.input_chunk_length,
             **network,
         }
-        linear = None
-        if options.pop("linear_path") and self.head.has_location:
-            horizon = self.output_chunk_length or 1
-            linear = LinearForecast(self.input_chunk_length, horizon, self.output_chunk_shift, self.trust)
+        sizes = (self.input_chunk_length, self.output_chunk_length or 1, self.output_chunk_shift)
+        around_linear = options.pop("linear_path") and self.head.has_location
         prior = options.pop("prior", None)
         if prior is not None:
-            assert linear is not None
-            direct = build_direct(prior, linear, self.n_phases, dropout=options["dropout"])
+            with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
+                own = LinearForecast(*sizes)
+                direct = build_direct(prior, own, self.n_phases, dropout=options["dropout"])
             if prior["alone"]:
                 return direct
-            linear = CorrectedForecast(direct, self.trust)
+            return Taylorformer(linear=CorrectedForecast(direct, self.trust), **options)
+        linear = LinearForecast(*sizes, self.trust) if around_linear else None
         return Taylorformer(linear=linear, **options)
 
 
@@ -73,9 +76,9 @@ class TaylorformerModel(StartingModel):
         Whether a point is predicted around a linear forecast from the input chunk, fitted in closed form
         before training, and the errors it made on the path so far
         (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Of what the network adds to that,
-        half is trusted, or all if there are covariates, which the linear forecast does not see, and for
-        point forecasts. Without it, or with a likelihood that has no location, around the value at the
-        nearest earlier neighbour, as in the paper.
+        three quarters are trusted, or all if there are covariates, which the linear forecast does not see,
+        and for point forecasts. Without it, or with a likelihood that has no location, around the value at
+        the nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
         Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
@@ -105,11 +108,11 @@ class TaylorformerModel(StartingModel):
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
         wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
-        series; otherwise a network learns from the series what it leaves, with the sizes that are given here.
-        How much of what it adds to the linear forecast is taken, the end of the series decides
-        (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, which the network
-        around it learns, and of calendar cycles and seasons both see the two shortest. ``fit`` reads the
-        file; saved models do not need it.
+        series; otherwise a network is trained as without it, with the sizes that are given here, and what it
+        surely adds is added to the forecasts of both. How much that is, the end of the series decides
+        (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, which the other
+        network learns, and of calendar cycles and seasons both see the two shortest. ``fit`` reads the file;
+        saved models do not need it.
     **kwargs
         Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
         ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,

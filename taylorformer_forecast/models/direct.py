@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taylorformer_forecast.core.heads import center_of
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.residuals import Residuals
 from taylorformer_forecast.core.window import Window
@@ -16,8 +17,6 @@ from taylorformer_forecast.models.base import OneShotNet
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 __all__ = ["CorrectedForecast", "DirectTaylorformer"]
-
-N_MEASURED, BATCH = 512, 32  # windows on which errors are measured, and how many of them at once
 
 
 class DirectTaylorformer(OneShotNet):
@@ -86,22 +85,26 @@ class DirectTaylorformer(OneShotNet):
         """
         return self.forecast.noise(window, n_paths, generator)
 
-    def start(self, window: Window, overlap: int = 0) -> None:
+    def start(self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None) -> None:
         """Fit the linear forecast in closed form.
 
         Parameters
         ----------
         window, overlap
             See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
+        age : Tensor, optional
+            Ignored: how wide forecasts are to be of late is seen when the network is adapted to a series.
         """
         self.forecast.start_alone(window, overlap)
 
 
 class CorrectedForecast(LinearForecast):
-    """A linear forecast with what a network, trained on other series, adds to its mean.
+    """A linear forecast that is corrected, after training, by a network that was trained on other series.
 
-    It stands where linear forecasts stand: another network, trained on the series at hand, learns what it
-    leaves. The network inside stays as it is.
+    It stands where linear forecasts stand. Another network, trained on the series at hand, learns what the
+    linear forecast leaves, with no word of the corrections: these say how such forecasts err on what they
+    were not fitted to, and on training windows, to which this one was fitted, it would learn to undo them.
+    The network inside stays as it is.
 
     Parameters
     ----------
@@ -137,27 +140,22 @@ class CorrectedForecast(LinearForecast):
 
     @torch.no_grad()
     def forward(self, window: Window) -> Float[Tensor, "B T D"]:
-        """Means of the network at the times of the targets."""
+        """Forecasts at the times of the targets, corrected after training."""
+        if self.training:
+            return self.direct.forecast(window)
         raw, center, unit = self.direct.parts(window)
-        return self.direct.head(raw, center, unit.expand_as(center)).mean
+        return center_of(self.direct.head(raw, center, unit.expand_as(center)))
 
     @torch.no_grad()
-    def start(self, window: Window, overlap: int = 0) -> tuple[Residuals, Residuals] | None:
-        """Fit the linear forecast; see :meth:`LinearForecast.start`.
+    def start(
+        self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None
+    ) -> tuple[Residuals, Residuals] | None:
+        """Fit the linear forecast; see :meth:`DirectTaylorformer.start`.
 
         Returns
         -------
         (Residuals, Residuals) or None
-            Errors that the network leaves, on some of the windows. Where targets are not one step apart,
-            errors of the linear forecast, which are a little larger.
+            See :meth:`LinearForecast.start`.
         """
         self.stretch.copy_(self.direct.forecast.stretch)
-        found = self.direct.forecast.start_alone(window, overlap)
-        if found is None or found[0].windows is None or not self.is_regular(window):
-            return found
-        rows = found[0].windows
-        pick = torch.linspace(0, len(rows) - 1, min(len(rows), N_MEASURED)).round().long()
-        parts = [window.rows(numbers) for numbers in rows[pick].to(window.y.device).split(BATCH)]
-        added = torch.cat([(self(part) - self.direct.forecast(part))[..., 0] for part in parts]).cpu()
-        inside, outside = (Residuals(r.error[pick] - added, r.observed[pick], rows[pick]) for r in found)
-        return inside, outside
+        return self.direct.forecast.start_alone(window, overlap)

@@ -166,16 +166,16 @@ class LAMTransformer(OneShotNet):
         t = (position + 1 - window.n_context) / self.context_length
         return replace(window, t=t.expand(len(window.y), -1))
 
-    def start(self, window: Window, overlap: int = 0) -> None:
+    def start(self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None) -> None:
         """Fit the linear path in closed form; training starts from its forecasts and their errors.
 
         Parameters
         ----------
-        window, overlap
+        window, overlap, age
             See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
         """
         if self.linear is not None:
-            self.linear.start_alone(self._on_grid(window), overlap)
+            self.linear.start_alone(self._on_grid(window), overlap, age)
 
     def noise(
         self, window: Window, n_paths: int, generator: torch.Generator | None = None

@@ -105,15 +105,15 @@ class LinearAnchor(nn.Module):
         weights = state.weights[:, step, N_LAGS - error.shape[2] :]
         return state.center[:, None, step] + torch.einsum("bskd,bk->bsd", error, weights)
 
-    def start(self, window: Window, overlap: int = 0) -> None:
+    def start(self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None) -> None:
         """Fit forecast and autoregression in closed form.
 
         Parameters
         ----------
-        window, overlap
+        window, overlap, age
             See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
         """
-        residuals = self.forecast.start(window, overlap)
+        residuals = self.forecast.start(window, overlap, age)
         if residuals is None:
             return
         inside, outside = residuals
@@ -122,4 +122,4 @@ class LinearAnchor(nn.Module):
         else:
             weights = outside.autoregression(N_LAGS, self.forecast.horizon)
             self.weights.copy_(weights)
-        self.forecast.start_scale(inside.after(weights), outside.after(weights))
+        self.forecast.start_scale(inside.after(weights), outside.after(weights), outside.drift())

@@ -31,7 +31,9 @@ from taylorformer_forecast.models.gaussian import GaussianAnchor, GaussianState
 from taylorformer_forecast.models.linear_anchor import LinearAnchor, LinearState
 from taylorformer_forecast.models.tokens import Features, Tokens
 
-__all__ = ["Taylorformer", "TaylorformerState"]
+__all__ = ["TRUST", "Taylorformer", "TaylorformerState"]
+
+TRUST = 0.75  # in what the network adds to a linear forecast, for hosts
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class TaylorformerState:
     linear : LinearState, optional
         Linear forecasts of the targets, if there are any.
     added : Tensor of shape (B, S, T, D), optional
-        What the network has added to them on every path, so far.
+        What the network has added to them on every path, so far, where errors are counted from both.
     gaussian : GaussianState, optional
         Of the Gaussian anchor, if there is one.
     """
@@ -388,16 +390,16 @@ class Taylorformer(nn.Module):
             return raw, nothing
         return raw, center_of(self.head(raw, nothing, unit.expand(*nothing.shape[:-1], -1)))
 
-    def start(self, window: Window, overlap: int = 0) -> None:
+    def start(self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None) -> None:
         """Fit the linear part in closed form; training starts from its forecasts and their errors.
 
         Parameters
         ----------
-        window, overlap
+        window, overlap, age
             See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
         """
         if self.linear is not None:
-            self.linear.start(window, overlap)
+            self.linear.start(window, overlap, age)
 
     # ---- sampling ------------------------------------------------------------------------------------
 
@@ -454,9 +456,9 @@ class Taylorformer(nn.Module):
             caches,
             points[:, None].repeat(1, n_paths, 1, 1),
             None if self.linear is None else self.linear.look(window),
-            None
-            if self.linear is None
-            else torch.zeros_like(window.targets[0])[:, None].repeat(1, n_paths, 1, 1),
+            torch.zeros_like(window.targets[0])[:, None].repeat(1, n_paths, 1, 1)
+            if self.linear is not None and self.linear.counts_added
+            else None,
             None if self.gaussian is None else self.gaussian.encode(window, n_paths),
         )
 
@@ -494,17 +496,20 @@ class Taylorformer(nn.Module):
             if i:  # from the second layer on, keys and values do not contain the point's own y
                 cache.write(step, h)
             h = block.finish(block.attention.step(h, cache, step), h)
-        if self.linear is not None and state.linear is not None and state.added is not None:
+        if self.linear is not None and state.linear is not None:
             center, unit = state.linear.center[:, None, step], state.linear.unit[:, step, None]
-            raw, state.added[:, :, step] = self.beyond(x, h, center.expand(-1, h.shape[1], -1), unit)
+            raw, added = self.beyond(x, h, center.expand(-1, h.shape[1], -1), unit)
             if self.linear.both_sides:
                 # At points of the context the forecast is the value, on every path.
                 context = state.points[:, :1, :first, : self.dim_y]
                 forecast = torch.cat([context, state.linear.center[:, None]], 2)
                 there = gather_points(forecast, found.index[:, None])[:, :, 0]
                 anchor = center + self.error_between(near, there, slopes, found)
+            elif state.added is None:
+                anchor = self.linear.step(state.linear, drawn, step)
             else:
                 anchor = self.linear.step(state.linear, drawn - state.added[:, :, :step], step)
+                state.added[:, :, step] = added
             return self.head(raw, anchor, unit.expand(*anchor.shape[:-1], -1))
         if state.gaussian is not None and self.gaussian is not None:
             return self.predictive(x, h, *self.gaussian.query(state.gaussian, step))

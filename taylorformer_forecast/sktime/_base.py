@@ -102,9 +102,13 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         All if it alone sees X, and where it is to minimise an error that the linear forecast does not.
         """
+        return self._usual_trust if self._scaler is None and not self._is_point else 1.0
+
+    @property
+    def _usual_trust(self):
         from taylorformer_forecast.core.linear import TRUST
 
-        return TRUST if self._scaler is None and not self._is_point else 1.0
+        return TRUST
 
     def _build_network(self, dim_covariates):
         """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
@@ -266,6 +270,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         from taylorformer_forecast.models.direct import DirectTaylorformer
         from taylorformer_forecast.training.fit import fit, private_rng
         from taylorformer_forecast.training.prior import GENTLE
+        from taylorformer_forecast.training.width import N_WINDOWS, widen
         from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()
@@ -304,18 +309,23 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
                 trainer_kwargs=self.trainer_kwargs,
                 start=new,
             )
+        if self.training_["steps"]:
+            widen(net, batches.sample(N_WINDOWS)[0])
         self.network_ = net
 
     def _from_prior(self, prior, series, maker, fewest, keep):
-        """The prior's network, or one around it that learns from the series what it leaves."""
+        """The prior's network, or one that is trained as without it and corrected by it."""
+        import torch
+
         from taylorformer_forecast.core.linear import LinearForecast
         from taylorformer_forecast.models.direct import CorrectedForecast
         from taylorformer_forecast.training.prior import adapt, build_direct
 
-        linear = LinearForecast(self.context_length_, self.horizon_)
-        direct = build_direct(prior.settings, linear, self._seasonal.width)
+        with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
+            linear = LinearForecast(self.context_length_, self.horizon_)
+            direct = build_direct(prior.settings, linear, self._seasonal.width)
         prior.write_into(direct)
-        adapt(direct, maker, fewest, prior.trust, keep)
+        adapt(direct, maker, fewest, prior.trust, keep, self._alone)
         if self._alone:
             return direct
         return self._build_network(_width(series), CorrectedForecast(direct, self._trust))

@@ -74,8 +74,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Whether a point is predicted around a linear forecast from the context, fitted in closed form before
         training, and the errors it made on the path so far
         (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Of what the network adds to that,
-        half is trusted, or all if there is X, which the linear forecast does not see, and for point
-        forecasts. Without it, around the value at the nearest earlier neighbour, as in the paper.
+        three quarters are trusted, or all if there is X, which the linear forecast does not see, and for
+        point forecasts. Without it, around the value at the nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
         Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int, default=1
@@ -114,11 +114,11 @@ class TaylorformerForecaster(BaseTorchForecaster):
         (:class:`~taylorformer_forecast.models.direct.DirectTaylorformer`), and corrects the linear forecast;
         how much of that is taken, the end of the series decides
         (:func:`~taylorformer_forecast.training.prior.adapt`). With ``max_steps=0`` it forecasts alone, and
-        steps of a path go together as the errors of the linear forecast do. Otherwise the network is trained
-        around its means (:class:`~taylorformer_forecast.models.direct.CorrectedForecast`), and learns from
-        the series, and from X, what it leaves; ``pretrain`` starts from it too. ``d_model`` and the other
-        sizes are those of the network that is trained. Of calendar cycles and seasons both see the two
-        shortest.
+        steps of a path go together as the errors of the linear forecast do. Otherwise a network is trained on
+        the series and X as without it, and what it surely adds is added to the forecasts of both
+        (:class:`~taylorformer_forecast.models.direct.CorrectedForecast`); ``pretrain`` starts from it too.
+        ``d_model`` and the other sizes are those of the network that is trained. Of calendar cycles and
+        seasons both see the two shortest.
 
     Attributes
     ----------
@@ -237,6 +237,12 @@ class TaylorformerForecaster(BaseTorchForecaster):
             linear=forecast,
             both_sides=self.order == "random",
         )
+
+    @property
+    def _usual_trust(self):
+        from taylorformer_forecast.models.taylorformer import TRUST
+
+        return TRUST
 
     @property
     def _reorder(self):

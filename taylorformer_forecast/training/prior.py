@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.sampling import draw_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.training.width import fitting_stretch
 from taylorformer_forecast.training.windows import Batches, WindowMaker
 
 __all__ = [
@@ -47,6 +49,7 @@ NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neigh
 SETTINGS = (*NETWORK, "linear_path", "taylor_order", "order")
 EARLY = 0.75  # part of a series that the linear forecast is fitted to, to see what a prior adds on the rest
 TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+BESIDE = 0.5  # of the part that a prior deserves alone, beside a network that was trained on the series
 STRETCHES = (0.8, 1.5)
 FEWEST = 12  # windows of both parts
 N_WINDOWS, N_PATHS = 64, 100
@@ -126,13 +129,21 @@ def build_direct(
 
 @torch.no_grad()
 def adapt(
-    net: DirectTaylorformer, maker: WindowMaker, min_context: int, usual: float, keep: float = 1.0
+    net: DirectTaylorformer,
+    maker: WindowMaker,
+    min_context: int,
+    usual: float,
+    keep: float = 1.0,
+    alone: bool = True,
 ) -> None:
     """Choose how much of what a prior adds to the linear forecast is taken, and how wide forecasts are.
 
     The linear forecast is fitted to the first three quarters of every series. On windows of the rest, which
     neither it nor the prior has seen, one number minimises the pinball loss. The other brings the coverage of
     the central 80 % half-way to what it should be.
+
+    Beside a network that is trained on the series, and learns some of the same, half of that part is taken,
+    and nothing if the loss is not lower by a standard error than without the prior.
 
     Parameters
     ----------
@@ -143,15 +154,17 @@ def adapt(
     min_context : int
         Rows that precede the first target of a window, at least.
     usual : float
-        How much of it is taken for series that are too short to tell.
+        How much of it is taken, alone, for series that are too short to tell.
     keep : float, default=1.0
         Fraction of every series to use.
+    alone : bool, default=True
+        Whether the prior forecasts alone, or corrects forecasts of a network that is trained on the series.
     """
     split = EARLY * keep
     early, late = maker.starts(min_context, keep=split), maker.starts(min_context, skip=split, keep=keep)
     some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
     if min(len(early), len(late)) < FEWEST or not (window := maker.windows(some, keep)[0]).targets[1].any():
-        _settle(net, usual, 1.0)
+        _settle(net, usual if alone else BESIDE * usual, 1.0)
         return
     fitted = copy.deepcopy(net).eval()
     fitted.forecast.trust.fill_(1.0)
@@ -159,16 +172,17 @@ def adapt(
     raw, center, unit = fitted.parts(window)
     unit = unit.expand_as(center)
 
-    def taking(trust: float) -> Float[Tensor, "9 B T D"]:
-        return deciles(fitted.head(trust * raw, center, unit), N_PATHS)
+    def taking(trust: float) -> Distribution:
+        return fitted.head(trust * raw, center, unit)
 
-    trust = min(TRUSTS, key=lambda choice: pinball(taking(choice), window).sum().item())
-    low, middle, high = taking(trust)[[0, 4, 8]]
-    y, observed = window.targets
-    tiny = torch.finfo(y.dtype).tiny  # points have no width
-    up, down = (high - middle).clamp_min(tiny), (middle - low).clamp_min(tiny)
-    beyond = torch.where(y > middle, (y - middle) / up, (middle - y) / down)
-    fitting = beyond[observed].quantile(0.8).item()
+    losses = torch.stack([pinball(deciles(taking(choice), N_PATHS), window).sum((1, 2)) for choice in TRUSTS])
+    best = int(losses.sum(1).argmin())
+    trust = TRUSTS[best]
+    if not alone:
+        gain = losses[0] - losses[best]
+        trust = BESIDE * trust if gain.mean() > gain.std() / math.sqrt(len(gain)) else 0.0
+    paths = draw_paths(taking(trust), N_PATHS - 1, torch.Generator().manual_seed(0)).paths
+    fitting = fitting_stretch(paths, window)
     # Half-way: windows overlap, and what lies ahead may differ from what was.
     _settle(net, trust, float(np.clip(np.sqrt(fitting), *STRETCHES)))
 

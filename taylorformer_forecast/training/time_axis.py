@@ -352,18 +352,12 @@ class SeasonalFeatures:
         return round(max((c for c in lengths if c <= LONGEST_PERIOD), default=1))
 
     def __call__(self, index: pd.Index) -> np.ndarray:
-        """Features, shape (n, ``width``)."""
-        import torch
-
-        from taylorformer_forecast.core.encoding import phases
-
+        """Features, shape (n, ``width``), those of the shortest cycle or season first."""
         positions = [self.axis.numbers(index)[:, None] / np.array(self.periods)]
         if self.cycles:
             positions.insert(0, self.axis.cycles(index, self.cycles))
-        at = np.concatenate(positions, 1)
-        if self.slots is None:
-            return phases(torch.as_tensor(at), N_HARMONICS).numpy()
-        return slotted(at[:, np.argsort(self.lengths, kind="stable")], self.slots)
+        at = np.concatenate(positions, 1)[:, np.argsort(self.lengths, kind="stable")]
+        return slotted(at, at.shape[1] if self.slots is None else self.slots)
 
 
 def slotted(positions: np.ndarray, slots: int) -> np.ndarray:

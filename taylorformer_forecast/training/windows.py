@@ -180,6 +180,11 @@ class WindowMaker:
         begin, stop = self._parts(starts, last)
         return (starts[:, 1] - self.n_context >= begin) & (starts[:, 1] + self.n_targets <= stop)
 
+    def age(self, starts: Tensor) -> Tensor:
+        """Rows from the first target of each window to the end of its series, over the rows of the series."""
+        begin, end = self.begin[starts[:, 0]], self.end[starts[:, 0]]
+        return (end - starts[:, 1]) / (end - begin)
+
     def cut(self, starts: Tensor, last: float = 1.0) -> Window:
         """Windows in the units of the series; targets beyond the fraction ``last`` of theirs are hidden."""
         index = starts[:, 1:] + torch.arange(-self.n_context, self.n_targets)
@@ -330,10 +335,14 @@ class Batches:
         """Batches in one pass."""
         return sum(math.ceil(len(group) / self.batch_size) for group in self.groups)
 
-    def sample(self, at_most: int = SAMPLE) -> tuple[Window, int]:
-        """Evenly spaced windows, and how many of them after one share targets with it."""
+    def sample(self, at_most: int = SAMPLE) -> tuple[Window, int, Tensor]:
+        """Evenly spaced windows, how many of them after one share targets with it, and their ages.
+
+        The age is the time to the end of the series, in lengths of the series.
+        """
         stride = -(-len(self.starts) // at_most)
-        return self._windows(self.starts[::stride]), -(-self.maker.n_targets // stride)
+        starts = self.starts[::stride]
+        return self._windows(starts), -(-self.maker.n_targets // stride), self.maker.age(starts)
 
     def _windows(self, starts: Tensor) -> Window:
         return self.maker.windows(starts, self.last)[0].hide_covariates(self.past_only)

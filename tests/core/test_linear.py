@@ -133,7 +133,7 @@ def test_errors_outside_the_fit_are_larger_and_honest():
     fresh = windows(rng.normal(size=4000))
     new = (fresh.targets[0] - linear(fresh)).std()
     close(outside.error.std(), new, rtol=0.15, atol=0)
-    linear.start_scale(inside, outside)
+    linear.start_scale(inside, outside, 1.0)
     linear.train()
     close(linear.unit(w)[0, :, 0].log(), inside.log_scale(H))
     linear.eval()
@@ -219,6 +219,47 @@ def test_the_errors_of_a_random_walk_follow_the_last_one():
     weights = residuals.autoregression(3, 10)
     close(weights[1:], torch.tensor([0.0, 0.0, 1.0]).expand(9, -1).double(), atol=0.1, rtol=0)
     close(residuals.after(weights).log_scale(10), torch.zeros(10).double(), atol=0.1, rtol=0)
+
+
+def errors(kind, n=2000):
+    """Errors of windows one after another, the last ones different from the others in some way."""
+    rng = np.random.default_rng(0)
+    late = np.arange(n)[:, None] >= 0.8 * n
+    error = rng.normal(size=(n, 6)) * np.linspace(1.0, 3.0, 6)  # those of later steps are larger
+    if kind == "larger":
+        error = np.where(late, 2 * error, error)
+    elif kind == "smaller":
+        error = np.where(late, 0.5 * error, error)
+    elif kind == "one shock":
+        error[-40:-20] = 30.0
+    age = torch.as_tensor(1 - np.arange(n) / n)
+    return Residuals(torch.as_tensor(error), torch.ones(n, 6, dtype=torch.bool), age=age)
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [("larger", 1.15, 1.5), ("smaller", 0.75, 0.9), ("one shock", 0.97, 1.08), ("no different", 0.97, 1.03)],
+)
+def test_errors_of_late_count_more_and_a_shock_does_not(kind, low, high):
+    assert low < errors(kind).drift() < high
+
+
+def test_without_ages_errors_are_what_they_always_were():
+    assert replace(errors("larger"), age=None).drift() == 1.0
+    nothing = torch.zeros(2000, 6, dtype=torch.bool)
+    assert replace(errors("larger"), observed=nothing).drift() == 1.0
+
+
+@pytest.mark.parametrize("late", [0.25, 4.0])
+def test_forecasts_are_as_wide_as_errors_are_of_late_after_training_alone(late):
+    y = np.random.default_rng(0).normal(size=1500)
+    y[1200:] *= late
+    w, usual, aged = windows(y), LinearForecast(L, H), LinearForecast(L, H)
+    usual.start_alone(w)
+    aged.start_alone(w, age=1 - torch.arange(len(w.y)) / len(w.y))
+    close(aged.train().unit(w), usual.train().unit(w))
+    assert (aged.eval().unit(w).mean() > 1.1 * usual.eval().unit(w).mean()) == (late > 1)
+    assert (aged.unit(w).mean() < usual.unit(w).mean()) == (late < 1)
 
 
 @pytest.mark.parametrize("kind", ["a few windows far off", "fading"])

@@ -18,6 +18,7 @@ from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 
 from taylorformer_forecast.core.linear import TRUST, LinearForecast
 from taylorformer_forecast.darts import TaylorformerModel
+from taylorformer_forecast.darts._module import sample_places
 from taylorformer_forecast.darts._prior import DatasetWindows
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
@@ -260,6 +261,18 @@ def test_windows_of_a_dataset_are_split_by_their_time(stride, shift):
         seen += first.tolist()
     assert len(set(seen)) == len(seen) == 2 * sum(-(-(n - 17 - shift) // stride) for n in (40, 20))
     assert len(DatasetWindows(module, [1, 2, 3], _batch_collate_fn_train).starts(3)) == 0
+
+
+def test_places_of_samples_are_where_their_targets_are():
+    """Also of a series that is shorter than another, of which darts takes samples again."""
+    series = [TimeSeries.from_values(np.arange(float(n))[:, None]) for n in (40, 20, 19)]
+    dataset = SequentialTorchTrainingDataset(series, None, None, 12, 6, 0, 2)
+    samples = torch.arange(len(dataset))
+    places = sample_places(dataset, samples, 6)
+    assert places[:, 1].tolist() == [dataset[int(i)].future_target[0, 0] for i in samples]
+    assert places[:, 2].unique().tolist() == [19, 20, 40]
+    assert len(places.unique(dim=0)) == len(places[:, 0].unique()) == 12 + 2 + 1
+    assert sample_places([1, 2, 3], torch.arange(3), 6).shape == (0, 3)
 
 
 # --- files ------------------------------------------------------------------------------------------------

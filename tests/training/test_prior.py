@@ -69,18 +69,38 @@ def test_of_more_covariates_the_first_are_seen(make_window):
     close(net(w).mean, net(first).mean)
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_a_corrected_forecast_measures_the_errors_that_it_leaves(missing):
+def test_forecasts_are_corrected_after_training_alone():
     maker = makers(0.3)
     w = maker.windows(maker.starts(L)[: -H + 1])[0]
-    if missing:
-        w.observed[::5] = False  # windows without a value take no part
-    forecast = CorrectedForecast(network(), trust=0.5)
-    inside, outside = forecast.start(w)
-    left = (w.targets[0] - forecast(w))[inside.windows][..., 0].double()
-    close(inside.error, left, atol=1e-5, rtol=0)
-    gap = (outside.error - inside.error).abs().mean()  # of the linear forecast alone: another fit
-    assert 0 < gap < 0.2 * inside.error.abs().mean()
+    net, alone = network().eval(), LinearForecast(L, H)
+    net.forecast.stretch.fill_(1.2)
+    forecast = CorrectedForecast(net, trust=0.5)
+    forecast.start(w)
+    alone.start_alone(w)
+    close(forecast.train()(w), alone.eval()(w))
+    assert (net(w).mean - alone(w)).abs().mean() > 0.01
+    close(forecast.eval()(w), net(w).mean)
+    assert forecast.stretch == net.forecast.stretch
+
+
+@pytest.mark.parametrize(("size", "surely"), [(0.0, False), (0.3, True)])
+def test_beside_a_trained_network_a_prior_has_to_be_sure(size, surely):
+    """What it adds is the same of every window: an error of the linear forecast, or next to nothing."""
+    found = {}
+    for alone in (True, False):
+        net = network()
+        with torch.no_grad():
+            net.layers.to_params.weight.zero_()
+            net.layers.to_params.bias[0] = 1e-4 if size == 0 else size
+        maker = makers(noise=0.2)
+        rows = torch.arange(len(maker.y)) >= 0.75 * len(maker.y)
+        maker.y[rows] += (
+            torch.arange(int(rows.sum()))[:, None] * size / 10
+        )  # a rise that was not there before
+        adapt(net, maker, L, usual=1.0, alone=alone)
+        found[alone] = round(float(net.forecast.trust * net.layers.to_params.bias[0] / max(size, 1e-4)), 2)
+    assert found[False] == (0.5 * found[True] if surely else 0.0)
+    assert found[True] or not surely
 
 
 @pytest.mark.parametrize("change", [{"d_model": 16}, {"distribution": "normal"}])
