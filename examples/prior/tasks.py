@@ -134,7 +134,8 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
         fitted = WindowMaker([past], n_context, horizon, unit, FLOOR)
         starts = fitted.starts(max(3, n_context // 2))
         forecast = LinearForecast(n_context, horizon).eval()
-        forecast.start_alone(*Batches(fitted, starts, len(starts)).sample(FITTED))
+        window, overlap, _ = Batches(fitted, starts, len(starts)).sample(FITTED)
+        forecast.start_alone(window, overlap)  # no ages, as where the prior is used
         maker = WindowMaker([series], n_context, horizon, unit, FLOOR)
         later = n_more - horizon + 1
         row = n_train + torch.as_tensor(rng.permutation(later)[:PER_SERIES])

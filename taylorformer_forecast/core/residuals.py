@@ -115,7 +115,9 @@ class Residuals:
         weight = late[order].cumsum(0)
         now = size[torch.searchsorted(weight, 0.8 * weight[-1])]
         ever = size[int(0.8 * (len(size) - 1))]
-        return float((now / ever.clamp_min(1e-12)).clamp(1 / MOST_DRIFT, MOST_DRIFT))
+        if ever < 1e-3:  # most are exact: nothing to measure a change in
+            return 1.0
+        return float((now / ever).clamp(1 / MOST_DRIFT, MOST_DRIFT))
 
     def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
         """The K errors before each, zero where there are none."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
-from darts.utils.data import ShiftedTorchTrainingDataset
 from darts.utils.data.torch_datasets.utils import (
     ModuleStage,
     PLModuleInput,
@@ -16,7 +15,6 @@ from darts.utils.data.torch_datasets.utils import (
 )
 from darts.utils.torch import MonteCarloDropout
 from einops import rearrange
-from jaxtyping import Int
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.heads import Components, components
@@ -24,12 +22,13 @@ from taylorformer_forecast.core.linear import TRUST
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.darts._dataset import sample_places
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
 from taylorformer_forecast.training.module import CLIP, make_optimizer, time_spent
 from taylorformer_forecast.training.width import N_WINDOWS, widen
 from taylorformer_forecast.training.windows import SAMPLE
 
-__all__ = ["ForecastModule", "sample_places"]
+__all__ = ["ForecastModule"]
 
 PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
@@ -351,23 +350,6 @@ class ForecastModule(PLForecastingModule):
         if self.own_optimizer and gradient_clip_val is None:
             gradient_clip_val = CLIP
         self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
-
-
-def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets: int) -> Int[Tensor, "n 3"]:
-    """Number of each sample of a training set, row of its first target, length of its series.
-
-    Of a series that is shorter than others darts takes samples more than once; they get the number of the
-    first of them. There are no places in a dataset that does not tell of what time its samples are.
-    """
-    if not isinstance(dataset, ShiftedTorchTrainingDataset):
-        return torch.empty(0, 3, dtype=torch.long)
-    most = dataset.max_samples_per_ts
-    lengths = torch.tensor([len(series) for series in dataset.series])
-    series = samples // most
-    length = lengths[series]
-    available = (length - dataset.size_of_both_chunks) // dataset.stride + 1
-    back = (samples - series * most) % available.clamp_max(most)  # the latest comes first
-    return torch.stack([series * most + back, length - back * dataset.stride - n_targets, length], -1)
 
 
 def _use_monte_carlo_dropout(module: nn.Module) -> None:

@@ -250,6 +250,13 @@ def test_without_ages_errors_are_what_they_always_were():
     assert replace(errors("larger"), observed=nothing).drift() == 1.0
 
 
+def test_errors_that_are_zero_do_not_change():
+    exact = torch.zeros(2000, 6)
+    assert replace(errors("larger"), error=exact).drift() == 1.0
+    exact[1900:, :] = 1.0  # a few of late
+    assert replace(errors("larger"), error=exact).drift() == 1.0
+
+
 @pytest.mark.parametrize("late", [0.25, 4.0])
 def test_forecasts_are_as_wide_as_errors_are_of_late_after_training_alone(late):
     y = np.random.default_rng(0).normal(size=1500)

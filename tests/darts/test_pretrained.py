@@ -18,8 +18,7 @@ from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 
 from taylorformer_forecast.core.linear import TRUST, LinearForecast
 from taylorformer_forecast.darts import TaylorformerModel
-from taylorformer_forecast.darts._module import sample_places
-from taylorformer_forecast.darts._prior import DatasetWindows
+from taylorformer_forecast.darts._dataset import DatasetWindows, sample_places
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
 from taylorformer_forecast.training.prior import SLOTS, TRUSTS, load_prior, save_prior
