@@ -7,7 +7,6 @@ second, and says by cross-validation how far to trust it; networks learn what re
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.residuals import N_LAGS, Residuals
+from taylorformer_forecast.core.ridge import FEWEST, N_BLOCKS, held_out_errors, ridge
 from taylorformer_forecast.core.rules import best_continuation, best_repetition, best_smoothing
 from taylorformer_forecast.core.window import Window, holds_everywhere
 
@@ -22,10 +22,7 @@ __all__ = ["TRUST", "LinearForecast", "TimeMap", "on_grid"]
 
 LARGEST_MAP = 2**20  # numbers of a full map over time; larger maps have a low rank
 RANK = 256
-PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # of ridge regression, per window
 TOLERANCE = 1e-3  # of times, in steps
-N_BLOCKS = 4  # of the cross-validation
-FEWEST = 2 * N_BLOCKS  # windows of a fit
 TRUST = 0.5  # in what a network adds
 FARTHEST = 20.0  # in deviations of the context: targets beyond are outliers or shifts that nothing foretells
 
@@ -319,7 +316,7 @@ class LinearForecast(nn.Module):
             """Least mean squared error, what has it, and its errors."""
             errors = [
                 part
-                for parts in _held_out(past, rest, known, overlap, drift)
+                for parts in held_out_errors(past, rest, known, overlap, drift)
                 for part in parts.chunk(len(shapes), 1)
             ]
             squares = [error[observed].square().mean().item() for error in errors]
@@ -331,7 +328,7 @@ class LinearForecast(nn.Module):
         drift = min(found, key=lambda choice: found[choice][0])
         _, best, outside = found[drift]
         penalty, shape = divmod(best, len(shapes))
-        fit = _ridge(past, rest, known, drift)[penalty]
+        fit = ridge(past, rest, known, drift)[penalty]
         weight, bias = (v.chunk(len(shapes), -1)[shape] for v in fit)
         weight = weight + shapes[shape]
         self._write(weight, bias, past)
@@ -374,21 +371,21 @@ class LinearForecast(nn.Module):
         residuals = self.start(window, overlap, age)
         if residuals is None:
             return None
-        self.start_scale(*residuals, residuals[1].drift())
+        self.start_scale(*residuals, residuals[1].growth())
         found = residuals[1].dependence(N_LAGS, self.horizon)
         for buffer, value in zip((self.lag_weights, self.fresh, self.neighbour), found, strict=True):
             buffer.copy_(value)
         return residuals
 
     @torch.no_grad()
-    def start_scale(self, inside: Residuals, outside: Residuals, drift: float) -> None:
+    def start_scale(self, inside: Residuals, outside: Residuals, growth: float) -> None:
         """Start the unit of errors at that of the fit, and note how much larger those ahead will be.
 
         They are larger as those on new windows are, and as errors have become larger or smaller of late.
         """
         fit, new = inside.log_scale(self.horizon), outside.log_scale(self.horizon)
         self.log_scale.copy_(fit)
-        self.log_honesty.copy_((new - fit).clamp_min(0.0) + math.log(drift))
+        self.log_honesty.copy_((new - fit).clamp_min(0.0) + math.log(growth))
 
     @torch.no_grad()
     def _write(self, weight: Tensor, bias: Tensor, past: Tensor) -> None:
@@ -402,48 +399,3 @@ class LinearForecast(nn.Module):
             weight = basis @ weight
         self.map.steps.weight.copy_(weight.mT)
         self.map.steps.bias.copy_(bias[0])
-
-
-def _held_out(
-    past: Float[Tensor, "n L"],
-    y: Float[Tensor, "n T"],
-    observed: Bool[Tensor, "n T"],
-    overlap: int,
-    drift: bool,
-) -> list[Float[Tensor, "n T"]]:
-    """Errors for every penalty on blocks of windows that the map was not fitted to.
-
-    Windows that share targets with those of a block are left out of its fit too, while enough remain.
-    """
-    errors: list[list[Tensor]] = [[] for _ in PENALTIES]
-    for low, high in pairwise(round(k * len(y) / N_BLOCKS) for k in range(N_BLOCKS + 1)):
-        others = torch.ones(len(y), dtype=torch.bool)
-        margin = max(0, min(overlap, (len(y) - (high - low) - FEWEST) // 2))
-        others[max(0, low - margin) : high + margin] = False
-        fits = _ridge(past[others], y[others], observed[others], drift)
-        for parts, (weight, bias) in zip(errors, fits, strict=True):
-            parts.append(y[low:high] - past[low:high] @ weight - bias)
-    return [torch.cat(parts) for parts in errors]
-
-
-def _ridge(
-    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"], drift: bool
-) -> list[tuple[Float[Tensor, "L T"], Float[Tensor, " T"]]]:
-    """Weights and biases for every penalty; moments of each step are over the windows that observed it.
-
-    Without ``drift`` there are no biases: a series turned upside down has its forecast turned upside down.
-    """
-    seen = observed.to(y.dtype)
-    share = seen.mean(0).clamp_min(1.0 / len(y))
-    mean_x, mean_y = drift * x.mean(0), drift * (y * seen).mean(0) / share
-    x, y = x - mean_x, (y - mean_y) * seen / share
-    tall = len(x) >= x.shape[1]
-    values, vectors = torch.linalg.eigh((x.mT @ x if tall else x @ x.mT) / len(x))
-    values = values.clamp_min(0.0)
-    turned = vectors.mT @ (x.mT @ y if tall else y) / len(x)
-    out = []
-    for penalty in PENALTIES:
-        weight = vectors @ (turned / (values + penalty)[:, None])
-        weight = weight if tall else x.mT @ weight
-        out.append((weight, mean_y - mean_x @ weight))
-    return out

@@ -15,7 +15,7 @@ __all__ = ["N_LAGS", "Residuals", "lagged"]
 N_LAGS = 8  # earlier errors that the next one follows from
 PRIOR = 4  # windows that the errors of all steps together count for
 HALF_LIFE = 1 / 3  # of the weight of errors in their recent size, in lengths of the series
-MOST_DRIFT = 1.5
+MOST_GROWTH = 1.5
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Residuals:
         told = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
         return Residuals(self.error - told, self.observed)
 
-    def drift(self) -> float:
+    def growth(self) -> float:
         """How much wider the central 80 % of the errors are of late than over all the past.
 
         Late is what a weight says that halves with every third of the history. Quantiles are not moved by a
@@ -117,7 +117,7 @@ class Residuals:
         ever = size[int(0.8 * (len(size) - 1))]
         if ever < 1e-3:  # most are exact: nothing to measure a change in
             return 1.0
-        return float((now / ever).clamp(1 / MOST_DRIFT, MOST_DRIFT))
+        return float((now / ever).clamp(1 / MOST_GROWTH, MOST_GROWTH))
 
     def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
         """The K errors before each, zero where there are none."""

@@ -122,4 +122,4 @@ class LinearAnchor(nn.Module):
         else:
             weights = outside.autoregression(N_LAGS, self.forecast.horizon)
             self.weights.copy_(weights)
-        self.forecast.start_scale(inside.after(weights), outside.after(weights), outside.drift())
+        self.forecast.start_scale(inside.after(weights), outside.after(weights), outside.growth())

@@ -241,20 +241,20 @@ def errors(kind, n=2000):
     [("larger", 1.15, 1.5), ("smaller", 0.75, 0.9), ("one shock", 0.97, 1.08), ("no different", 0.97, 1.03)],
 )
 def test_errors_of_late_count_more_and_a_shock_does_not(kind, low, high):
-    assert low < errors(kind).drift() < high
+    assert low < errors(kind).growth() < high
 
 
 def test_without_ages_errors_are_what_they_always_were():
-    assert replace(errors("larger"), age=None).drift() == 1.0
+    assert replace(errors("larger"), age=None).growth() == 1.0
     nothing = torch.zeros(2000, 6, dtype=torch.bool)
-    assert replace(errors("larger"), observed=nothing).drift() == 1.0
+    assert replace(errors("larger"), observed=nothing).growth() == 1.0
 
 
 def test_errors_that_are_zero_do_not_change():
     exact = torch.zeros(2000, 6)
-    assert replace(errors("larger"), error=exact).drift() == 1.0
+    assert replace(errors("larger"), error=exact).growth() == 1.0
     exact[1900:, :] = 1.0  # a few of late
-    assert replace(errors("larger"), error=exact).drift() == 1.0
+    assert replace(errors("larger"), error=exact).growth() == 1.0
 
 
 @pytest.mark.parametrize("late", [0.25, 4.0])

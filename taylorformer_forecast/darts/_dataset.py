@@ -1,0 +1,98 @@
+"""Training sets of darts: of what time their samples are, and windows by that time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from darts.utils.data import ShiftedTorchTrainingDataset
+from jaxtyping import Int
+from torch import Tensor
+
+from taylorformer_forecast.core.window import Window
+
+if TYPE_CHECKING:
+    from taylorformer_forecast.darts._module import ForecastModule
+
+__all__ = ["DatasetWindows", "sample_places"]
+
+
+def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets: int) -> Int[Tensor, "n 3"]:
+    """Number of each sample of a training set, row of its first target, length of its series.
+
+    Of a series that is shorter than others darts takes samples more than once; they get the number of the
+    first of them. There are no places in a dataset that does not tell of what time its samples are.
+    """
+    if not isinstance(dataset, ShiftedTorchTrainingDataset):
+        return torch.empty(0, 3, dtype=torch.long)
+    most = dataset.max_samples_per_ts
+    lengths = torch.tensor([len(series) for series in dataset.series])
+    series = samples // most
+    length = lengths[series]
+    available = (length - dataset.size_of_both_chunks) // dataset.stride + 1
+    back = (samples - series * most) % available.clamp_max(most)  # the latest comes first
+    return torch.stack([series * most + back, length - back * dataset.stride - n_targets, length], -1)
+
+
+class DatasetWindows:
+    """Windows of a training set by their time, named and cut as those of a ``WindowMaker`` are.
+
+    A window is named by its component and the number of its sample. All have whole contexts. There are none
+    of a dataset that does not tell of what time its samples are.
+
+    Parameters
+    ----------
+    module : ForecastModule
+        Makes windows, of one column each, from samples.
+    dataset : sequence of TorchTrainingSample
+        The training set.
+    collate : callable
+        Makes batches of samples.
+    """
+
+    def __init__(self, module: ForecastModule, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+        self.module, self.dataset, self.collate = module, dataset, collate
+        self.n_targets, self.n_components = module.output_chunk_length or 1, len(module.floor)
+        # Number of each sample, row of its first target, length of its series; none of them twice.
+        self.places = sample_places(dataset, torch.arange(len(dataset)), self.n_targets).unique(dim=0)
+
+    def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
+        """Windows whose first target lies between fractions of its series, those of one component together.
+
+        Parameters
+        ----------
+        min_context : int
+            Ignored.
+        skip, keep : float
+            The fractions.
+
+        Returns
+        -------
+        int Tensor of shape (n, 2)
+            Component and number of the place of each.
+        """
+        first, length = self.places[:, 1], self.places[:, 2].double()
+        inside = (first >= torch.ceil(skip * length)) & (first < torch.floor(keep * length))
+        return torch.cartesian_prod(torch.arange(self.n_components), inside.nonzero()[:, 0])
+
+    def age(self, starts: Tensor) -> Tensor:
+        """Steps from the first target of each window to the end of its series, over the length of that."""
+        _, first, length = self.places[starts[:, 1]].T
+        return (length - first) / length
+
+    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, None]:
+        """Scaled windows in single precision; targets beyond the fraction ``last`` of theirs are hidden."""
+        numbers, inverse = starts[:, 1].unique(return_inverse=True)
+        samples = []
+        for row, first, length in self.places[numbers].tolist():
+            sample = self.dataset[row]
+            target = np.array(sample.future_target)
+            target[max(0, math.floor(last * length) - first) :] = np.nan
+            samples.append(replace(sample, future_target=target))
+        window = self.module.training_windows(samples, self.collate)
+        window = window.map(lambda v: v.cpu().float() if v.is_floating_point() else v.cpu())
+        return window.rows(inverse * self.n_components + starts[:, 0]), None
