@@ -11,6 +11,7 @@ from darts.metrics import mae
 from darts.models import NaiveSeasonal
 from darts.utils.data.torch_datasets.utils import TorchInferenceBatch
 from darts.utils.likelihood_models.torch import GaussianLikelihood
+from pytorch_lightning.callbacks import EarlyStopping
 from sktime.datasets import load_airline
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
@@ -99,6 +100,29 @@ def test_what_a_network_learns_of_covariates_is_taken_whole(model_class, part):
         == 1.0
     )
     assert make(model_class, 24, 6).fit(series, past_covariates=covariate).model.trust == 1.0
+
+
+@pytest.mark.parametrize("ending", ["epochs", "no epoch", "validation", "stopped early", "out of time"])
+def test_the_width_is_settled_once_after_every_training(ending, monkeypatch):
+    widths = []
+    monkeypatch.setattr(
+        "taylorformer_forecast.darts._module.widen", lambda net, w: widths.append(net.training)
+    )
+    series = from_values(np.sin(np.arange(80) / 2) + np.random.default_rng(0).normal(size=80))
+    trainer = dict(QUIET)
+    if ending == "stopped early":
+        trainer["callbacks"] = [EarlyStopping("train_loss", min_delta=1e9, patience=1, strict=False)]
+    elif ending == "out of time":
+        trainer["max_time"] = {"seconds": 0.1}
+    model = make(
+        TaylorformerModel, 24, 6, n_epochs=0 if ending == "no epoch" else 40, pl_trainer_kwargs=trainer
+    )
+    for number in (1, 2):
+        if ending == "epochs":
+            model.fit(series, epochs=2)
+        else:
+            model.fit(series, val_series=series if ending == "validation" else None)
+        assert widths == [False] * number * (ending != "no epoch")
 
 
 @pytest.fixture(scope="module")
