@@ -309,7 +309,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
                 trainer_kwargs=self.trainer_kwargs,
                 start=new,
             )
-        if self.training_["steps"]:
+        if steps:
             widen(net, batches.sample(N_WINDOWS)[0])
         self.network_ = net
 
