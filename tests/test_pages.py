@@ -104,3 +104,26 @@ def test_the_page_on_the_prior_shows_the_scores_that_were_recorded():
         for series, seeds in found.items():
             wql, coverage = (sum(row[score] for row in seeds) / len(seeds) for score in ("wql", "coverage"))
             assert f"| {wql:.4f} ({coverage:.2f}) |" in line, series
+
+
+def test_the_page_on_the_prior_tells_how_often_training_from_it_is_as_good_as_training_without():
+    def rows(name):
+        return json.loads((ROOT / "docs/results" / name).read_text())["rows"]
+
+    def wins(rows):
+        found = {}
+        for row in rows:
+            if (row["model"], row["budget_s"]) in (
+                ("taylorformer_prior", 15.0),
+                ("taylorformer_sktime", 60.0),
+            ):
+                found.setdefault(row["series"], {}).setdefault(row["model"], []).append(row["wql"])
+        assert len(found) == 8
+        means = [[sum(one[name]) / len(one[name]) for name in sorted(one)] for one in found.values()]
+        return sum(prior <= nothing for prior, nothing in means)
+
+    names = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"]
+    page = PAGES["docs/prior.md"].replace("\n", " ")
+    two = rows("arena.json")
+    assert f"after 60 on {names[wins(two)]} of the eight series" in page
+    assert f"it is {names[wins(two + rows('warm_start.json'))]} of eight" in page
