@@ -81,10 +81,10 @@ def ridge(
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.ridge import ridge
-    >>> x = torch.randn(200, 2, dtype=torch.float64)
-    >>> weight, bias = ridge(x, x @ torch.eye(2).double() + 1, torch.ones(200, 2, dtype=torch.bool), True)[0]
+    >>> x = torch.randn(200, 1, dtype=torch.float64)
+    >>> weight, bias = ridge(x, 2 * x + 1, torch.ones(200, 1, dtype=torch.bool), drift=True)[0]
     >>> weight.round(decimals=2).tolist(), bias.round(decimals=2).tolist()
-    ([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])
+    ([[2.0]], [1.0])
     """
     seen = observed.to(y.dtype)
     share = seen.mean(0).clamp_min(1.0 / len(y))
