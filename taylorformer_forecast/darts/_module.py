@@ -90,7 +90,7 @@ class ForecastModule(PLForecastingModule):
         n_static = n_static * len(self.floor) if self.joins_columns else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
         # Linear forecasts see no covariates, and minimise squares: what a network learns of those, or for
-        # another error, is not halved.
+        # another error, is taken whole.
         alone = n_past + n_future + self.n_static > n_phases or self.likelihood is None
         self.trust = 1.0 if alone else self.usual_trust
         self.net = self.build_network(n_covariates, network)

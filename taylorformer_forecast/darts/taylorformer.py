@@ -108,8 +108,8 @@ class TaylorformerModel(StartingModel):
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
         wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
-        series; otherwise a network is trained as without it, with the sizes that are given here, and what it
-        surely adds is added to the forecasts of both. How much that is, the end of the series decides
+        series; otherwise a network is trained as without it, with the sizes that are given here, and a part
+        of what the prior adds goes into its forecasts afterwards. How much, the end of the series decides
         (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, which the other
         network learns, and of calendar cycles and seasons both see the two shortest. ``fit`` reads the file;
         saved models do not need it.

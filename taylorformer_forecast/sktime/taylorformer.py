@@ -115,7 +115,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         how much of that is taken, the end of the series decides
         (:func:`~taylorformer_forecast.training.prior.adapt`). With ``max_steps=0`` it forecasts alone, and
         steps of a path go together as the errors of the linear forecast do. Otherwise a network is trained on
-        the series and X as without it, and what it surely adds is added to the forecasts of both
+        the series and X as without it, and a part of what the prior adds goes into its forecasts afterwards
         (:class:`~taylorformer_forecast.models.direct.CorrectedForecast`); ``pretrain`` starts from it too.
         ``d_model`` and the other sizes are those of the network that is trained. Of calendar cycles and
         seasons both see the two shortest.

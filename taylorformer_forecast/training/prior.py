@@ -181,6 +181,7 @@ def adapt(
     if not alone:
         gain = losses[0] - losses[best]
         trust = BESIDE * trust if gain.mean() > gain.std() / math.sqrt(len(gain)) else 0.0
+    # One path less: two of 99 hold the central 80 % between them.
     paths = draw_paths(taking(trust), N_PATHS - 1, torch.Generator().manual_seed(0)).paths
     fitting = fitting_stretch(paths, window)
     # Half-way: windows overlap, and what lies ahead may differ from what was.
