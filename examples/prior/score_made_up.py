@@ -2,9 +2,11 @@
 
     python examples/prior/score_made_up.py --out made_up.json
     python examples/prior/score_made_up.py --pretrained prior.safetensors --series 20
+    python examples/prior/score_made_up.py --length 160 --horizon 24 --out longer.json
 
-Every series has 60 points to fit to and 12 to forecast. Scores are CRPS (approximated by the deciles) in mean
-absolute differences of neighbours in the first 60. AutoETS is told the season of a series; ours is not.
+Every series has 60 points to fit to and 12 to forecast, unless others are asked for. Scores are CRPS
+(approximated by the deciles) in mean absolute differences of neighbours in what was fitted to. AutoETS is
+told the season of a series; ours is not.
 """
 
 from __future__ import annotations
@@ -24,51 +26,50 @@ import torch
 from taylorformer_forecast.sktime import TaylorformerForecaster
 from taylorformer_forecast.training.synthetic import SyntheticSeries, synthetic_series
 
-LENGTH, HORIZON = 60, 12
 LEVELS = np.arange(1, 10) / 10
 SEED = 2_000_003  # of no training or validation
 
-Forecast = Callable[[pd.Series, int], np.ndarray]  # series, season -> deciles (9, HORIZON)
+Forecast = Callable[[pd.Series, int, int], np.ndarray]  # series, season, horizon -> deciles (9, horizon)
 
 
 def ours(**options: object) -> Forecast:
     """Forecasts by TaylorformerForecaster."""
 
-    def forecast(y: pd.Series, season: int) -> np.ndarray:
+    def forecast(y: pd.Series, season: int, horizon: int) -> np.ndarray:
         model = TaylorformerForecaster(random_state=0, device="cpu", **options)
-        return model.fit(y, fh=range(1, HORIZON + 1)).predict_quantiles(alpha=LEVELS.tolist()).to_numpy().T
+        return model.fit(y, fh=range(1, horizon + 1)).predict_quantiles(alpha=LEVELS.tolist()).to_numpy().T
 
     return forecast
 
 
-def auto_ets(y: pd.Series, season: int) -> np.ndarray:
+def auto_ets(y: pd.Series, season: int, horizon: int) -> np.ndarray:
     """Forecasts by AutoETS: statsforecast's if it is installed, else sktime's."""
     if importlib.util.find_spec("statsforecast"):
         from statsforecast.models import AutoETS
 
         levels = [20, 40, 60, 80]
-        found = AutoETS(season_length=season).forecast(y.to_numpy(), h=HORIZON, level=levels)
+        found = AutoETS(season_length=season).forecast(y.to_numpy(), h=horizon, level=levels)
         low = [found[f"lo-{level}"] for level in reversed(levels)]
         return np.stack([*low, found["mean"], *(found[f"hi-{level}"] for level in levels)])
     from sktime.forecasting.ets import AutoETS
 
     model = AutoETS(auto=True, sp=season)
-    return model.fit(y).predict_quantiles(range(1, HORIZON + 1), alpha=LEVELS.tolist()).to_numpy().T
+    return model.fit(y).predict_quantiles(range(1, horizon + 1), alpha=LEVELS.tolist()).to_numpy().T
 
 
-def naive(y: pd.Series, season: int) -> np.ndarray:
+def naive(y: pd.Series, season: int, horizon: int) -> np.ndarray:
     """The last season again, with normal intervals from its past errors."""
     from scipy.stats import norm
 
-    values, ahead = y.to_numpy(), np.arange(HORIZON)
+    values, ahead = y.to_numpy(), np.arange(horizon)
     spread = np.sqrt(np.mean((values[season:] - values[:-season]) ** 2) * (1 + ahead // season))
     return values[-season:][ahead % season] + norm.ppf(LEVELS)[:, None] * spread
 
 
-def complete(n: int) -> list[SyntheticSeries]:
-    """Regular series without gaps, which all models take, and which move both before and after the cut."""
-    series = synthetic_series(2 * n, LENGTH + HORIZON, SEED, missing=0.0, irregular=0.0)
-    return [one for one in series if np.ptp(one.y[:LENGTH]) > 0][:n]
+def complete(n: int, length: int, horizon: int) -> list[SyntheticSeries]:
+    """Regular series without gaps, which all models take, and which move before the cut."""
+    series = synthetic_series(2 * n, length + horizon, SEED, missing=0.0, irregular=0.0)
+    return [one for one in series if np.ptp(one.y[:length]) > 0][:n]
 
 
 def main() -> None:
@@ -76,6 +77,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pretrained", default="default", help="'default' or a file")
     parser.add_argument("--series", type=int, default=100)
+    parser.add_argument("--length", type=int, default=60, help="points to fit to")
+    parser.add_argument("--horizon", type=int, default=12, help="points to forecast")
     parser.add_argument("--out", type=Path, metavar="FILE.json")
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -84,16 +87,17 @@ def main() -> None:
         "seasonal naive": naive,
         "AutoETS": auto_ets,
         "linear start, no training": ours(max_steps=0),
-        "trained on the series": ours(),
+        "trained on the series": ours(pretrained=None),
         "prior, no training": ours(pretrained=args.pretrained, max_steps=0),
         "prior, trained on the series": ours(pretrained=args.pretrained),
+        "defaults": ours(),
     }
     rows, scores = {}, {}
     for name, forecast in models.items():
         crps, coverage, start = [], [], time.process_time()
-        for one in complete(args.series):
-            y, truth = pd.Series(one.y[:LENGTH]), one.y[LENGTH:]
-            deciles = forecast(y, one.periods[0] if one.periods else 1)
+        for one in complete(args.series, args.length, args.horizon):
+            y, truth = pd.Series(one.y[: args.length]), one.y[args.length :]
+            deciles = forecast(y, one.periods[0] if one.periods else 1, args.horizon)
             error = truth - deciles
             pinball = np.maximum(LEVELS[:, None] * error, (LEVELS[:, None] - 1) * error)
             crps.append(2 * pinball.mean() / np.abs(np.diff(y)).mean())
@@ -116,7 +120,7 @@ def main() -> None:
             }
         print(name, rows[name], flush=True)
     if args.out:
-        about = {"series": args.series, "length": LENGTH, "horizon": HORIZON, "seed": SEED}
+        about = {"series": args.series, "length": args.length, "horizon": args.horizon, "seed": SEED}
         versions = {"torch": torch.__version__, "pretrained": args.pretrained}
         versions["AutoETS"] = "statsforecast" if importlib.util.find_spec("statsforecast") else "sktime"
         args.out.write_text(json.dumps({**about, **versions, "models": rows}, indent=1) + "\n")

@@ -51,7 +51,7 @@ N_PATHS = 200
 def build() -> DirectTaylorformer:
     """Return the network."""
     forecast = GivenForecast(1, 1, trust=1.0)
-    return build_direct(SETTINGS, forecast, SLOTS * 2 * N_HARMONICS, dropout=0.0)
+    return build_direct(SETTINGS, forecast, SLOTS, SLOTS * 2 * N_HARMONICS, dropout=0.0)
 
 
 def show(net: DirectTaylorformer, tasks: Tasks) -> Window:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,10 +81,6 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         network = {name: self.model_params[name] for name in self._network_params}
         return {"lr": self.model_params["lr"], "network": network}
 
-    def _slots(self) -> int | None:
-        """How many seasons and cycles the network has features of, None for all."""
-        return None
-
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
         if self.model is None:
             self._choose(series2seq(series))
@@ -111,7 +106,6 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             params["time_features"],
             params["seasonal_periods"],
         )
-        self._seasonal = replace(self._seasonal, slots=self._slots())
         known = [np.isfinite(v) for v in values]
         spread = [
             np.where(k.sum(0) >= MIN_POINTS, np.nanstd(np.where(k, v, np.nan), axis=0), np.nan)
@@ -149,7 +143,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
         """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""
-        if epochs == 0 and self.model_params["n_epochs"] is None:
+        if epochs == 0 and self.model_params["n_epochs"] is None and self.n_epochs:
             per_epoch = math.ceil(len(train_dataset) / self.batch_size)
             epochs = min(self._max_epochs, max(1, round(self._max_steps / max(1, per_epoch))))
         super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
 
+import numpy as np
+from darts import TimeSeries
+from darts.utils.ts_utils import series2seq
 from torch import nn
 
 from taylorformer_forecast.darts._base import BaseForecastModel
@@ -15,11 +18,18 @@ from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
 from taylorformer_forecast.models.direct import DirectTaylorformer
-from taylorformer_forecast.training.prior import GENTLE, Prior, adapt, load_prior
+from taylorformer_forecast.training.prior import GENTLE, SHORT, Prior, adapt, load_prior
 
 __all__ = ["DISTRIBUTION", "StartingModel", "StartingModule"]
 
 DISTRIBUTION = "studentt"  # of a prior, whose raw numbers StudentTLikelihood reads alike
+# Parameters that ask for a network which is trained, or for a way to train one.
+TRAINING = (
+    *("d_model", "n_heads", "n_layers", "dropout", "linear_path", "taylor_order", "n_derivative_neighbours"),
+    *("attention", "use_reversible_instance_norm", "lr", "n_epochs", "likelihood", "loss_fn", "batch_size"),
+    *("optimizer_cls", "optimizer_kwargs", "lr_scheduler_cls", "lr_scheduler_kwargs", "add_encoders"),
+    "enable_finetuning",
+)
 
 
 def _inside(net: nn.Module) -> DirectTaylorformer:
@@ -52,14 +62,45 @@ class StartingModel(BaseForecastModel):
 
     @property
     def _pretrained(self) -> str | None:
-        return self.model_params.get("pretrained")
+        """The prior to start from. What "auto" stands for, a fit decides."""
+        asked = self.model_params.get("pretrained")
+        return asked if asked != "auto" else "default" if self._short else None
 
     @property
     def _alone(self) -> bool:
         """Whether the prior forecasts by itself: without training nothing else does."""
-        return self.model_params["n_epochs"] == 0
+        return self._short or self.model_params["n_epochs"] == 0
+
+    def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.model is None:
+            self._short = self._too_short(series2seq(series), kwargs)
+            if self.model_params["n_epochs"] is None:
+                self.n_epochs = 0 if self._short else self._max_epochs
+        return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
+
+    def _too_short(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> bool:
+        """Whether the prior in the package is to forecast, as the series do not tell a network more.
+
+        Not so if anything was asked for that only a network which is trained has; ``options`` are those of
+        the fit.
+        """
+        if self.model_params.get("pretrained") != "auto":
+            return False
+        defaults = inspect.signature(type(self).__init__).parameters
+        for name in TRAINING:
+            default = defaults[name].default if name in defaults else None
+            if self.model_params.get(name, default) != default:
+                return False
+        asked = ("past_covariates", "future_covariates", "sample_weight", "val_series", "epochs")
+        if any(options.get(name) for name in asked):
+            return False
+        if self.model_params["use_static_covariates"] and any(one.has_static_covariates for one in series):
+            return False
+        observed = sum(np.isfinite(one.all_values(copy=False)).sum() for one in series)
+        return bool(observed < SHORT * self.model_params["output_chunk_length"])
 
     def _set_up(self) -> None:
+        self._short = False
         if isinstance(self._pretrained, PathLike):  # darts loads no paths
             self.model_params["pretrained"] = fspath(self._pretrained)
         super()._set_up()
@@ -87,13 +128,12 @@ class StartingModel(BaseForecastModel):
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
         if self._pretrained is not None:
-            self._settings = self._settings or self._prior().settings
+            if self._settings is None:
+                prior = self._prior()
+                self._settings = {**prior.settings, "slots": prior.slots}
             params["network"]["prior"] = {**self._settings, "alone": self._alone}
             params["lr"] *= GENTLE if self._alone else 1.0
         return params
-
-    def _slots(self) -> int | None:
-        return None if self._pretrained is None else self._prior().slots
 
     def _prior(self) -> Prior:
         """The network to start from, if the parameters ask for no other."""
@@ -144,7 +184,9 @@ class StartingModel(BaseForecastModel):
     def _check_ckpt_parameters(self, tfm_save: Any) -> None:
         """Compare with the parameters of saved weights. They may come from another prior, not from none."""
         super()._check_ckpt_parameters(tfm_save)
-        saved = tfm_save.model_params.get("pretrained")
+        if self.model_params.get("pretrained") == "auto":
+            self._short = tfm_save._short
+        saved = tfm_save._pretrained
         if (saved is None) != (self._pretrained is None):
             raise ValueError(
                 f"the weights are those of a model with pretrained={saved!r}, and fit no model with "

@@ -39,7 +39,7 @@ class TaylorformerModule(StartingModule):
         if prior is not None:
             with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
                 own = LinearForecast(*sizes)
-                direct = build_direct(prior, own, self.n_phases, dropout=options["dropout"])
+                direct = build_direct(prior, own, prior["slots"], self.n_phases, dropout=options["dropout"])
             if prior["alone"]:
                 return direct
             return Taylorformer(linear=CorrectedForecast(direct, self.trust), **options)
@@ -101,18 +101,22 @@ class TaylorformerModel(StartingModel):
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
     n_epochs : int, optional
-        Passes over the training windows. By default about 200 steps, at most 15 passes.
+        Passes over the training windows. By default about 150 steps, at most 15 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
-    pretrained : None, "default" or path, default=None
+    pretrained : "auto", None, "default" or path, default="auto"
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
         wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
         series; otherwise a network is trained as without it, with the sizes that are given here, and a part
         of what the prior adds goes into its forecasts afterwards. How much, the end of the series decides
         (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, which the other
-        network learns, and of calendar cycles and seasons both see the two shortest. ``fit`` reads the file;
+        network learns, and of calendar cycles and seasons it sees the two shortest. ``fit`` reads the file;
         saved models do not need it.
+
+        With "auto", the one in the package forecasts alone where the series have fewer observed values than
+        eight output chunks: these teach a network less than it knows. Otherwise, with covariates, and where a
+        size of the network or how it is trained was asked for, there is none, as with None.
     **kwargs
         Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
         ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,
@@ -142,7 +146,7 @@ class TaylorformerModel(StartingModel):
     """
 
     _module_class = TaylorformerModule
-    _max_steps = 200
+    _max_steps = 150
     _network_params = (
         "d_model",
         "n_heads",
@@ -173,7 +177,7 @@ class TaylorformerModel(StartingModel):
         lr: float = 2e-3,
         n_epochs: int | None = None,
         use_static_covariates: bool = True,
-        pretrained: str | PathLike[str] | None = None,
+        pretrained: str | PathLike[str] | None = "auto",
         **kwargs: Any,
     ) -> None:
         self._set_up()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -31,9 +32,12 @@ class DirectTaylorformer(OneShotNet):
     forecast : LinearForecast
         What targets are predicted around. The network sees it, and the unit of its errors: what a linear
         forecast is worth differs between series. :meth:`start` fits it.
+    n_phases : int, optional
+        Of the covariates of a window, the network sees the first so many, of these no more than its
+        ``dim_covariates``, and zeros in the place of those that are missing. By default the first
+        ``dim_covariates``.
     **options
         Arguments of :class:`~taylorformer_forecast.models.taylorformer.Taylorformer`, with full attention.
-        Of windows with more than ``dim_covariates`` covariates, it sees the first.
 
     Raises
     ------
@@ -52,12 +56,13 @@ class DirectTaylorformer(OneShotNet):
     torch.Size([3, 4, 1])
     """
 
-    def __init__(self, forecast: LinearForecast, **options: Any) -> None:
+    def __init__(self, forecast: LinearForecast, n_phases: int | None = None, **options: Any) -> None:
         if options.get("attention", "full") != "full":
             raise ValueError(f"attention={options['attention']!r} does not reach the context: take 'full'")
         super().__init__()
         self.forecast = forecast
         self.dim_covariates = options.get("dim_covariates", 0)
+        self.n_phases = self.dim_covariates if n_phases is None else n_phases
         self.layers = Taylorformer(**options, sees_anchor=True)
         self.head = self.layers.head
         nn.init.zeros_(self.layers.to_params.weight)  # training starts from the linear forecast
@@ -66,8 +71,9 @@ class DirectTaylorformer(OneShotNet):
         self, window: Window
     ) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
         """Raw numbers of the head, linear forecasts and units of their errors, for all targets."""
-        if window.covariates is not None:
-            window = replace(window, covariates=window.covariates[..., : self.dim_covariates])
+        seen = window.y[..., :0] if window.covariates is None else window.covariates[..., : self.n_phases]
+        seen = F.pad(seen, (0, self.dim_covariates - seen.shape[-1]))  # crops what is too wide
+        window = replace(window, covariates=seen)
         is_context = torch.arange(window.y.shape[1], device=window.y.device) < window.n_context
         _, x, xy = self.layers.streams(window, window.attention_mask() & is_context)
         center, unit = self.forecast(window), self.forecast.unit(window)
@@ -150,12 +156,14 @@ class CorrectedForecast(LinearForecast):
     def start(
         self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None
     ) -> tuple[Residuals, Residuals] | None:
-        """Fit the linear forecast; see :meth:`DirectTaylorformer.start`.
+        """Fit the linear forecast; see :meth:`LinearForecast.start`.
 
         Returns
         -------
         (Residuals, Residuals) or None
             See :meth:`LinearForecast.start`.
         """
-        self.stretch.copy_(self.direct.forecast.stretch)
-        return self.direct.forecast.start_alone(window, overlap)
+        residuals = self.direct.forecast.start(window, overlap, age)
+        if residuals is not None:  # the network inside sees a unit that does not follow the age of errors
+            self.direct.forecast.start_scale(*residuals, growth=1.0)
+        return residuals

@@ -7,7 +7,6 @@ everything else is here.
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -36,6 +35,8 @@ from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 __all__ = ["BaseTorchForecaster"]
 
 CLEARLY = 0.9  # ratio of errors from which a longer context pays
+# Parameters that say how a network is trained.
+TRAINING = ("max_steps", "num_epochs", "batch_size", "lr", "dropout", "validation_split", "patience")
 
 
 class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
@@ -145,7 +146,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         check_parameters(self.get_params(deep=False))
         check_values(y, "y")
         pretrained = getattr(self, "pretrained_", None)
-        prior = self._prior()
+        prior = self._prior(self.pretrained) if pretrained is None else None
         if pretrained is None:
             check_enough(y, self.context_length)
         else:
@@ -161,21 +162,38 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             self._adopt(y, X, axis)
         self._cur_X = self._accepted(X, y, "fit")
         if pretrained is None:
-            self._choose(y, fh, None if prior is None else prior.slots)
-            self._train(fit_seed, prior=prior)
+            self._choose(y, fh)
+            if self._too_short():
+                self._train(fit_seed, steps=0, prior=self._prior("default"))
+            else:
+                self._train(fit_seed, prior=prior)
         elif self.finetune_steps:
             self._train(fit_seed, self.network_, self.finetune_steps)
         else:
             self._series()  # what cannot be used is refused now, not by predict
         return self
 
-    def _prior(self):
-        """The network to start from, if one was asked for."""
-        if self.pretrained is None or getattr(self, "pretrained_", None) is not None:
+    def _too_short(self):
+        """Whether the prior in the package is to forecast, as the series does not tell a network more.
+
+        Not so if anything was asked for that only a network which is trained has.
+        """
+        if self.pretrained != "auto" or self._scaler is not None:
+            return False
+        from taylorformer_forecast.training.prior import SETTINGS, SHORT
+
+        params, defaults = self.get_params(deep=False), self.get_param_defaults()
+        if any(params[name] != defaults[name] for name in (*SETTINGS, *TRAINING)):
+            return False
+        return int(self._cur_y.notna().sum().sum()) < SHORT * self.horizon_
+
+    def _prior(self, source):
+        """The network to start from, None for none so far."""
+        if source in (None, "auto"):
             return None
         from taylorformer_forecast.training.prior import load_prior
 
-        prior = load_prior(self.pretrained)
+        prior = load_prior(source)
         params = self.get_params(deep=False)
         params = params if self._alone else {"linear_path": params["linear_path"]}
         prior.check(params, self.get_param_defaults())
@@ -217,14 +235,13 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             self._train(self._seed, self.network_, self.update_steps)
         return self
 
-    def _choose(self, y, fh, slots):
-        """Choose what the user left open, from the series; features of so many seasons, None for all."""
+    def _choose(self, y, fh):
+        """Choose what the user left open, from the series."""
         parts = [part for _, part in arranged(y)]
         sample = max(parts, key=len)
         self._seasonal = SeasonalFeatures.choose(
             self._axis, sample.index, to_float(sample)[:, 0], self.time_features, self.seasonal_periods
         )
-        self._seasonal = replace(self._seasonal, slots=slots)
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 
         longest = max(int(part.notna().sum().max()) for part in parts)
@@ -265,7 +282,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     def _train(self, seed, net=None, steps=None, prior=None):
         """Train a network, by default a new one, for some steps, by default as many as a fit takes.
 
-        A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any.
+        A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any,
+        which forecasts alone if there are no steps.
         """
         from taylorformer_forecast.models.direct import DirectTaylorformer
         from taylorformer_forecast.training.fit import fit, private_rng
@@ -290,7 +308,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             if net is not None:
                 net = copy.deepcopy(net)
             elif prior is not None:
-                net = self._from_prior(prior, series, maker, fewest, 1.0 - split)
+                net = self._from_prior(prior, series, maker, fewest, 1.0 - split, self._alone or steps == 0)
             else:
                 net = self._build_network(_width(series))
             lr = self.lr if steps is None else 0.1 * self.lr
@@ -313,7 +331,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             widen(net, batches.sample(N_WINDOWS)[0])
         self.network_ = net
 
-    def _from_prior(self, prior, series, maker, fewest, keep):
+    def _from_prior(self, prior, series, maker, fewest, keep, alone):
         """The prior's network, or one that is trained as without it and corrected by it."""
         import torch
 
@@ -323,10 +341,10 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
             linear = LinearForecast(self.context_length_, self.horizon_)
-            direct = build_direct(prior.settings, linear, self._seasonal.width)
+            direct = build_direct(prior.settings, linear, prior.slots, self._seasonal.width)
         prior.write_into(direct)
-        adapt(direct, maker, fewest, prior.trust, keep, self._alone)
-        if self._alone:
+        adapt(direct, maker, fewest, prior.trust, keep, alone)
+        if alone:
             return direct
         return self._build_network(_width(series), CorrectedForecast(direct, self._trust))
 

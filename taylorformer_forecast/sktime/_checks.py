@@ -60,7 +60,7 @@ RULES = [
     ),
     (
         ("pretrained",),
-        "None, 'default' or a path",
+        "None, 'auto', 'default' or a path",
         lambda value: value is None or isinstance(value, (str, PathLike)),
     ),
     (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),

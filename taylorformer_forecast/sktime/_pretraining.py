@@ -65,7 +65,10 @@ class Pretraining:
     """
 
     def _pretrain(self, y, X=None, fh=None):
-        self.pretrained_ = Pretrained.of(self._like_new().fit(y, X=X, fh=fh))
+        student = self._like_new()
+        if student.pretrained == "auto":  # what is asked for is to learn from the panel
+            student.pretrained = None
+        self.pretrained_ = Pretrained.of(student.fit(y, X=X, fh=fh))
         return self
 
     def _pretrain_update(self, y, X=None, fh=None):

@@ -49,7 +49,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         Dropout in training.
     num_epochs : int or None, default=15
         Passes over all windows. Short series would be learnt by heart with more.
-    max_steps : int or None, default=200
+    max_steps : int or None, default=150
         Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
     batch_size : int, default=16
         Windows in a step.
@@ -87,7 +87,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
     order : {"time", "random"}, default="time"
         Order of the targets in training. With "random", a part of the targets of many windows comes first, in
         random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
-        Without such values they are wider than those of "time", and worse, by 10 to 30 % in quantile loss
+        Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
         (``examples/benchmark/conditional.py``).
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
@@ -107,7 +107,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
     trainer_kwargs : dict, optional
         Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers,
         callbacks, ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.
-    pretrained : None, "default" or path, default=None
+    pretrained : "auto", None, "default" or path, default="auto"
         A network to start from that was trained on other series: "default" is the one in the package, which
         has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
         wrote. It predicts all targets from the context
@@ -118,7 +118,11 @@ class TaylorformerForecaster(BaseTorchForecaster):
         the series and X as without it, and a part of what the prior adds goes into its forecasts afterwards
         (:class:`~taylorformer_forecast.models.direct.CorrectedForecast`); ``pretrain`` starts from it too.
         ``d_model`` and the other sizes are those of the network that is trained. Of calendar cycles and
-        seasons both see the two shortest.
+        seasons the prior sees the two shortest.
+
+        With "auto", the one in the package forecasts alone where y has fewer observed values than eight
+        horizons: these teach a network less than it knows. Otherwise, with X, after ``pretrain``, and where a
+        size of the network or how it is trained was asked for, there is none, as with None.
 
     Attributes
     ----------
@@ -164,7 +168,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         n_layers=2,
         dropout=0.1,
         num_epochs=15,
-        max_steps=200,
+        max_steps=150,
         batch_size=16,
         lr=2e-3,
         validation_split=0.0,
@@ -184,7 +188,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         verbose=False,
         trainer_kwargs=None,
         order="time",
-        pretrained=None,
+        pretrained="auto",
     ):
         self.context_length = context_length
         self.num_samples = num_samples

@@ -24,6 +24,7 @@ from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.sampling import draw_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.training.time_axis import N_HARMONICS
 from taylorformer_forecast.training.width import fitting_stretch
 from taylorformer_forecast.training.windows import Batches, WindowMaker
 
@@ -31,6 +32,7 @@ __all__ = [
     "DEFAULT",
     "GENTLE",
     "SETTINGS",
+    "SHORT",
     "SLOTS",
     "Prior",
     "adapt",
@@ -52,6 +54,7 @@ TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 BESIDE = 0.5  # of the part that a prior deserves alone, beside a network that was trained on the series
 STRETCHES = (0.8, 1.5)
 FEWEST = 12  # windows of both parts
+SHORT = 8  # horizons of observed values; on fewer, the prior in the package forecasts better than what learns
 N_WINDOWS, N_PATHS = 64, 100
 OWN = "forecast."  # parts of a network that are fitted to every series anew
 
@@ -69,7 +72,7 @@ class Prior:
     trust : float
         How much of what the network adds to the linear forecast is taken of series too short to tell.
     slots : int, default=2
-        Seasons and calendar cycles whose phases it sees, the shortest first.
+        Seasons and calendar cycles whose phases it sees, the shortest first; zeros stand for missing ones.
     """
 
     weights: Mapping[str, Tensor]
@@ -101,18 +104,18 @@ class Prior:
 
 
 def build_direct(
-    settings: Mapping[str, Any], forecast: LinearForecast, dim_covariates: int, **options: Any
+    settings: Mapping[str, Any], forecast: LinearForecast, slots: int, n_phases: int, **options: Any
 ) -> DirectTaylorformer:
     """Build the network of a prior, before its weights are written into it.
 
     Parameters
     ----------
-    settings : mapping
+    settings, slots
         Those of the prior.
     forecast : LinearForecast
         What it is built around.
-    dim_covariates : int
-        Phases of seasons that it sees: the first covariates of windows.
+    n_phases : int
+        Phases of seasons, those of one season after another: the first covariates of windows.
     **options
         Further arguments of :class:`~taylorformer_forecast.models.direct.DirectTaylorformer`.
 
@@ -124,7 +127,7 @@ def build_direct(
     known = {name: settings[name] for name in NETWORK if name in settings}
     # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
     known["derivative_clip"] = 20.0 * forecast.n_context
-    return DirectTaylorformer(forecast, **known, dim_covariates=dim_covariates, **options)
+    return DirectTaylorformer(forecast, n_phases, **known, dim_covariates=2 * N_HARMONICS * slots, **options)
 
 
 @torch.no_grad()
@@ -143,7 +146,8 @@ def adapt(
     the central 80 % half-way to what it should be.
 
     Beside a network that is trained on the series, and learns some of the same, half of that part is taken,
-    and nothing if the loss is not lower by a standard error than without the prior.
+    and nothing if the loss is not lower by a standard error than without the prior. How wide its forecasts
+    are, that network knows.
 
     Parameters
     ----------
@@ -180,7 +184,10 @@ def adapt(
     trust = TRUSTS[best]
     if not alone:
         gain = losses[0] - losses[best]
-        trust = BESIDE * trust if gain.mean() > gain.std() / math.sqrt(len(gain)) else 0.0
+        apart = min(len(gain), len(late) / window.n_targets)  # windows that share targets tell the same
+        surely = gain.mean() > gain.std() / math.sqrt(apart)
+        _settle(net, BESIDE * trust if surely else 0.0, 1.0)
+        return
     # One path less: two of 99 hold the central 80 % between them.
     paths = draw_paths(taking(trust), N_PATHS - 1, torch.Generator().manual_seed(0)).paths
     fitting = fitting_stretch(paths, window)

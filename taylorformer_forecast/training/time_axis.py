@@ -294,15 +294,11 @@ class SeasonalFeatures:
         Calendar cycles.
     periods : tuple of float
         Seasons, in steps.
-    slots : int, optional
-        How many cycles and seasons there are features of, whatever the series: the shortest come first,
-        further ones are left out, features of missing ones are zero. By default there are features of all.
     """
 
     axis: TimeAxis
     cycles: tuple[str, ...] = ()
     periods: tuple[float, ...] = ()
-    slots: int | None = None
 
     @classmethod
     def choose(
@@ -338,7 +334,7 @@ class SeasonalFeatures:
     @property
     def width(self) -> int:
         """Number of features."""
-        return 2 * N_HARMONICS * (len(self.lengths) if self.slots is None else self.slots)
+        return 2 * N_HARMONICS * len(self.lengths)
 
     @property
     def season(self) -> int:
@@ -357,7 +353,7 @@ class SeasonalFeatures:
         if self.cycles:
             positions.insert(0, self.axis.cycles(index, self.cycles))
         at = np.concatenate(positions, 1)[:, np.argsort(self.lengths, kind="stable")]
-        return slotted(at, at.shape[1] if self.slots is None else self.slots)
+        return slotted(at, at.shape[1])
 
 
 def slotted(positions: np.ndarray, slots: int) -> np.ndarray:

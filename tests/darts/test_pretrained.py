@@ -20,6 +20,7 @@ from taylorformer_forecast.core.linear import TRUST, LinearForecast
 from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.darts._dataset import DatasetWindows, sample_places
 from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
 from taylorformer_forecast.training.prior import SLOTS, TRUSTS, load_prior, save_prior
 from taylorformer_forecast.training.time_axis import N_HARMONICS
@@ -159,8 +160,9 @@ def test_the_length_of_training_is_left_open_as_without_a_prior(series):
 
 def test_of_seasons_the_shortest_are_seen_and_there_may_be_none(series):
     model = make(seasonal_periods=[24, 7, 12]).fit(series)
-    assert model._seasonal.slots == SLOTS
-    assert model.model.n_future == SLOTS * 2 * N_HARMONICS
+    assert model.model.n_future > SLOTS * 2 * N_HARMONICS == model.model.net.dim_covariates
+    both = make(seasonal_periods=[7, 12]).fit(series)
+    np.testing.assert_array_equal(*(m.predict(3, random_state=0).values() for m in (model, both)))
     assert finite(make(time_features=None, seasonal_periods=None).fit(series).predict(3))
 
 
@@ -383,3 +385,52 @@ def test_a_prior_with_another_distribution_is_refused(series, own):
     save_prior(torch.nn.Linear(1, 1), own, {**SMALL, "distribution": "normal"}, trust=0.5)
     with pytest.raises(ValueError, match="trained with distribution='normal'"):
         make(pretrained=own).fit(series)
+
+
+@pytest.mark.parametrize(
+    ("n", "change", "alone"),
+    [
+        (40, {}, True),
+        (60, {}, False),
+        (40, {"pretrained": None}, False),
+        (40, {"n_epochs": 1}, False),
+        (40, {"likelihood": GaussianLikelihood()}, False),
+        (40, {"lr": 1e-3}, False),
+    ],
+)
+def test_series_too_short_to_teach_a_network_are_left_to_the_prior_unless_one_is_asked_for(
+    series, n, change, alone
+):
+    model = make(**{"pretrained": "auto", "n_epochs": None} | change).fit(series[:n])
+    assert isinstance(model.model.net, DirectTaylorformer) == alone
+    assert (model.epochs_trained == 0) == alone
+    if alone:
+        asked = make().fit(series[:n])
+        forecasts = (m.predict(8, num_samples=3, random_state=0).all_values() for m in (model, asked))
+        np.testing.assert_array_equal(*forecasts)
+
+
+@pytest.mark.parametrize("what", ["past_covariates", "future_covariates", "static", "epochs", "val_series"])
+def test_a_short_series_is_learnt_from_where_only_a_network_can_use_what_is_given(series, what):
+    short, more = series[:40], {}
+    if what == "static":
+        short = short.with_static_covariates(pd.DataFrame({"size": [1.0]}))
+    else:
+        more = {what: 1 if what == "epochs" else series}
+    model = make(pretrained="auto", n_epochs=None)
+    model._max_epochs = 1
+    assert not isinstance(model.fit(short, **more).model.net, DirectTaylorformer)
+
+
+def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, tmp_path):
+    model = make(pretrained="auto", n_epochs=None).fit(series[:40])
+    model.save(str(tmp_path / "model.pt"))
+    again = TaylorformerModel.load(str(tmp_path / "model.pt"), pl_trainer_kwargs=QUIET)
+    weights = make(pretrained="auto", n_epochs=None)
+    weights.load_weights(str(tmp_path / "model.pt"))
+    forecasts = [m.predict(6, series[:40], random_state=0).values() for m in (model, again, weights)]
+    np.testing.assert_array_equal(forecasts[0], forecasts[1])
+    np.testing.assert_array_equal(forecasts[0], forecasts[2])
+    fresh = model.untrained_model()
+    fresh._max_epochs = 1
+    assert isinstance(fresh.fit(series).model.net, Taylorformer)

@@ -72,9 +72,11 @@ def test_sizes_are_those_that_the_defaults_choose(script):
 
 def test_made_up_series_are_scored(script, monkeypatch, tmp_path):
     module = script("score_made_up")
-    monkeypatch.setattr(sys, "argv", ["x", "--series", "2", "--out", str(tmp_path / "scores.json")])
+    sizes = ["--series", "2", "--length", "40", "--horizon", "8"]
+    monkeypatch.setattr(sys, "argv", ["x", *sizes, "--out", str(tmp_path / "scores.json")])
     monkeypatch.setattr(module, "auto_ets", module.naive)
     module.main()
     rows = json.loads((tmp_path / "scores.json").read_text())["models"]
     assert {"AutoETS", "prior, no training", "linear start, no training"} <= set(rows)
     assert all(np.isfinite(row["mean_crps"]) for row in rows.values())
+    assert rows["defaults"]["mean_crps"] == rows["prior, no training"]["mean_crps"]  # the series is short

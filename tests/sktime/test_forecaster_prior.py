@@ -8,6 +8,7 @@ import pytest
 import torch
 from sktime.datasets import load_airline
 
+from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
 from taylorformer_forecast.training.prior import GENTLE, load_prior
 
@@ -44,11 +45,43 @@ def test_training_leaves_them_and_starts_from_what_the_prior_forecasts(y):
     assert not any(parameter.requires_grad for parameter in net.linear.parameters())
 
 
-def test_a_network_around_a_prior_is_as_good_as_the_prior_before_its_first_step(y):
-    past, future = y[:-12], y[-12:]
-    around, alone = (forecaster(max_steps=n, lr=1e-9).fit(past, fh=FH).predict() for n in (1, 0))
-    spread = (alone - future).abs().mean()
-    assert (around - alone).abs().mean() < 0.3 * spread
+def test_a_prior_that_is_not_sure_to_help_leaves_the_trained_network_as_it_is(y):
+    """A last quarter of three years does not tell."""
+    beside, without = (forecaster(max_steps=3, pretrained=name).fit(y, fh=FH) for name in ("default", None))
+    assert not beside.network_.linear.forecast.direct.layers.to_params.weight.any()
+    pd.testing.assert_frame_equal(beside.predict_quantiles(), without.predict_quantiles())
+
+
+@pytest.mark.parametrize(
+    ("n", "change", "alone"),
+    [
+        (90, {}, True),
+        (90, {"max_steps": 150}, True),  # the default
+        (100, {}, False),
+        (90, {"pretrained": None}, False),
+        (90, {"max_steps": 1}, False),
+        (90, {"d_model": 16}, False),
+        (90, {"order": "random", "num_epochs": 1}, False),
+    ],
+)
+def test_series_too_short_to_teach_a_network_are_left_to_the_prior_unless_one_is_asked_for(
+    y, n, change, alone
+):
+    fitted = TaylorformerForecaster(**{"random_state": 0} | change).fit(y[:n], fh=FH)
+    assert isinstance(fitted.network_, DirectTaylorformer) == alone
+    assert (fitted.training_["steps"] == 0) == alone
+    if alone:
+        asked = forecaster().fit(y[:n], fh=FH)
+        pd.testing.assert_frame_equal(fitted.predict_quantiles(), asked.predict_quantiles())
+
+
+def test_a_short_series_with_x_and_a_panel_to_pretrain_on_are_learnt_from(y):
+    x = pd.DataFrame({"x": np.arange(60.0)}, y.index[:60])
+    fitted = TaylorformerForecaster(random_state=0).fit(y[:60], X=x, fh=FH)
+    assert fitted.training_["steps"] > 0
+    panel = pd.concat({name: y[:40].to_frame() for name in "ab"})
+    assert TaylorformerForecaster(random_state=0).pretrain(panel).pretrained_.training["steps"] > 0
+    assert not isinstance(fitted.network_, DirectTaylorformer)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def draw_ranks(table: Table, path: Path) -> None:
         )
     axes.set_yticks(range(len(models)), [LABELS[model] for model in models])
     axes.set_ylim(len(models) - 0.5, -0.8)
-    axes.set_xlabel(f"rank by WQL over {ranks.shape[1]} series (dots) and its mean (diamonds); 1 is best")
+    axes.set_xlabel(f"rank by WQL: {ranks.shape[1]} series (dots), mean (diamond); 1 is best")
     axes.spines[["top", "right"]].set_visible(False)
     save_picture(figure, path, dpi=90)
 
