@@ -23,12 +23,18 @@ from taylorformer_forecast.training.prior import GENTLE, SHORT, Prior, adapt, lo
 __all__ = ["DISTRIBUTION", "StartingModel", "StartingModule"]
 
 DISTRIBUTION = "studentt"  # of a prior, whose raw numbers StudentTLikelihood reads alike
-# Parameters that ask for a network which is trained, or for a way to train one.
+# Parameters that say how a network is trained, and for what.
 TRAINING = (
-    *("d_model", "n_heads", "n_layers", "dropout", "linear_path", "taylor_order", "n_derivative_neighbours"),
-    *("attention", "use_reversible_instance_norm", "lr", "n_epochs", "likelihood", "loss_fn", "batch_size"),
-    *("optimizer_cls", "optimizer_kwargs", "lr_scheduler_cls", "lr_scheduler_kwargs", "add_encoders"),
-    "enable_finetuning",
+    *(
+        "likelihood",
+        "loss_fn",
+        "use_reversible_instance_norm",
+        "add_encoders",
+        "n_epochs",
+        "batch_size",
+        "lr",
+    ),
+    *("optimizer_cls", "optimizer_kwargs", "lr_scheduler_cls", "lr_scheduler_kwargs", "enable_finetuning"),
 )
 
 
@@ -87,7 +93,7 @@ class StartingModel(BaseForecastModel):
         if self.model_params.get("pretrained") != "auto":
             return False
         defaults = inspect.signature(type(self).__init__).parameters
-        for name in TRAINING:
+        for name in (*self._network_params, *TRAINING):
             default = defaults[name].default if name in defaults else None
             if self.model_params.get(name, default) != default:
                 return False
