@@ -23,19 +23,21 @@ from taylorformer_forecast.training.prior import GENTLE, SHORT, Prior, adapt, lo
 __all__ = ["DISTRIBUTION", "StartingModel", "StartingModule"]
 
 DISTRIBUTION = "studentt"  # of a prior, whose raw numbers StudentTLikelihood reads alike
-# Parameters that say how a network is trained, and for what.
-TRAINING = (
-    *(
-        "likelihood",
-        "loss_fn",
-        "use_reversible_instance_norm",
-        "add_encoders",
-        "n_epochs",
-        "batch_size",
-        "lr",
-    ),
-    *("optimizer_cls", "optimizer_kwargs", "lr_scheduler_cls", "lr_scheduler_kwargs", "enable_finetuning"),
-)
+# What constructors and fits may say of how a network is trained, and for what, with values that say nothing.
+TRAINING = {
+    "n_epochs": None,
+    "batch_size": 32,
+    "likelihood": None,
+    "loss_fn": None,
+    "add_encoders": None,
+    "optimizer_cls": None,
+    "optimizer_kwargs": None,
+    "lr_scheduler_cls": None,
+    "lr_scheduler_kwargs": None,
+    "enable_finetuning": None,
+    "save_checkpoints": False,
+}
+OF_FIT = ("past_covariates", "future_covariates", "sample_weight", "val_series", "epochs", "trainer")
 
 
 def _inside(net: nn.Module) -> DirectTaylorformer:
@@ -78,11 +80,22 @@ class StartingModel(BaseForecastModel):
         return self._short or self.model_params["n_epochs"] == 0
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.model is None:
-            self._short = self._too_short(series2seq(series), kwargs)
-            if self.model_params["n_epochs"] is None:
-                self.n_epochs = 0 if self._short else self._max_epochs
-        return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
+        before = (self.model, self.train_sample, self._short, self.n_epochs)
+        if self._short:  # nothing was trained that a further fit could go on from
+            self.model = self.train_sample = None
+        try:
+            if self.model is None:
+                self._leave_to_prior(not self._tuning and self._too_short(series2seq(series), kwargs))
+            return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
+        except Exception:
+            self.model, self.train_sample, self._short, self.n_epochs = before
+            raise
+
+    def _leave_to_prior(self, short: bool) -> None:
+        """Let the prior forecast alone, or a network be trained."""
+        self._short = short
+        if self.model_params["n_epochs"] is None:
+            self.n_epochs = 0 if short else self._max_epochs
 
     def _too_short(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> bool:
         """Whether the prior in the package is to forecast, as the series do not tell a network more.
@@ -90,23 +103,39 @@ class StartingModel(BaseForecastModel):
         Not so if anything was asked for that only a network which is trained has; ``options`` are those of
         the fit.
         """
-        if self.model_params.get("pretrained") != "auto":
+        params, trainer = self.model_params, self.model_params.get("pl_trainer_kwargs") or {}
+        if params.get("pretrained") != "auto":
             return False
-        defaults = inspect.signature(type(self).__init__).parameters
-        for name in (*self._network_params, *TRAINING):
-            default = defaults[name].default if name in defaults else None
-            if self.model_params.get(name, default) != default:
-                return False
-        asked = ("past_covariates", "future_covariates", "sample_weight", "val_series", "epochs")
-        if any(options.get(name) for name in asked):
+        signature = inspect.signature(type(self).__init__).parameters
+        own = (*self._network_params, "lr", "use_reversible_instance_norm")
+        silent = {**{name: signature[name].default for name in own}, **TRAINING}
+        if any(params.get(name, value) != value for name, value in silent.items()):
             return False
-        if self.model_params["use_static_covariates"] and any(one.has_static_covariates for one in series):
+        if any(options.get(name) for name in OF_FIT) or trainer.get("callbacks") or trainer.get("logger"):
+            return False
+        if params["use_static_covariates"] and any(one.has_static_covariates for one in series):
             return False
         observed = sum(np.isfinite(one.all_values(copy=False)).sum() for one in series)
-        return bool(observed < SHORT * self.model_params["output_chunk_length"])
+        return bool(observed < SHORT * params["output_chunk_length"])
+
+    def lr_find(self, *args: Any, **kwargs: Any) -> Any:
+        """Look for a learning rate; see darts."""
+        return self._tuned(super().lr_find, *args, **kwargs)
+
+    def scale_batch_size(self, *args: Any, **kwargs: Any) -> Any:
+        """Look for a batch size; see darts."""
+        return self._tuned(super().scale_batch_size, *args, **kwargs)
+
+    def _tuned(self, tune: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Tune the training of a network, however short the series."""
+        self._tuning = True
+        try:
+            return tune(*args, **kwargs)
+        finally:
+            self._tuning = False
 
     def _set_up(self) -> None:
-        self._short = False
+        self._short = self._tuning = False
         if isinstance(self._pretrained, PathLike):  # darts loads no paths
             self.model_params["pretrained"] = fspath(self._pretrained)
         super()._set_up()
@@ -190,12 +219,15 @@ class StartingModel(BaseForecastModel):
     def _check_ckpt_parameters(self, tfm_save: Any) -> None:
         """Compare with the parameters of saved weights. They may come from another prior, not from none."""
         super()._check_ckpt_parameters(tfm_save)
-        if self.model_params.get("pretrained") == "auto":
-            self._short = tfm_save._short
-        saved = tfm_save._pretrained
-        if (saved is None) != (self._pretrained is None):
+        own = self.model_params.get("pretrained")
+        if own == "auto":
+            self._leave_to_prior(tfm_save._short)
+        saved, found = (None if m._pretrained is None else m._alone for m in (tfm_save, self))
+        if saved != found:
             raise ValueError(
-                f"the weights are those of a model with pretrained={saved!r}, and fit no model with "
-                f"pretrained={self._pretrained!r}"
+                f"the weights are those of a model with pretrained={tfm_save._pretrained!r} and "
+                f"n_epochs={tfm_save.n_epochs}, and fit no model with pretrained={own!r} and "
+                f"n_epochs={self.n_epochs}: a prior forecasts alone without epochs, and corrects another "
+                f"network with them"
             )
         self._settings = tfm_save._settings

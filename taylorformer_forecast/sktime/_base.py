@@ -36,7 +36,7 @@ __all__ = ["BaseTorchForecaster"]
 
 CLEARLY = 0.9  # ratio of errors from which a longer context pays
 # Parameters that say how a network is trained.
-TRAINING = ("max_steps", "num_epochs", "batch_size", "lr", "dropout", "validation_split", "patience")
+TRAINING = ("max_steps", "num_epochs", "batch_size", "lr", "dropout", "validation_split", "update_steps")
 
 
 class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
@@ -184,6 +184,9 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         params, defaults = self.get_params(deep=False), self.get_param_defaults()
         if any(params[name] != defaults[name] for name in (*SETTINGS, *TRAINING)):
+            return False
+        trainer = self.trainer_kwargs or {}
+        if trainer.get("callbacks") or trainer.get("logger"):
             return False
         return int(self._cur_y.notna().sum().sum()) < SHORT * self.horizon_
 

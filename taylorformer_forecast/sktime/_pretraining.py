@@ -75,6 +75,8 @@ class Pretraining:
         """Train the network further: that of the pretraining, or of a fit without one."""
         check_enough(y, self.context_length)
         start = getattr(self, "pretrained_", None)
+        if start is None and self.pretrained == "auto" and self.training_["steps"] == 0:
+            return self._pretrain(y, X, fh)  # the fit left its series to the prior
         student = self._like_new()
         student.pretrained_ = Pretrained.of(self) if start is None else start
         student._state = "pretrained"  # else fit would reset it

@@ -168,7 +168,7 @@ def adapt(
     early, late = maker.starts(min_context, keep=split), maker.starts(min_context, skip=split, keep=keep)
     some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
     if min(len(early), len(late)) < FEWEST or not (window := maker.windows(some, keep)[0]).targets[1].any():
-        _settle(net, usual if alone else BESIDE * usual, 1.0)
+        _settle(net, usual if alone else 0.0, 1.0)
         return
     fitted = copy.deepcopy(net).eval()
     fitted.forecast.trust.fill_(1.0)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import pytorch_lightning as pl
 import torch
 from darts import TimeSeries
 from darts.utils.data import SequentialTorchTrainingDataset
@@ -325,7 +326,9 @@ def test_checkpoints_go_on_training(series, tmp_path):
 def test_weights_with_and_without_a_prior_do_not_fit_each_other(series, tmp_path):
     path = str(tmp_path / "model.pt")
     make().fit(series).save(path)
-    with pytest.raises(ValueError, match="pretrained='default', and fit no model with pretrained=None"):
+    with pytest.raises(
+        ValueError, match=r"pretrained='default' and n_epochs=0, and fit no model .* pretrained=None"
+    ):
         make(pretrained=None).load_weights(path)
 
 
@@ -396,12 +399,17 @@ def test_a_prior_with_another_distribution_is_refused(series, own):
         (40, {"n_epochs": 1}, False),
         (40, {"likelihood": GaussianLikelihood()}, False),
         (40, {"lr": 1e-3}, False),
+        (40, {"batch_size": 32}, True),  # the default
+        (40, {"save_checkpoints": True, "pl_trainer_kwargs": {**QUIET, "enable_checkpointing": True}}, False),
+        (40, {"pl_trainer_kwargs": {**QUIET, "callbacks": [pl.Callback()]}}, False),
     ],
 )
 def test_series_too_short_to_teach_a_network_are_left_to_the_prior_unless_one_is_asked_for(
-    series, n, change, alone
+    series, n, change, alone, tmp_path
 ):
-    model = make(**{"pretrained": "auto", "n_epochs": None} | change).fit(series[:n])
+    model = make(**{"pretrained": "auto", "n_epochs": None, "work_dir": str(tmp_path)} | change).fit(
+        series[:n]
+    )
     assert isinstance(model.model.net, DirectTaylorformer) == alone
     assert (model.epochs_trained == 0) == alone
     if alone:
@@ -431,6 +439,34 @@ def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, t
     forecasts = [m.predict(6, series[:40], random_state=0).values() for m in (model, again, weights)]
     np.testing.assert_array_equal(forecasts[0], forecasts[1])
     np.testing.assert_array_equal(forecasts[0], forecasts[2])
-    fresh = model.untrained_model()
-    fresh._max_epochs = 1
-    assert isinstance(fresh.fit(series).model.net, Taylorformer)
+    for one in (model, again, weights, model.untrained_model()):
+        one._max_epochs = 1
+        assert isinstance(one.fit(series).model.net, Taylorformer)
+        assert one.epochs_trained == 1
+    with pytest.raises(ValueError, match="n_epochs=0, and fit no model with pretrained='default'"):
+        make(n_epochs=1).load_weights(str(tmp_path / "model.pt"))
+
+
+def test_a_further_short_series_is_not_forecast_by_what_was_fitted_to_the_first(series):
+    other = make(pretrained="auto", n_epochs=None).fit(series[:40]).fit(series[20:60])
+    fresh = make(pretrained="auto", n_epochs=None).fit(series[20:60])
+    with pytest.raises(ValueError, match="infinite"):
+        other.fit(series[:40].map(lambda values: values / 0.0))
+    np.testing.assert_array_equal(*(m.predict(6, random_state=0).values() for m in (other, fresh)))
+
+
+def test_a_learning_rate_can_be_looked_for_on_a_short_series(series):
+    model = make(pretrained="auto", n_epochs=None)
+    assert len(model.lr_find(series[:40], num_training=5).results["lr"]) > 0
+    assert isinstance(model.fit(series[:40]).model.net, DirectTaylorformer)
+
+
+def test_short_series_are_left_to_the_prior_in_backtests_lists_and_after_a_shift(series):
+    model = make(pretrained="auto", n_epochs=None)
+    forecasts = model.historical_forecasts(series[:44], forecast_horizon=6, start=38, retrain=True)
+    assert finite(forecasts)
+    pair = model.untrained_model().fit([series[:22], series[:20]])
+    assert isinstance(pair.model.net, DirectTaylorformer)
+    shifted = make(pretrained="auto", n_epochs=None, output_chunk_shift=2).fit(series[:40])
+    assert isinstance(shifted.model.net, DirectTaylorformer)
+    assert finite(shifted.predict(6))

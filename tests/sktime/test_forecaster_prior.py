@@ -5,6 +5,7 @@ import importlib
 import numpy as np
 import pandas as pd
 import pytest
+import pytorch_lightning as pl
 import torch
 from sktime.datasets import load_airline
 
@@ -62,6 +63,8 @@ def test_a_prior_that_is_not_sure_to_help_leaves_the_trained_network_as_it_is(y)
         (90, {"max_steps": 1}, False),
         (90, {"d_model": 16}, False),
         (90, {"order": "random", "num_epochs": 1}, False),
+        (90, {"update_steps": 1}, False),
+        (90, {"trainer_kwargs": {"callbacks": [pl.Callback()]}}, False),
     ],
 )
 def test_series_too_short_to_teach_a_network_are_left_to_the_prior_unless_one_is_asked_for(
@@ -80,7 +83,10 @@ def test_a_short_series_with_x_and_a_panel_to_pretrain_on_are_learnt_from(y):
     fitted = TaylorformerForecaster(random_state=0).fit(y[:60], X=x, fh=FH)
     assert fitted.training_["steps"] > 0
     panel = pd.concat({name: y[:40].to_frame() for name in "ab"})
-    assert TaylorformerForecaster(random_state=0).pretrain(panel).pretrained_.training["steps"] > 0
+    short = TaylorformerForecaster(random_state=0).fit(y[:60], fh=FH)
+    learnt = [f.pretrain(panel).pretrained_ for f in (TaylorformerForecaster(random_state=0), short)]
+    assert all(one.training["steps"] > 0 for one in learnt)
+    assert not any(isinstance(one.network, DirectTaylorformer) for one in learnt)
     assert not isinstance(fitted.network_, DirectTaylorformer)
 
 

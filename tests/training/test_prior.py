@@ -213,6 +213,8 @@ def test_series_too_short_to_tell_take_the_usual_part(usual, trusted, scale):
     adapt(net, makers(noise=0.2, n=20), 4, usual)
     assert (net.forecast.trust.item(), net.forecast.stretch.item()) == (trusted, 1.0)
     close(net.layers.to_params.weight, scale * before)
+    adapt(net, makers(noise=0.2, n=20), 4, usual, alone=False)
+    assert not net.layers.to_params.weight.any()
 
 
 def test_forecasts_without_width_are_not_stretched_to_nothing():
