@@ -26,7 +26,7 @@ test: $(STAMP) ## ruff, mypy and the whole test suite, stopping at the first tha
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	OMP_WAIT_POLICY=PASSIVE $(PY) -m pytest
+	OMP_WAIT_POLICY=PASSIVE $(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 format: $(STAMP) ## apply ruff's fixes and formatting
 	$(PY) -m ruff check --fix --exit-zero .

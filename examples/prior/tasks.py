@@ -16,7 +16,7 @@ from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.training.prior import SLOTS
 from taylorformer_forecast.training.synthetic import SyntheticSeries, synthetic_series
-from taylorformer_forecast.training.time_axis import slotted
+from taylorformer_forecast.training.time_axis import N_HARMONICS, phase_features
 from taylorformer_forecast.training.windows import FLOOR, Batches, Series, WindowMaker
 
 __all__ = ["GivenForecast", "Sizes", "Tasks", "draw_sizes", "join", "make_tasks"]
@@ -97,7 +97,9 @@ def draw_sizes(rng: np.random.Generator) -> Sizes:
 def _series(one: SyntheticSeries, n_train: int, rng: np.random.Generator) -> Series:
     """Standardised by the first part, with phases of seasons from a random start; the unknown ones are 0."""
     periods = np.array(one.periods if rng.random() < KNOWN else (), dtype=float)
-    features = slotted(one.t[:, None] / periods + rng.random(len(periods)), SLOTS)
+    width = 2 * N_HARMONICS * SLOTS
+    features = phase_features(one.t[:, None] / periods + rng.random(len(periods)))[:, :width]
+    features = np.pad(features, ((0, 0), (0, width - features.shape[1])))
     part = one.y[:n_train]
     center, spread = np.nanmean(part), np.nanstd(part)
     y = (one.y - center) / (spread if spread > 0 else 1.0)

@@ -161,7 +161,6 @@ class LinearForecast(nn.Module):
     log_honesty: Tensor
     trust: Tensor
     stretch: Tensor
-    widening: Tensor
     lag_weights: Tensor
     fresh: Tensor
     neighbour: Tensor
@@ -174,9 +173,8 @@ class LinearForecast(nn.Module):
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_honesty", torch.zeros(horizon))
         self.register_buffer("trust", torch.tensor(float(trust)))
-        # Of the unit after training, beside the honesty: before it is known how training went, and after.
+        # Of the unit after training, beside the honesty: what the coverage of intervals says.
         self.register_buffer("stretch", torch.tensor(1.0))
-        self.register_buffer("widening", torch.tensor(1.0))
         # How standardised errors follow from those before them; not at all before a fit.
         self.register_buffer("lag_weights", torch.zeros(horizon, N_LAGS))
         self.register_buffer("fresh", torch.ones(horizon))
@@ -194,7 +192,7 @@ class LinearForecast(nn.Module):
         """Unit of the errors at the times of the targets: in training of those that it was fitted to."""
         log_scale = self.log_scale
         if not self.training:
-            log_scale = log_scale + self.log_honesty + (self.stretch * self.widening).log()
+            log_scale = log_scale + self.log_honesty + self.stretch.log()
         steps = log_scale.exp()[None, :, None]
         return self.at_targets(torch.cat([steps[:, :1], steps], 1), window)
 

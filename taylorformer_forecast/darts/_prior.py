@@ -18,7 +18,7 @@ from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
 from taylorformer_forecast.models.direct import DirectTaylorformer
-from taylorformer_forecast.training.prior import GENTLE, SHORT, Prior, adapt, load_prior
+from taylorformer_forecast.training.prior import GENTLE, Prior, adapt, adapt_beside, load_prior, too_few
 
 __all__ = ["DISTRIBUTION", "StartingModel", "StartingModule"]
 
@@ -56,7 +56,10 @@ class StartingModule(ForecastModule):
             own = _inside(self.net)
             net = copy.deepcopy(own).cpu().float()
             windows = DatasetWindows(self, dataset, collate)
-            adapt(net, windows, 1, self.prior_trust, alone=own is self.net)
+            if own is self.net:
+                adapt(net, windows, 1, self.prior_trust)
+            else:
+                adapt_beside(net, windows, 1)
             own.load_state_dict(net.state_dict())
             self.prior_trust = None
         super().begin(dataset, collate)
@@ -98,7 +101,7 @@ class StartingModel(BaseForecastModel):
             self.n_epochs = 0 if short else self._max_epochs
 
     def _too_short(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> bool:
-        """Whether the prior in the package is to forecast, as the series do not tell a network more.
+        """Whether the prior in the package is to forecast alone.
 
         Not so if anything was asked for that only a network which is trained has; ``options`` are those of
         the fit.
@@ -115,8 +118,8 @@ class StartingModel(BaseForecastModel):
             return False
         if params["use_static_covariates"] and any(one.has_static_covariates for one in series):
             return False
-        observed = sum(np.isfinite(one.all_values(copy=False)).sum() for one in series)
-        return bool(observed < SHORT * params["output_chunk_length"])
+        observed = sum(int(np.isfinite(one.all_values(copy=False)).sum()) for one in series)
+        return too_few(observed, params["output_chunk_length"])
 
     def lr_find(self, *args: Any, **kwargs: Any) -> Any:
         """Look for a learning rate; see darts."""
@@ -163,9 +166,7 @@ class StartingModel(BaseForecastModel):
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
         if self._pretrained is not None:
-            if self._settings is None:
-                prior = self._prior()
-                self._settings = {**prior.settings, "slots": prior.slots}
+            assert self._settings is not None
             params["network"]["prior"] = {**self._settings, "alone": self._alone}
             params["lr"] *= GENTLE if self._alone else 1.0
         return params
@@ -187,6 +188,8 @@ class StartingModel(BaseForecastModel):
 
     def _setup_for_train(self, train_dataset: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         prior = self._prior() if self._pretrained is not None and self.model is None else None
+        if prior is not None:
+            self._settings = {**prior.settings, "slots": prior.slots}
         setup = super()._setup_for_train(train_dataset, *args, **kwargs)
         if prior is not None:
             self._check_covariates(setup["model"])

@@ -147,7 +147,7 @@ class CorrectedForecast(LinearForecast):
     @torch.no_grad()
     def forward(self, window: Window) -> Float[Tensor, "B T D"]:
         """Forecasts at the times of the targets, corrected after training."""
-        if self.training:
+        if self.training or not self.direct.forecast.trust:
             return self.direct.forecast(window)
         raw, center, unit = self.direct.parts(window)
         return center_of(self.direct.head(raw, center, unit.expand_as(center)))

@@ -163,10 +163,9 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         self._cur_X = self._accepted(X, y, "fit")
         if pretrained is None:
             self._choose(y, fh)
-            if self._too_short():
-                self._train(fit_seed, steps=0, prior=self._prior("default"))
-            else:
-                self._train(fit_seed, prior=prior)
+            if short := self._too_short():
+                prior = self._prior("default")
+            self._train(fit_seed, steps=0 if short else None, prior=prior)
         elif self.finetune_steps:
             self._train(fit_seed, self.network_, self.finetune_steps)
         else:
@@ -174,13 +173,13 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         return self
 
     def _too_short(self):
-        """Whether the prior in the package is to forecast, as the series does not tell a network more.
+        """Whether the prior in the package is to forecast alone.
 
         Not so if anything was asked for that only a network which is trained has.
         """
         if self.pretrained != "auto" or self._scaler is not None:
             return False
-        from taylorformer_forecast.training.prior import SETTINGS, SHORT
+        from taylorformer_forecast.training.prior import SETTINGS, too_few
 
         params, defaults = self.get_params(deep=False), self.get_param_defaults()
         if any(params[name] != defaults[name] for name in (*SETTINGS, *TRAINING)):
@@ -188,7 +187,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         trainer = self.trainer_kwargs or {}
         if trainer.get("callbacks") or trainer.get("logger"):
             return False
-        return int(self._cur_y.notna().sum().sum()) < SHORT * self.horizon_
+        return too_few(int(self._cur_y.notna().sum().sum()), self.horizon_)
 
     def _prior(self, source):
         """The network to start from, None for none so far."""
@@ -198,14 +197,10 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         prior = load_prior(source)
         params = self.get_params(deep=False)
-        params = params if self._alone else {"linear_path": params["linear_path"]}
+        if 0 not in (self.max_steps, self.num_epochs):  # else it forecasts alone
+            params = {"linear_path": params["linear_path"]}
         prior.check(params, self.get_param_defaults())
         return prior
-
-    @property
-    def _alone(self):
-        """Whether a prior forecasts by itself: without training nothing else does."""
-        return 0 in (self.max_steps, self.num_epochs)
 
     def _own_axis(self, y):
         """The time axis of y."""
@@ -306,18 +301,18 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         held_out = held_out[:: max(1, len(held_out) // 256)]
         hidden = 0 if self._scaler is None else self._scaler.past_only
         batches = Batches(maker, train, self.batch_size, seed, 1.0 - split, self._reorder, hidden)
+        lr = self.lr if steps is None else 0.1 * self.lr
+        steps = self._n_steps(len(batches)) if steps is None else steps
         new = net is None
         with private_rng(seed):
             if net is not None:
                 net = copy.deepcopy(net)
             elif prior is not None:
-                net = self._from_prior(prior, series, maker, fewest, 1.0 - split, self._alone or steps == 0)
+                net = self._from_prior(prior, series, maker, fewest, 1.0 - split, alone=steps == 0)
             else:
                 net = self._build_network(_width(series))
-            lr = self.lr if steps is None else 0.1 * self.lr
             if isinstance(net, DirectTaylorformer):
                 lr *= GENTLE
-            steps = self._n_steps(len(batches)) if steps is None else steps
             self.training_ = fit(
                 net,
                 batches,
@@ -340,15 +335,16 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         from taylorformer_forecast.core.linear import LinearForecast
         from taylorformer_forecast.models.direct import CorrectedForecast
-        from taylorformer_forecast.training.prior import adapt, build_direct
+        from taylorformer_forecast.training.prior import adapt, adapt_beside, build_direct
 
         with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
             linear = LinearForecast(self.context_length_, self.horizon_)
             direct = build_direct(prior.settings, linear, prior.slots, self._seasonal.width)
         prior.write_into(direct)
-        adapt(direct, maker, fewest, prior.trust, keep, alone)
         if alone:
+            adapt(direct, maker, fewest, prior.trust, keep)
             return direct
+        adapt_beside(direct, maker, fewest, keep)
         return self._build_network(_width(series), CorrectedForecast(direct, self._trust))
 
     def _n_steps(self, per_epoch):

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,16 @@ __all__ = [
     "DEFAULT",
     "GENTLE",
     "SETTINGS",
-    "SHORT",
     "SLOTS",
     "Prior",
     "adapt",
+    "adapt_beside",
     "build_direct",
     "deciles",
     "load_prior",
     "pinball",
     "save_prior",
+    "too_few",
 ]
 
 DEFAULT = Path(__file__).parent.parent / "priors" / "default.safetensors"
@@ -86,7 +88,7 @@ class Prior:
             if name in settings and settings[name] not in (own, defaults[name]):
                 raise ValueError(
                     f"{name}={settings[name]!r}, but the network of pretrained has {name}={own!r}: "
-                    f"leave it at that, or train without pretrained"
+                    f"leave it at that, or take pretrained=None"
                 )
 
     def write_into(self, net: DirectTaylorformer) -> None:
@@ -130,24 +132,28 @@ def build_direct(
     return DirectTaylorformer(forecast, n_phases, **known, dim_covariates=2 * N_HARMONICS * slots, **options)
 
 
+def too_few(n_values: int, horizon: int) -> bool:
+    """Whether so many observed values teach a network less than the prior of the package knows.
+
+    Parameters
+    ----------
+    n_values : int
+        Observed values of all series.
+    horizon : int
+        Targets of a training window.
+    """
+    return n_values < SHORT * horizon
+
+
 @torch.no_grad()
 def adapt(
-    net: DirectTaylorformer,
-    maker: WindowMaker,
-    min_context: int,
-    usual: float,
-    keep: float = 1.0,
-    alone: bool = True,
+    net: DirectTaylorformer, maker: WindowMaker, min_context: int, usual: float, keep: float = 1.0
 ) -> None:
     """Choose how much of what a prior adds to the linear forecast is taken, and how wide forecasts are.
 
     The linear forecast is fitted to the first three quarters of every series. On windows of the rest, which
     neither it nor the prior has seen, one number minimises the pinball loss. The other brings the coverage of
     the central 80 % half-way to what it should be.
-
-    Beside a network that is trained on the series, and learns some of the same, half of that part is taken,
-    and nothing if the loss is not lower by a standard error than without the prior. How wide its forecasts
-    are, that network knows.
 
     Parameters
     ----------
@@ -158,41 +164,85 @@ def adapt(
     min_context : int
         Rows that precede the first target of a window, at least.
     usual : float
-        How much of it is taken, alone, for series that are too short to tell.
+        How much of it is taken for series that are too short to tell.
     keep : float, default=1.0
         Fraction of every series to use.
-    alone : bool, default=True
-        Whether the prior forecasts alone, or corrects forecasts of a network that is trained on the series.
     """
-    split = EARLY * keep
-    early, late = maker.starts(min_context, keep=split), maker.starts(min_context, skip=split, keep=keep)
-    some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
-    if min(len(early), len(late)) < FEWEST or not (window := maker.windows(some, keep)[0]).targets[1].any():
-        _settle(net, usual if alone else 0.0, 1.0)
+    if (trial := _Trial.of(net, maker, min_context, keep)) is None:
+        _settle(net, usual, 1.0)
         return
-    fitted = copy.deepcopy(net).eval()
-    fitted.forecast.trust.fill_(1.0)
-    fitted.start(*Batches(maker, early, len(early), last=split).sample())
-    raw, center, unit = fitted.parts(window)
-    unit = unit.expand_as(center)
-
-    def taking(trust: float) -> Distribution:
-        return fitted.head(trust * raw, center, unit)
-
-    losses = torch.stack([pinball(deciles(taking(choice), N_PATHS), window).sum((1, 2)) for choice in TRUSTS])
-    best = int(losses.sum(1).argmin())
-    trust = TRUSTS[best]
-    if not alone:
-        gain = losses[0] - losses[best]
-        apart = min(len(gain), len(late) / window.n_targets)  # windows that share targets tell the same
-        surely = gain.mean() > gain.std() / math.sqrt(apart)
-        _settle(net, BESIDE * trust if surely else 0.0, 1.0)
-        return
+    trust = TRUSTS[int(trial.losses().sum(1).argmin())]
     # One path less: two of 99 hold the central 80 % between them.
-    paths = draw_paths(taking(trust), N_PATHS - 1, torch.Generator().manual_seed(0)).paths
-    fitting = fitting_stretch(paths, window)
+    paths = draw_paths(trial.taking(trust), N_PATHS - 1, torch.Generator().manual_seed(0)).paths
+    fitting = fitting_stretch(paths, trial.window)
     # Half-way: windows overlap, and what lies ahead may differ from what was.
     _settle(net, trust, float(np.clip(np.sqrt(fitting), *STRETCHES)))
+
+
+@torch.no_grad()
+def adapt_beside(net: DirectTaylorformer, maker: WindowMaker, min_context: int, keep: float = 1.0) -> None:
+    """Choose how much of what a prior adds is taken beside a network that is trained on the series.
+
+    That learns some of the same: half of what :func:`adapt` would take is taken, and nothing if the loss is
+    not lower by a standard error than without the prior, or the series are too short to tell. How wide
+    forecasts are, the other network knows.
+
+    Parameters
+    ----------
+    net, maker, min_context, keep
+        See :func:`adapt`.
+    """
+    net.forecast.trust.fill_(0.0)
+    if (trial := _Trial.of(net, maker, min_context, keep)) is None:
+        return
+    losses = trial.losses()
+    best = int(losses.sum(1).argmin())
+    gain = losses[0] - losses[best]
+    # Windows that share targets tell the same.
+    apart = min(len(gain), trial.n_starts / trial.window.n_targets)
+    if gain.mean() > gain.std() / math.sqrt(apart):
+        net.forecast.trust.fill_(BESIDE * TRUSTS[best])
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A prior around a linear forecast that was fitted to early parts of series, and windows of the rest."""
+
+    fitted: DirectTaylorformer
+    window: Window
+    n_starts: int  # windows that the rest has; ``window`` holds some of them
+
+    @classmethod
+    def of(cls, net: DirectTaylorformer, maker: WindowMaker, min_context: int, keep: float) -> _Trial | None:
+        """Make a trial; None if series are too short for one."""
+        split = EARLY * keep
+        early, late = maker.starts(min_context, keep=split), maker.starts(min_context, skip=split, keep=keep)
+        if min(len(early), len(late)) < FEWEST:
+            return None
+        some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
+        window = maker.windows(some, keep)[0]
+        if not window.targets[1].any():
+            return None
+        fitted = copy.deepcopy(net).eval()
+        fitted.forecast.trust.fill_(1.0)
+        fitted.start(*Batches(maker, early, len(early), last=split).sample())
+        return cls(fitted, window, len(late))
+
+    @cached_property
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        raw, center, unit = self.fitted.parts(self.window)
+        return raw, center, unit.expand_as(center)
+
+    def taking(self, trust: float) -> Distribution:
+        """Forecasts with a part of what the prior adds."""
+        raw, center, unit = self._parts
+        return self.fitted.head(trust * raw, center, unit)
+
+    def losses(self) -> Float[Tensor, "P B"]:
+        """Pinball losses of all :data:`TRUSTS` on every window."""
+        window = self.window
+        found = (deciles(self.taking(choice), N_PATHS) for choice in TRUSTS)
+        return torch.stack([pinball(levels, window).sum((1, 2)) for levels in found])
 
 
 def _settle(net: DirectTaylorformer, trust: float, stretch: float) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from taylorformer_forecast.training.seasonality import seasons_beside
 
-__all__ = ["SeasonalFeatures", "TimeAxis", "content", "slotted"]
+__all__ = ["SeasonalFeatures", "TimeAxis", "content", "phase_features"]
 
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
@@ -353,34 +353,31 @@ class SeasonalFeatures:
         if self.cycles:
             positions.insert(0, self.axis.cycles(index, self.cycles))
         at = np.concatenate(positions, 1)[:, np.argsort(self.lengths, kind="stable")]
-        return slotted(at, at.shape[1])
+        return phase_features(at)
 
 
-def slotted(positions: np.ndarray, slots: int) -> np.ndarray:
-    """Phases of cycles, one cycle after another, for a fixed number of them.
+def phase_features(positions: np.ndarray) -> np.ndarray:
+    """Phases of cycles, one cycle after another.
 
     Parameters
     ----------
     positions : ndarray of shape (n, P)
-        Positions within cycles, in revolutions, the shortest cycle first.
-    slots : int
-        Cycles with features: of further ones there are none, and those of missing ones are zero.
+        Positions within cycles, in revolutions.
 
     Returns
     -------
     ndarray
-        Shape (n, 2 * N_HARMONICS * slots).
+        Shape (n, 2 * N_HARMONICS * P).
 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.training.time_axis import slotted
-    >>> slotted(np.array([[0.25]]), 2).round(3).tolist()
-    [[1.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0]]
+    >>> from taylorformer_forecast.training.time_axis import phase_features
+    >>> phase_features(np.array([[0.25]])).round(3).tolist()
+    [[1.0, 0.0, 0.0, -1.0]]
     """
     import torch
 
     from taylorformer_forecast.core.encoding import phases
 
-    each = phases(torch.as_tensor(positions[:, :slots, None]), N_HARMONICS).flatten(1).numpy()
-    return np.pad(each, ((0, 0), (0, 2 * N_HARMONICS * slots - each.shape[1])))
+    return phases(torch.as_tensor(positions[..., None]), N_HARMONICS).flatten(1).numpy()

@@ -82,12 +82,12 @@ def widen(net: nn.Module, window: Window) -> None:
     >>> net = Taylorformer(d_model=8, n_heads=2, n_layers=2, linear=LinearForecast(8, 4)).eval()
     >>> w = Window(torch.arange(-7.0, 5.0).expand(30, -1) / 8, 2 * torch.randn(30, 12, 1), n_context=8)
     >>> widen(net, w)
-    >>> bool(net.linear.forecast.widening > 1)
+    >>> bool(net.linear.forecast.stretch > 1)
     True
     """
     if not isinstance(net, Taylorformer) or net.linear is None:
         return
-    widening = net.linear.forecast.widening.fill_(1.0)
+    stretch = net.linear.forecast.stretch.fill_(1.0)
     pick = torch.linspace(0, len(window.y) - 1, min(len(window.y), N_WINDOWS)).round().long()
     window = window.rows(pick.to(window.y.device))
     if not window.targets[1].any():
@@ -95,4 +95,4 @@ def widen(net: nn.Module, window: Window) -> None:
     generator = torch.Generator(window.y.device).manual_seed(0)
     paths = sample_paths(net, window, N_PATHS, generator).paths
     if not holds_everywhere(paths[:, 0] == paths[:, -1]):
-        widening.fill_(min(math.sqrt(max(fitting_stretch(paths, window), 1.0)), MOST))
+        stretch.fill_(min(math.sqrt(max(fitting_stretch(paths, window), 1.0)), MOST))

@@ -145,6 +145,7 @@ def test_a_network_around_a_prior_sees_covariates_and_the_prior_does_not(series)
     both = {"past_covariates": covariates, "future_covariates": covariates}
     model = make(n_epochs=1).fit(known, **both)
     direct, seen = model.model.net.linear.forecast.direct, []
+    direct.forecast.trust.fill_(0.5)
     parts = direct.parts
     direct.parts = lambda window: (seen.append(window), parts(window))[1]
     assert finite(model.predict(6))

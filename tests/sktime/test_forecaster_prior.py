@@ -49,7 +49,7 @@ def test_training_leaves_them_and_starts_from_what_the_prior_forecasts(y):
 def test_a_prior_that_is_not_sure_to_help_leaves_the_trained_network_as_it_is(y):
     """A last quarter of three years does not tell."""
     beside, without = (forecaster(max_steps=3, pretrained=name).fit(y, fh=FH) for name in ("default", None))
-    assert not beside.network_.linear.forecast.direct.layers.to_params.weight.any()
+    assert beside.network_.linear.forecast.direct.forecast.trust == 0
     pd.testing.assert_frame_equal(beside.predict_quantiles(), without.predict_quantiles())
 
 

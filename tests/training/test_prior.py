@@ -10,7 +10,14 @@ from torch.testing import assert_close as close
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.direct import CorrectedForecast, DirectTaylorformer
-from taylorformer_forecast.training.prior import DEFAULT, SETTINGS, adapt, load_prior, save_prior
+from taylorformer_forecast.training.prior import (
+    DEFAULT,
+    SETTINGS,
+    adapt,
+    adapt_beside,
+    load_prior,
+    save_prior,
+)
 from taylorformer_forecast.training.windows import Series, WindowMaker
 
 L, H = 12, 6
@@ -97,7 +104,7 @@ def test_forecasts_are_corrected_after_training_alone():
 def test_beside_a_trained_network_a_prior_has_to_be_sure(size, surely):
     """What it adds is the same of every window: an error of the linear forecast, or next to nothing."""
     found = {}
-    for alone in (True, False):
+    for choose in (adapt, adapt_beside):
         net = network()
         with torch.no_grad():
             net.layers.to_params.weight.zero_()
@@ -107,10 +114,10 @@ def test_beside_a_trained_network_a_prior_has_to_be_sure(size, surely):
         maker.y[rows] += (
             torch.arange(int(rows.sum()))[:, None] * size / 10
         )  # a rise that was not there before
-        adapt(net, maker, L, usual=1.0, alone=alone)
-        found[alone] = round(float(net.forecast.trust * net.layers.to_params.bias[0] / max(size, 1e-4)), 2)
-    assert found[False] == (0.5 * found[True] if surely else 0.0)
-    assert found[True] or not surely
+        choose(net, maker, L, *((1.0,) if choose is adapt else ()))
+        found[choose] = round(float(net.forecast.trust * net.layers.to_params.bias[0] / max(size, 1e-4)), 2)
+    assert found[adapt_beside] == (0.5 * found[adapt] if surely else 0.0)
+    assert found[adapt] or not surely
 
 
 @pytest.mark.parametrize("change", [{"d_model": 16}, {"distribution": "normal"}])
@@ -213,8 +220,8 @@ def test_series_too_short_to_tell_take_the_usual_part(usual, trusted, scale):
     adapt(net, makers(noise=0.2, n=20), 4, usual)
     assert (net.forecast.trust.item(), net.forecast.stretch.item()) == (trusted, 1.0)
     close(net.layers.to_params.weight, scale * before)
-    adapt(net, makers(noise=0.2, n=20), 4, usual, alone=False)
-    assert not net.layers.to_params.weight.any()
+    adapt_beside(net, makers(noise=0.2, n=20), 4)
+    assert net.forecast.trust == 0
 
 
 def test_forecasts_without_width_are_not_stretched_to_nothing():

@@ -57,7 +57,7 @@ def test_forecasts_that_are_too_narrow_are_widened_half_way(factor):
     net, window = started(factor)
     before = coverage(net, window)
     widen(net, window)
-    assert float(net.linear.forecast.widening) == pytest.approx(factor**-0.5, rel=0.1)
+    assert float(net.linear.forecast.stretch) == pytest.approx(factor**-0.5, rel=0.1)
     assert before + 0.05 < coverage(net, window) < 0.8
 
 
@@ -65,14 +65,14 @@ def test_forecasts_that_are_too_narrow_are_widened_half_way(factor):
 def test_forecasts_that_are_too_wide_are_left_alone(factor):
     net, window = started(factor)
     widen(net, window)
-    assert net.linear.forecast.widening == 1.0
+    assert net.linear.forecast.stretch == 1.0
 
 
 def test_widening_has_a_bound_and_starts_anew_every_time():
     net, window = started(0.01)
     for _ in range(2):
         widen(net, window)
-        assert float(net.linear.forecast.widening) == pytest.approx(MOST)
+        assert float(net.linear.forecast.stretch) == pytest.approx(MOST)
 
 
 def test_training_windows_and_the_global_generator_are_left_alone():
@@ -106,8 +106,8 @@ def test_a_forecaster_settles_the_width_after_training_and_not_without():
         forecast = forecaster.fit(y, fh=range(1, 7)).network_.linear.forecast
         with torch.no_grad():
             forecast.log_scale -= 1.0
-        narrow = float(forecast.widening)
+        narrow = float(forecast.stretch)
         if steps == 0:
             assert narrow == 1.0
         forecaster.update(pd.Series([0.0], [len(y)]))
-        assert float(forecaster.network_.linear.forecast.widening) > narrow
+        assert float(forecaster.network_.linear.forecast.stretch) > narrow

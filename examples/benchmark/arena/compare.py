@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rows import rows_at
 
-__all__ = ["LABELS", "NOT_RUN", "OURS", "Table", "one_against_one"]
+__all__ = ["LABELS", "NOT_RUN", "OURS", "VARIANTS", "Table", "one_against_one"]
 
 LABELS = {
     "naive": "seasonal naive",
@@ -19,6 +19,7 @@ LABELS = {
     "taylorformer_sktime": "Taylorformer (sktime)",
     "taylorformer_darts": "Taylorformer (darts)",
     "taylorformer_prior": "Taylorformer from the prior (sktime)",
+    "taylorformer_darts_prior": "Taylorformer from the prior (darts)",
     "taylorformer_zero_shot": "Taylorformer, prior only (sktime)",
     "lam_sktime": "LAM (sktime)",
     "lam_darts": "LAM (darts)",
@@ -38,12 +39,19 @@ OURS = (
     "taylorformer_sktime",
     "taylorformer_darts",
     "taylorformer_prior",
+    "taylorformer_darts_prior",
     "taylorformer_zero_shot",
     "contiformer_sktime",
     "contiformer_darts",
     "tnp_sktime",
     "unn_sktime",
 )
+# Other settings of a model, which are ranked in its place: beside it, one model would count several times.
+VARIANTS = {
+    "taylorformer_prior": "taylorformer_sktime",
+    "taylorformer_darts_prior": "taylorformer_darts",
+    "taylorformer_zero_shot": "taylorformer_sktime",
+}
 NOT_RUN = "–"
 ROPE = 0.02  # relative differences of WQL below this are no difference
 
@@ -84,13 +92,14 @@ class Table:
         return table
 
     def common(self) -> tuple[list[int], list[int]]:
-        """Numbers of models that are ranked, and of the series over which they are.
+        """Numbers of models that are ranked with their defaults, and of the series over which they are.
 
         A run that was stopped leaves its last series to a few models. Ranked are the models that have a score
         of more than half of the series, over the series that all of these have a score of.
         """
         known = np.isfinite(self.values("wql"))
-        models = np.flatnonzero(known.sum(1) > len(self.series) / 2)
+        usual = np.array([model not in VARIANTS for model in self.models], bool)
+        models = np.flatnonzero(usual & (known.sum(1) > len(self.series) / 2))
         return models.tolist(), np.flatnonzero(known[models].all(0)).tolist()
 
     def ranks(self) -> tuple[list[str], np.ndarray]:
@@ -101,6 +110,19 @@ class Table:
         ranks = rankdata(self.values("wql")[np.ix_(models, series)], axis=0)
         order = np.argsort(ranks.mean(1), kind="stable")
         return [self.models[models[i]] for i in order], ranks[order]
+
+    def rank_in_place(self, variant: str) -> float | None:
+        """Mean rank of a variant in the place of its model; None where one of them lacks a series."""
+        from scipy.stats import rankdata
+
+        models, series = self.common()
+        names = [self.models[i] for i in models]
+        if VARIANTS[variant] not in names:
+            return None
+        place = names.index(VARIANTS[variant])
+        models[place] = self.models.index(variant)
+        values = self.values("wql")[np.ix_(models, series)]
+        return float(rankdata(values, axis=0)[place].mean()) if np.isfinite(values).all() else None
 
     def markdown(self, score: str = "wql", digits: int = 4) -> str:
         """Table of a score with coverage in brackets, best in bold, mean ranks last.
@@ -115,11 +137,14 @@ class Table:
         Returns
         -------
         str
-            A markdown table, one line for each model.
+            A markdown table, one line for each model. Ranks of variants are in brackets.
         """
         values, coverage = self.values(score), self.values("coverage")
         ranked, ranks = self.ranks()
-        mean_rank = dict(zip(ranked, ranks.mean(1), strict=True))
+        mean_rank = {name: f"{row.mean():.2f}" for name, row in zip(ranked, ranks, strict=True)}
+        for variant in (model for model in self.models if model in VARIANTS):
+            if (rank := self.rank_in_place(variant)) is not None:
+                mean_rank[variant] = f"({rank:.2f})"
         lines = [
             "| model | " + " | ".join(self.series) + " | mean rank |",
             "|---" * (len(self.series) + 2) + "|",
@@ -134,7 +159,7 @@ class Table:
                 text = f"{values[i, j]:.{digits}f}"
                 text = f"**{text}**" if values[i, j] == best[j] else text
                 cells.append(f"{text} ({coverage[i, j]:.2f})")
-            cells.append(f"{mean_rank[model]:.2f}" if model in mean_rank else NOT_RUN)
+            cells.append(mean_rank.get(model, NOT_RUN))
             lines.append(f"| {LABELS[model]} | " + " | ".join(cells) + " |")
         return "\n".join(lines)
 

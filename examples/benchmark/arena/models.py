@@ -235,12 +235,19 @@ class OursDarts(DartsNetwork):
     """A model of this package through darts, with its defaults."""
 
     name = "TaylorformerModel"
+    options: dict[str, Any] = {}
 
     def build(self, common: dict[str, Any]) -> Any:
         """Construct it with the same input length as the other networks."""
         import taylorformer_forecast.darts as hosts
 
-        return getattr(hosts, self.name)(self.task.context, self.task.horizon, **common)
+        return getattr(hosts, self.name)(self.task.context, self.task.horizon, **self.options, **common)
+
+
+class OursDartsPrior(OursDarts):
+    """The Taylorformer through darts from the prior in the package, trained further."""
+
+    options = {"pretrained": "default"}
 
 
 class OursDartsLAM(OursDarts):
@@ -332,6 +339,7 @@ MODELS: dict[str, type[Entry]] = {
     "taylorformer_zero_shot": OursSktimeZeroShot,
     "lam_sktime": OursSktimeLAM,
     "taylorformer_darts": OursDarts,
+    "taylorformer_darts_prior": OursDartsPrior,
     "lam_darts": OursDartsLAM,
     "contiformer_sktime": OursSktimeContiFormer,
     "contiformer_darts": OursDartsContiFormer,

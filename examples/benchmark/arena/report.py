@@ -209,7 +209,9 @@ def page(book: dict, one_step: dict | None = None) -> str:
         "Made by `examples/benchmark/arena/report.py` from `results/arena.json`; run by\n"
         "`examples/benchmark/arena/run.py`. WQL, in brackets the coverage of the 80 % interval:",
         table.markdown(),
-        f"Mean ranks are over {ranked_on}, which all models with a rank were run on.\n{seeds(table)}",
+        f"Mean ranks are over {ranked_on}, which all models with a rank were run on,\n"
+        "each with its defaults. In brackets: other settings, ranked in the place of the defaults.\n"
+        f"{seeds(table)}",
         "![Ranks](images/arena_ranks.png)",
         not_run(table),
         "## Wins and losses",
