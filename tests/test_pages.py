@@ -100,7 +100,7 @@ def test_the_page_on_the_prior_shows_the_scores_that_were_recorded():
         ("AutoETS", "ets", None),
         ("prior, no training", "taylorformer_zero_shot", None),
         ("prior, trained 15 s", "taylorformer_prior", 15.0),
-        ("Taylorformer from nothing, 60 s", "taylorformer_sktime", 60.0),
+        ("Taylorformer from nothing, 60 s", "taylorformer_no_prior", 60.0),
     ):
         line = next(line for line in page.splitlines() if line.startswith(f"| {label} |"))
         found = {}
@@ -121,12 +121,13 @@ def test_the_page_on_the_prior_tells_how_often_training_from_it_is_as_good_as_tr
         for row in rows:
             if (row["model"], row["budget_s"]) in (
                 ("taylorformer_prior", 15.0),
-                ("taylorformer_sktime", 60.0),
+                ("taylorformer_no_prior", 60.0),
             ):
                 found.setdefault(row["series"], {}).setdefault(row["model"], []).append(row["wql"])
         assert len(found) == 8
         means = [[sum(one[name]) / len(one[name]) for name in sorted(one)] for one in found.values()]
-        return sum(prior <= nothing + 1e-12 for prior, nothing in means)
+        # Means of the same numbers may have been summed in another order.
+        return sum(prior <= nothing + 1e-12 for nothing, prior in means)
 
     names = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"]
     page = PAGES["docs/prior.md"].replace("\n", " ")

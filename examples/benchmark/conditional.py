@@ -38,7 +38,12 @@ def deciles(task: Task, order: str, settings: Settings) -> dict[str, np.ndarray]
     """Free forecasts of one kind of forecaster, and those given the last step: (origins, 9, horizon)."""
     steps = {} if settings.max_steps is None else {"max_steps": settings.max_steps, "num_epochs": None}
     model = TaylorformerForecaster(
-        order=order, num_samples=settings.n_paths, random_state=settings.seed, device="cpu", **steps
+        order=order,
+        num_samples=settings.n_paths,
+        random_state=settings.seed,
+        device="cpu",
+        pretrained=None,  # both are trained, however short the series
+        **steps,
     )
     model.fit(task.y.iloc[: task.cut], fh=range(1, task.horizon + 1))
     found: dict[str, list[np.ndarray]] = {order: []}

@@ -18,7 +18,15 @@ from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
 from taylorformer_forecast.models.direct import DirectTaylorformer
-from taylorformer_forecast.training.prior import GENTLE, Prior, adapt, adapt_beside, load_prior, too_few
+from taylorformer_forecast.training.prior import (
+    GENTLE,
+    Prior,
+    adapt,
+    adapt_beside,
+    asks_for_training,
+    load_prior,
+    too_few,
+)
 
 __all__ = ["DISTRIBUTION", "StartingModel", "StartingModule"]
 
@@ -106,7 +114,7 @@ class StartingModel(BaseForecastModel):
         Not so if anything was asked for that only a network which is trained has; ``options`` are those of
         the fit.
         """
-        params, trainer = self.model_params, self.model_params.get("pl_trainer_kwargs") or {}
+        params = self.model_params
         if params.get("pretrained") != "auto":
             return False
         signature = inspect.signature(type(self).__init__).parameters
@@ -114,7 +122,9 @@ class StartingModel(BaseForecastModel):
         silent = {**{name: signature[name].default for name in own}, **TRAINING}
         if any(params.get(name, value) != value for name, value in silent.items()):
             return False
-        if any(options.get(name) for name in OF_FIT) or trainer.get("callbacks") or trainer.get("logger"):
+        if any(options.get(name) for name in OF_FIT):
+            return False
+        if asks_for_training(params.get("pl_trainer_kwargs") or {}):
             return False
         if params["use_static_covariates"] and any(one.has_static_covariates for one in series):
             return False

@@ -115,8 +115,8 @@ class TaylorformerModel(StartingModel):
         saved models do not need it.
 
         With "auto", the one in the package forecasts alone where the series have fewer observed values than
-        eight output chunks: these teach a network less than it knows. Otherwise, with covariates, and where a
-        size of the network or how it is trained was asked for, there is none, as with None.
+        twelve output chunks, which teach a network no more than it knows. Otherwise, with covariates, and
+        where a size of the network or how it is trained was asked for, there is none, as with None.
     **kwargs
         Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
         ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,

@@ -179,13 +179,12 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         """
         if self.pretrained != "auto" or self._scaler is not None:
             return False
-        from taylorformer_forecast.training.prior import SETTINGS, too_few
+        from taylorformer_forecast.training.prior import SETTINGS, asks_for_training, too_few
 
         params, defaults = self.get_params(deep=False), self.get_param_defaults()
         if any(params[name] != defaults[name] for name in (*SETTINGS, *TRAINING)):
             return False
-        trainer = self.trainer_kwargs or {}
-        if trainer.get("callbacks") or trainer.get("logger"):
+        if asks_for_training(self.trainer_kwargs or {}):
             return False
         return too_few(int(self._cur_y.notna().sum().sum()), self.horizon_)
 

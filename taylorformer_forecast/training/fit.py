@@ -148,7 +148,8 @@ def fit(
         settings["check_val_every_n_epoch"] = None
         callbacks = [pl.callbacks.EarlyStopping("val_loss", patience=patience), BestWeights()]
     extra = dict(trainer_kwargs or {})
-    callbacks += list(extra.pop("callbacks", None) or [])
+    given = extra.pop("callbacks", None) or []
+    callbacks += given if isinstance(given, list) else [given]
     module = TrainingModule(net, lr, max_steps)
     with _quiet(verbose):
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})

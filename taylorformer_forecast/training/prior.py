@@ -37,6 +37,7 @@ __all__ = [
     "Prior",
     "adapt",
     "adapt_beside",
+    "asks_for_training",
     "build_direct",
     "deciles",
     "load_prior",
@@ -56,7 +57,7 @@ TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 BESIDE = 0.5  # of the part that a prior deserves alone, beside a network that was trained on the series
 STRETCHES = (0.8, 1.5)
 FEWEST = 12  # windows of both parts
-SHORT = 8  # horizons of observed values; on fewer, the prior in the package forecasts better than what learns
+SHORT = 12  # horizons of values, of which a network learns no more than the prior of the package knows
 N_WINDOWS, N_PATHS = 64, 100
 OWN = "forecast."  # parts of a network that are fitted to every series anew
 
@@ -143,6 +144,25 @@ def too_few(n_values: int, horizon: int) -> bool:
         Targets of a training window.
     """
     return n_values < SHORT * horizon
+
+
+def asks_for_training(trainer: Mapping[str, Any]) -> bool:
+    """Whether arguments of a Lightning trainer ask for what only training gives; a limit of time does not.
+
+    Parameters
+    ----------
+    trainer : mapping
+        Arguments of ``pytorch_lightning.Trainer``.
+    """
+    if trainer.get("logger"):
+        return True
+    callbacks = trainer.get("callbacks") or []
+    if not callbacks:
+        return False
+    from pytorch_lightning.callbacks import Timer  # which the caller has loaded, to make a callback
+
+    callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
+    return not all(isinstance(callback, Timer) for callback in callbacks)
 
 
 @torch.no_grad()

@@ -395,7 +395,9 @@ def test_a_prior_with_another_distribution_is_refused(series, own):
     ("n", "change", "alone"),
     [
         (40, {}, True),
-        (60, {}, False),
+        (71, {}, True),
+        (72, {}, False),
+        (40, {"pl_trainer_kwargs": {**QUIET, "callbacks": [pl.callbacks.Timer({"minutes": 1})]}}, True),
         (40, {"pretrained": None}, False),
         (40, {"n_epochs": 1}, False),
         (40, {"likelihood": GaussianLikelihood()}, False),

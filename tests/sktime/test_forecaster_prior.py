@@ -58,7 +58,11 @@ def test_a_prior_that_is_not_sure_to_help_leaves_the_trained_network_as_it_is(y)
     [
         (90, {}, True),
         (90, {"max_steps": 150}, True),  # the default
-        (100, {}, False),
+        (143, {}, True),
+        (144, {}, False),
+        (90, {"trainer_kwargs": {"callbacks": [pl.callbacks.Timer({"minutes": 1})]}}, True),
+        (90, {"trainer_kwargs": {"callbacks": pl.Callback()}}, False),
+        (90, {"trainer_kwargs": {"logger": True}}, False),
         (90, {"pretrained": None}, False),
         (90, {"max_steps": 1}, False),
         (90, {"d_model": 16}, False),

@@ -18,6 +18,7 @@ LABELS = {
     "theta": "Theta",
     "taylorformer_sktime": "Taylorformer (sktime)",
     "taylorformer_darts": "Taylorformer (darts)",
+    "taylorformer_no_prior": "Taylorformer without the prior (sktime)",
     "taylorformer_prior": "Taylorformer from the prior (sktime)",
     "taylorformer_darts_prior": "Taylorformer from the prior (darts)",
     "taylorformer_zero_shot": "Taylorformer, prior only (sktime)",
@@ -38,6 +39,7 @@ OURS = (
     "lam_sktime",
     "taylorformer_sktime",
     "taylorformer_darts",
+    "taylorformer_no_prior",
     "taylorformer_prior",
     "taylorformer_darts_prior",
     "taylorformer_zero_shot",
@@ -48,6 +50,7 @@ OURS = (
 )
 # Other settings of a model, which are ranked in its place: beside it, one model would count several times.
 VARIANTS = {
+    "taylorformer_no_prior": "taylorformer_sktime",
     "taylorformer_prior": "taylorformer_sktime",
     "taylorformer_darts_prior": "taylorformer_darts",
     "taylorformer_zero_shot": "taylorformer_sktime",

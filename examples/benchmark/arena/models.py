@@ -161,6 +161,12 @@ class OursSktime(Entry):
         return self.model.predict_quantiles(alpha=LEVELS.tolist()).to_numpy().T
 
 
+class OursSktimeNoPrior(OursSktime):
+    """The Taylorformer trained from nothing, however short the series."""
+
+    options = {"pretrained": None}
+
+
 class OursSktimePrior(OursSktime):
     """The Taylorformer from the prior in the package, trained further."""
 
@@ -335,6 +341,7 @@ MODELS: dict[str, type[Entry]] = {
     "ets": Statistical,
     "theta": Theta,
     "taylorformer_sktime": OursSktime,
+    "taylorformer_no_prior": OursSktimeNoPrior,
     "taylorformer_prior": OursSktimePrior,
     "taylorformer_zero_shot": OursSktimeZeroShot,
     "lam_sktime": OursSktimeLAM,
