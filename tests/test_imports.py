@@ -15,16 +15,16 @@ import taylorformer_forecast.models
 
 IMPORT_AND_REPORT = """
 import importlib, json, sys, time
-start = time.perf_counter()
+start = time.process_time()
 for name in {names!r}:
     importlib.import_module(name)
-seconds = time.perf_counter() - start
+seconds = time.process_time() - start
 print(json.dumps([seconds, sorted({{name.partition(".")[0] for name in sys.modules}})]))
 """
 
 
 def import_in_fresh_interpreter(*names):
-    """Return the seconds that imports took and the top-level modules that are loaded afterwards."""
+    """Return the processor seconds that imports took and the top-level modules that are loaded afterwards."""
     code = IMPORT_AND_REPORT.format(names=names)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     seconds, loaded = json.loads(run.stdout)

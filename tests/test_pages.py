@@ -107,6 +107,7 @@ def test_the_page_on_the_prior_shows_the_scores_that_were_recorded():
         for row in rows:
             if row["model"] == model and budget in (None, row["budget_s"]):
                 found.setdefault(row["series"], []).append(row)
+        assert len(found) == 8
         for series, seeds in found.items():
             wql, coverage = (sum(row[score] for row in seeds) / len(seeds) for score in ("wql", "coverage"))
             assert f"| {wql:.4f} ({coverage:.2f}) |" in line, series

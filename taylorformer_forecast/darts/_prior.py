@@ -176,7 +176,8 @@ class StartingModel(BaseForecastModel):
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
         if self._pretrained is not None:
-            assert self._settings is not None
+            if self._settings is None:  # weights are loaded unchecked
+                self._settings = self._prior().full_settings
             params["network"]["prior"] = {**self._settings, "alone": self._alone}
             params["lr"] *= GENTLE if self._alone else 1.0
         return params
@@ -199,7 +200,7 @@ class StartingModel(BaseForecastModel):
     def _setup_for_train(self, train_dataset: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         prior = self._prior() if self._pretrained is not None and self.model is None else None
         if prior is not None:
-            self._settings = {**prior.settings, "slots": prior.slots}
+            self._settings = prior.full_settings
         setup = super()._setup_for_train(train_dataset, *args, **kwargs)
         if prior is not None:
             self._check_covariates(setup["model"])

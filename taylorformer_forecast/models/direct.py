@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.heads import center_of
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.residuals import Residuals
-from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.base import OneShotNet
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -147,7 +147,7 @@ class CorrectedForecast(LinearForecast):
     @torch.no_grad()
     def forward(self, window: Window) -> Float[Tensor, "B T D"]:
         """Forecasts at the times of the targets, corrected after training."""
-        if self.training or not self.direct.forecast.trust:
+        if self.training or holds_everywhere(self.direct.forecast.trust == 0):
             return self.direct.forecast(window)
         raw, center, unit = self.direct.parts(window)
         return center_of(self.direct.head(raw, center, unit.expand_as(center)))

@@ -149,7 +149,7 @@ def fit(
         callbacks = [pl.callbacks.EarlyStopping("val_loss", patience=patience), BestWeights()]
     extra = dict(trainer_kwargs or {})
     given = extra.pop("callbacks", None) or []
-    callbacks += given if isinstance(given, list) else [given]
+    callbacks += [given] if isinstance(given, pl.Callback) else given
     module = TrainingModule(net, lr, max_steps)
     with _quiet(verbose):
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})

@@ -92,6 +92,11 @@ class Prior:
                     f"leave it at that, or take pretrained=None"
                 )
 
+    @property
+    def full_settings(self) -> dict[str, Any]:
+        """Settings and slots: what its network is built from."""
+        return {**self.settings, "slots": self.slots}
+
     def write_into(self, net: DirectTaylorformer) -> None:
         """Replace the weights of a network, all but those of its linear forecast."""
         own = {name: value for name, value in net.state_dict().items() if not name.startswith(OWN)}
@@ -134,7 +139,7 @@ def build_direct(
 
 
 def too_few(n_values: int, horizon: int) -> bool:
-    """Whether so many observed values teach a network less than the prior of the package knows.
+    """Whether so many observed values teach a network no more than the prior of the package knows.
 
     Parameters
     ----------
@@ -159,9 +164,9 @@ def asks_for_training(trainer: Mapping[str, Any]) -> bool:
     callbacks = trainer.get("callbacks") or []
     if not callbacks:
         return False
-    from pytorch_lightning.callbacks import Timer  # which the caller has loaded, to make a callback
+    from pytorch_lightning.callbacks import Callback, Timer  # loaded by whoever made a callback
 
-    callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
+    callbacks = [callbacks] if isinstance(callbacks, Callback) else callbacks
     return not all(isinstance(callback, Timer) for callback in callbacks)
 
 

@@ -324,6 +324,14 @@ def test_checkpoints_go_on_training(series, tmp_path):
     assert finite(loaded.fit(series, epochs=1).predict(4, num_samples=2))
 
 
+def test_weights_can_be_loaded_unchecked(series, tmp_path):
+    path = str(tmp_path / "model.pt")
+    saved, fresh = make(n_epochs=1).fit(series), make(n_epochs=1)
+    saved.save(path)
+    fresh.load_weights(path, load_encoders=False, skip_checks=True)
+    assert all(torch.equal(v, fresh.model.state_dict()[k]) for k, v in saved.model.state_dict().items())
+
+
 def test_weights_with_and_without_a_prior_do_not_fit_each_other(series, tmp_path):
     path = str(tmp_path / "model.pt")
     make().fit(series).save(path)
