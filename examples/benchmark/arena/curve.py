@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-from compare import LABELS, NOT_RUN, Table
+from compare import LABELS, NOT_RUN, VARIANTS, Table
 from rows import budgets, trains
 
 __all__ = ["Curve", "Point", "curve", "markdown", "section"]
@@ -90,7 +90,11 @@ def curve(book: dict[str, Any]) -> Curve | None:
     of_model: dict[str, list[float]] = {}
     for model, budget in scores:
         of_model.setdefault(model, []).append(budget)
-    lines = {model: own for model, own in of_model.items() if trains(model) and len(own) > 1}
+    lines = {
+        model: own
+        for model, own in of_model.items()
+        if trains(model) and len(own) > 1 and model not in VARIANTS
+    }
     if not lines or REFERENCE not in of_model:
         return None
     naive = scores[REFERENCE, of_model[REFERENCE][0]][0]

@@ -18,7 +18,7 @@ from PIL import Image
 __all__ = ["draw_curve", "draw_fans", "draw_ranks", "save_picture"]
 
 DARK, BLUE, ORANGE = "#22313f", "#1f6fb4", "#d9772b"
-DASHES = {"sktime": "-", "darts": "--", "prior": "-."}
+DASHES = {"sktime": "-", "darts": "--"}
 STRONG = {"lam": ORANGE, "taylorformer": BLUE, "contiformer": "#2a8c5a", "tnp": "#8e3fa8", "unn": "#b5283c"}
 PALE = (("#7fae9c", "s"), ("#b79a5e", "^"), ("#a793c7", "v"), ("#86a5c9", "D"), ("#d08f9c", "P"))
 
