@@ -115,7 +115,7 @@ class TaylorformerModel(StartingModel):
         saved models do not need it.
 
         With "auto", the one in the package forecasts alone where the series have fewer observed values than
-        twelve output chunks, which teach a network no more than it knows. Otherwise, with covariates, and
+        sixteen output chunks, which teach a network no more than it knows. Otherwise, with covariates, and
         where a size of the network or how it is trained was asked for, there is none, as with None.
     **kwargs
         Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a

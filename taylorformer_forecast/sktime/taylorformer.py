@@ -120,7 +120,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         ``d_model`` and the other sizes are those of the network that is trained. Of calendar cycles and
         seasons the prior sees the two shortest.
 
-        With "auto", the one in the package forecasts alone where y has fewer observed values than twelve
+        With "auto", the one in the package forecasts alone where y has fewer observed values than sixteen
         horizons, which teach a network no more than it knows. Otherwise, with X, after ``pretrain``, and
         where a size of the network or how it is trained was asked for, there is none, as with None.
 

@@ -57,7 +57,7 @@ TRUSTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 BESIDE = 0.5  # of the part that a prior deserves alone, beside a network that was trained on the series
 STRETCHES = (0.8, 1.5)
 FEWEST = 12  # windows of both parts
-SHORT = 12  # horizons of values, of which a network learns no more than the prior of the package knows
+SHORT = 16  # horizons of values, of which a network learns no more than the prior of the package knows
 N_WINDOWS, N_PATHS = 64, 100
 OWN = "forecast."  # parts of a network that are fitted to every series anew
 
