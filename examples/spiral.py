@@ -25,10 +25,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.base import training_loss
+from taylorformer_forecast.engine.lightning import CLIP, make_optimizer
 from taylorformer_forecast.models.contiformer import ContiFormer
-from taylorformer_forecast.training.module import CLIP, make_optimizer
 
 POINTS, KNOWN, NOISE = 150, 50, 0.05  # of a spiral, of its first half, standard deviation
 

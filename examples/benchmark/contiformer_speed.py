@@ -6,7 +6,7 @@ plain
     Ordinary attention, PyTorch's fused kernel with a causal mask, and its projections.
 closed
     Linear dynamics in closed form, the default of
-    :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
+    :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
 closed, both sides
     The same, later points included.
 midpoint, rk4
@@ -36,8 +36,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.attention import MultiHeadAttention
-from taylorformer_forecast.core.dynamics import ContinuousAttention
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.continuous.attention import ContinuousAttention
 
 WINDOWS, WIDTH, HEADS, SEED, TOLERANCE = 32, 32, 4, 0, 1e-5
 PAIRWISE_WINDOWS = 2

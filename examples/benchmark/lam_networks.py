@@ -12,11 +12,11 @@ import torch
 from datasets import Data
 from torch import Tensor, nn
 
+from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.base import training_loss
+from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.lam import LAMTransformer
-from taylorformer_forecast.training.fit import fit, private_rng
-from taylorformer_forecast.training.windows import Batches, Series, WindowMaker
 
 __all__ = ["BATCH", "train"]
 

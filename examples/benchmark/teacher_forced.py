@@ -49,9 +49,9 @@ from one_step import table
 from run import machine, quiet, write_json
 
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.engine.training import fit, private_rng
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
-from taylorformer_forecast.training.fit import fit, private_rng
 
 SERIES = ("ETTh1", "ETTh2", "exchange_rate")
 LAGS = 8  # true values that the linear rule sees
@@ -86,7 +86,7 @@ def every_window(y: np.ndarray, n: int) -> np.ndarray:
 
 
 class Windows:
-    """Batches of windows; what :func:`~taylorformer_forecast.training.fit.fit` iterates over.
+    """Batches of windows; what :func:`~taylorformer_forecast.engine.training.fit` iterates over.
 
     Parameters
     ----------

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.calendar.cycles import N_HARMONICS, phase_features
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.training.prior import SLOTS
+from taylorformer_forecast.engine.pretrained import SLOTS
+from taylorformer_forecast.engine.windows import FLOOR, Batches, Series, WindowMaker
 from taylorformer_forecast.training.synthetic import SyntheticSeries, synthetic_series
-from taylorformer_forecast.training.time_axis import N_HARMONICS, phase_features
-from taylorformer_forecast.training.windows import FLOOR, Batches, Series, WindowMaker
 
 __all__ = ["GivenForecast", "Sizes", "Tasks", "draw_sizes", "join", "make_tasks"]
 

@@ -22,13 +22,13 @@ import torch
 from tasks import GivenForecast, Tasks, draw_sizes, make_tasks
 from torch import Tensor
 
+from taylorformer_forecast.calendar.cycles import N_HARMONICS
+from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.base import training_loss
+from taylorformer_forecast.engine.lightning import CLIP, make_optimizer
+from taylorformer_forecast.engine.pretrained import SLOTS, TRUSTS, build_direct, deciles, pinball, save_prior
+from taylorformer_forecast.engine.training import private_rng
 from taylorformer_forecast.models.direct import DirectTaylorformer
-from taylorformer_forecast.training.fit import private_rng
-from taylorformer_forecast.training.module import CLIP, make_optimizer
-from taylorformer_forecast.training.prior import SLOTS, TRUSTS, build_direct, deciles, pinball, save_prior
-from taylorformer_forecast.training.time_axis import N_HARMONICS
 
 SETTINGS: dict[str, Any] = {
     "d_model": 32,

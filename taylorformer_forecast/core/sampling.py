@@ -15,7 +15,7 @@ from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window, join_columns
 
 if TYPE_CHECKING:
-    from taylorformer_forecast.models.base import ForecastNet
+    from taylorformer_forecast.core.protocol import ForecastNet
 
 __all__ = ["PathSamples", "draw_paths", "forecast_paths", "sample_paths", "windows_at_once"]
 

@@ -2,15 +2,16 @@
 
 from darts.utils.serialization import add_safe_globals
 
-from taylorformer_forecast.core.kernels import Full, Prob
-from taylorformer_forecast.core.local import Local, log_window
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.core.attention.kernels import Full, Prob
+from taylorformer_forecast.core.attention.local import Local, log_window
 from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
 from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
 from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
 from taylorformer_forecast.darts.unn import UNNModel as UNNModel
-from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = [
     "ContiFormerModel",

@@ -17,10 +17,11 @@ from darts.utils.data.torch_datasets.utils import (
 )
 from darts.utils.ts_utils import series2seq
 
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
-from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
-from taylorformer_forecast.training.windows import FLOOR
+from taylorformer_forecast.engine.windows import FLOOR
 
 __all__ = ["BaseForecastModel"]
 

@@ -17,16 +17,16 @@ from darts.utils.torch import MonteCarloDropout
 from einops import rearrange
 from torch import Tensor, nn
 
+from taylorformer_forecast.baselines.linear import TRUST
 from taylorformer_forecast.core.heads import Components, components
-from taylorformer_forecast.core.linear import TRUST
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._dataset import sample_places
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
-from taylorformer_forecast.training.module import CLIP, make_optimizer, time_spent
-from taylorformer_forecast.training.width import N_WINDOWS, widen
-from taylorformer_forecast.training.windows import SAMPLE
+from taylorformer_forecast.engine.calibration import N_WINDOWS, widen
+from taylorformer_forecast.engine.lightning import CLIP, make_optimizer, time_spent
+from taylorformer_forecast.engine.windows import SAMPLE
 
 __all__ = ["ForecastModule"]
 

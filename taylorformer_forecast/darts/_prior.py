@@ -17,8 +17,7 @@ from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
-from taylorformer_forecast.models.direct import DirectTaylorformer
-from taylorformer_forecast.training.prior import (
+from taylorformer_forecast.engine.pretrained import (
     GENTLE,
     Prior,
     adapt,
@@ -27,6 +26,7 @@ from taylorformer_forecast.training.prior import (
     load_prior,
     too_few,
 )
+from taylorformer_forecast.models.direct import DirectTaylorformer
 
 __all__ = ["DISTRIBUTION", "StartingModel", "StartingModule"]
 

@@ -64,7 +64,8 @@ class ContiFormerModel(BaseForecastModel):
         Equation that keys and values follow: relaxation with learnt rates, solved in closed form; a network
         of tanh units, solved step by step, which is an order of magnitude slower; or none.
     solver : str, optional
-        Solver of the equation; see :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
+        Solver of the equation; see
+        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
     time_features : "auto", None or tuple of str, default="auto"
         Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
         the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.baselines.linear import LinearForecast
 from taylorformer_forecast.darts._prior import StartingModel, StartingModule
+from taylorformer_forecast.engine.pretrained import build_direct
 from taylorformer_forecast.models.direct import CorrectedForecast
 from taylorformer_forecast.models.lam_trunks import Attention
 from taylorformer_forecast.models.taylorformer import TRUST, Taylorformer
-from taylorformer_forecast.training.prior import build_direct
 
 __all__ = ["TaylorformerModel"]
 
@@ -75,7 +75,8 @@ class TaylorformerModel(StartingModel):
     linear_path : bool, default=True
         Whether a point is predicted around a linear forecast from the input chunk, fitted in closed form
         before training, and the errors it made on the path so far
-        (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Of what the network adds to that,
+        (:class:`~taylorformer_forecast.baselines.linear_anchor.LinearAnchor`). Of what the network adds to
+        that,
         three quarters are trusted, or all if there are covariates, which the linear forecast does not see,
         and for point forecasts. Without it, or with a likelihood that has no location, around the value at
         the nearest earlier neighbour, as in the paper.
@@ -86,7 +87,7 @@ class TaylorformerModel(StartingModel):
     attention : str or callable, default="full"
         Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long
         horizons) or a kernel that answers one query at a time
-        (:class:`~taylorformer_forecast.core.kernels.Kernel`).
+        (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
     time_features : "auto", None or tuple of str, default="auto"
         Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
         the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the
@@ -110,7 +111,7 @@ class TaylorformerModel(StartingModel):
         wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
         series; otherwise a network is trained as without it, with the sizes that are given here, and a part
         of what the prior adds goes into its forecasts afterwards. How much, the end of the series decides
-        (:func:`~taylorformer_forecast.training.prior.adapt`). It has seen no covariates, which the other
+        (:func:`~taylorformer_forecast.engine.pretrained.adapt`). It has seen no covariates, which the other
         network learns, and of calendar cycles and seasons it sees the two shortest. ``fit`` reads the file;
         saved models do not need it.
 

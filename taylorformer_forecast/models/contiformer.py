@@ -14,13 +14,13 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.dynamics import ContinuousAttention
+from taylorformer_forecast.core.continuous.attention import ContinuousAttention
+from taylorformer_forecast.core.continuous.interpolation import Interpolant, take
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import Head, find_head
-from taylorformer_forecast.core.interpolants import Interpolant, take
-from taylorformer_forecast.core.linear import TimeMap
+from taylorformer_forecast.core.protocol import OneShotNet
+from taylorformer_forecast.core.temporal import TemporalMap
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.base import OneShotNet
 from taylorformer_forecast.models.blocks import Block
 
 __all__ = ["ContiFormer"]
@@ -87,7 +87,8 @@ class ContiFormer(OneShotNet):
         Shortest time difference and largest time of the encoding, in units of the context's length.
     **attention
         ``dynamics``, ``solver``, ``interpolation``, ``value_average``, ``both_sides``, ``window``,
-        ``n_nodes`` and ``fastest``; see :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
+        ``n_nodes`` and ``fastest``; see
+        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
 
     Attributes
     ----------
@@ -146,9 +147,9 @@ class ContiFormer(OneShotNet):
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
-        self.linear: TimeMap | None = None
+        self.linear: TemporalMap | None = None
         if context_length is not None and horizon is not None:
-            self.linear = TimeMap(context_length, horizon, bias=False)
+            self.linear = TemporalMap(context_length, horizon, bias=False)
             nn.init.zeros_(self.linear.steps.weight)
             grid = torch.arange(1.0 - context_length, 1.0) / context_length
             self.register_buffer("grid", grid, persistent=False)

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.interpolants import take
-from taylorformer_forecast.core.running_sums import RunningSums
+from taylorformer_forecast.core.continuous.incremental import RunningSums
+from taylorformer_forecast.core.continuous.interpolation import take
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.contiformer import ContiFormer
 
@@ -73,7 +73,7 @@ class ContiFormerPaths(ContiFormer):
 
     Targets are reference points for those after them. Queries are held between points, so that nothing that
     was computed for a point changes later: a new point of a path costs one pass over the points before it
-    (:class:`~taylorformer_forecast.core.running_sums.RunningSums`).
+    (:class:`~taylorformer_forecast.core.continuous.incremental.RunningSums`).
 
     Parameters
     ----------

@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.baselines.residuals import Residuals
 from taylorformer_forecast.core.heads import center_of
-from taylorformer_forecast.core.linear import LinearForecast
-from taylorformer_forecast.core.residuals import Residuals
+from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.window import Window, holds_everywhere
-from taylorformer_forecast.models.base import OneShotNet
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 __all__ = ["CorrectedForecast", "DirectTaylorformer"]
@@ -47,7 +47,7 @@ class DirectTaylorformer(OneShotNet):
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.core.linear import LinearForecast
+    >>> from taylorformer_forecast.baselines.linear import LinearForecast
     >>> from taylorformer_forecast.core.window import Window
     >>> from taylorformer_forecast.models.direct import DirectTaylorformer
     >>> net = DirectTaylorformer(LinearForecast(8, 4), d_model=8, n_heads=2, n_layers=2)
@@ -87,7 +87,7 @@ class DirectTaylorformer(OneShotNet):
         Parameters
         ----------
         window, n_paths, generator
-            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.noise`.
+            See :meth:`~taylorformer_forecast.baselines.linear.LinearForecast.noise`.
         """
         return self.forecast.noise(window, n_paths, generator)
 
@@ -97,7 +97,7 @@ class DirectTaylorformer(OneShotNet):
         Parameters
         ----------
         window, overlap
-            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
+            See :meth:`~taylorformer_forecast.baselines.linear.LinearForecast.start`.
         age : Tensor, optional
             Ignored: how wide forecasts are to be of late is seen when the network is adapted to a series.
         """
@@ -122,7 +122,7 @@ class CorrectedForecast(LinearForecast):
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.core.linear import LinearForecast
+    >>> from taylorformer_forecast.baselines.linear import LinearForecast
     >>> from taylorformer_forecast.core.window import Window
     >>> from taylorformer_forecast.models.direct import CorrectedForecast, DirectTaylorformer
     >>> direct = DirectTaylorformer(LinearForecast(8, 4), d_model=8, n_heads=2, n_layers=2)

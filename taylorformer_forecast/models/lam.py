@@ -14,10 +14,10 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taylorformer_forecast.baselines.linear import TRUST, LinearForecast
 from taylorformer_forecast.core.heads import Head, find_head
-from taylorformer_forecast.core.linear import TRUST, LinearForecast
+from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.window import Window, holds_everywhere
-from taylorformer_forecast.models.base import OneShotNet
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
 
 __all__ = ["LAMTransformer"]
@@ -27,7 +27,7 @@ class LAMTransformer(OneShotNet):
     """Direct multi-horizon transformer with local attention.
 
     Points must lie on a regular grid, as many as ``context_length`` before the targets: shorter contexts are
-    padded with points that were not observed (:mod:`~taylorformer_forecast.training.windows` does it). Times
+    padded with points that were not observed (:mod:`~taylorformer_forecast.engine.windows` does it). Times
     themselves are not looked at. Values that were not observed are never attended and count as zero, the mean
     of a scaled window; the network knows them by a flag.
 
@@ -55,10 +55,11 @@ class LAMTransformer(OneShotNet):
         "modern": linear embedding, pre-norm encoder with GELU, a map over time shared by all features.
         "faithful": the paper's encoder and decoder, post-norm with LeakyReLU.
     attention : str or callable, default="local"
-        Name in :data:`~taylorformer_forecast.core.attention.ATTENTION`, or a kernel with that signature.
+        Name in :data:`~taylorformer_forecast.core.attention.layer.ATTENTION`, or a kernel with that
+        signature.
     linear_path : bool, default=True
         Modern: whether locations are measured from a linear forecast, which :meth:`start` fits in closed form
-        (:class:`~taylorformer_forecast.core.linear.LinearForecast`).
+        (:class:`~taylorformer_forecast.baselines.linear.LinearForecast`).
     trust : float, default=0.5
         With a linear forecast: how much of what the rest adds to it is taken after training.
     cross : {"standard", "paper"}, default="standard"
@@ -172,7 +173,7 @@ class LAMTransformer(OneShotNet):
         Parameters
         ----------
         window, overlap, age
-            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
+            See :meth:`~taylorformer_forecast.baselines.linear.LinearForecast.start`.
         """
         if self.linear is not None:
             self.linear.start_alone(self._on_grid(window), overlap, age)
@@ -185,6 +186,6 @@ class LAMTransformer(OneShotNet):
         Parameters
         ----------
         window, n_paths, generator
-            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.noise`.
+            See :meth:`~taylorformer_forecast.baselines.linear.LinearForecast.noise`.
         """
         return None if self.linear is None else self.linear.noise(self._on_grid(window), n_paths, generator)

@@ -13,11 +13,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.attention import MultiHeadAttention
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.linear import TimeMap
+from taylorformer_forecast.core.temporal import TemporalMap
 
-__all__ = ["Attention", "FaithfulTrunk", "ModernTrunk", "TimeMap", "summed_encoding"]
+__all__ = ["Attention", "FaithfulTrunk", "ModernTrunk", "TemporalMap", "summed_encoding"]
 
 Attention = str | Callable[..., Tensor]
 
@@ -67,7 +67,7 @@ class ModernTrunk(nn.Module):
             ModernLayer(d_model, n_heads, dropout, attention) for _ in range(n_layers)
         )
         self.norm = nn.LayerNorm(d_model)
-        self.time = TimeMap(context_length, horizon)
+        self.time = TemporalMap(context_length, horizon)
         self.future = nn.Linear(dim_covariates, d_model) if dim_covariates else None
         self.mix = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(d_model, d_model), nn.GELU())
         self.to_params = nn.Linear(d_model, dim_y * n_params)
@@ -172,7 +172,7 @@ class FaithfulTrunk(nn.Module):
         self.encoder, self.decoder = layers(None), layers(cross)
         self.dropout = nn.Dropout(dropout)
         self.variables = nn.Linear(width, dim_y * n_params)
-        self.time = TimeMap(context_length, horizon)
+        self.time = TemporalMap(context_length, horizon)
         self.future = nn.Linear(dim_covariates, dim_y * n_params, bias=False) if dim_covariates else None
 
     def forward(

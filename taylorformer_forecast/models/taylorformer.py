@@ -18,17 +18,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.attention import MultiHeadAttention, find_kernel
-from taylorformer_forecast.core.cache import PointCache
+from taylorformer_forecast.baselines.gaussian_process import GaussianAnchor, GaussianState
+from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.baselines.linear_anchor import LinearAnchor, LinearState
+from taylorformer_forecast.core.attention.cache import PointCache
+from taylorformer_forecast.core.attention.kernels import Kernel
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import Head, center_of, find_head
-from taylorformer_forecast.core.kernels import Kernel
-from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
-from taylorformer_forecast.models.gaussian import GaussianAnchor, GaussianState
-from taylorformer_forecast.models.linear_anchor import LinearAnchor, LinearState
 from taylorformer_forecast.models.tokens import Features, Tokens
 
 __all__ = ["TRUST", "Taylorformer", "TaylorformerState"]
@@ -119,18 +119,20 @@ class Taylorformer(nn.Module):
         (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
     linear : LinearForecast, optional
         Targets are predicted around its forecast and its earlier errors instead of around the neighbour's
-        value (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). :meth:`start` fits it.
+        value (:class:`~taylorformer_forecast.baselines.linear_anchor.LinearAnchor`). :meth:`start` fits it.
     both_sides : bool, default=False
         Whether a point looks to both sides: it sees the nearest earlier neighbour on each side in time and is
         predicted around the line between them. For gaps and for targets in random order.
     gaussian_anchor : bool, default=False
         Whether points are predicted around the conditional means of a Gaussian process, in units of its
-        conditional deviations (:class:`~taylorformer_forecast.models.gaussian.GaussianAnchor`), in place of a
+        conditional deviations (:class:`~taylorformer_forecast.baselines.gaussian_process.GaussianAnchor`),
+        in place of a
         value at a neighbour or a line. The network starts as that process, and learns what it leaves. For one
         time coordinate.
     attention : str or Kernel, default="full"
         Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
-        time (:class:`~taylorformer_forecast.core.kernels.Kernel`). Local attention restricts every point to
+        time (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`). Local attention restricts every
+        point to
         those before it, by position, within a window that follows from the number of points, context and
         targets together. The stream over times always sees all that its mask allows.
     sees_anchor : bool, default=False
@@ -145,7 +147,7 @@ class Taylorformer(nn.Module):
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.window import Window
-    >>> from taylorformer_forecast.models.base import negative_log_likelihood
+    >>> from taylorformer_forecast.core.protocol import negative_log_likelihood
     >>> from taylorformer_forecast.models.taylorformer import Taylorformer
     >>> net = Taylorformer(d_model=16, n_heads=2, n_layers=2)
     >>> w = Window(torch.linspace(-1, 1, 12).repeat(3, 1), torch.randn(3, 12, 1), n_context=8)
@@ -255,7 +257,7 @@ class Taylorformer(nn.Module):
         ----------
         arrays : mapping of str to array
             Weights under the names of the published checkpoints, kernels stored (in, out); see
-            :mod:`taylorformer_forecast.models.reference`. Sizes are read from the arrays.
+            :mod:`taylorformer_forecast.models.published`. Sizes are read from the arrays.
         num_heads : int
             Attention heads, the one size that arrays do not tell.
         bound_std : bool, default=False
@@ -275,7 +277,7 @@ class Taylorformer(nn.Module):
         KeyError
             If an array is missing.
         """
-        from taylorformer_forecast.models.reference import build
+        from taylorformer_forecast.models.published import build
 
         return build(arrays, num_heads, bound_std, time_max, dropout)
 
@@ -396,7 +398,7 @@ class Taylorformer(nn.Module):
         Parameters
         ----------
         window, overlap, age
-            See :meth:`~taylorformer_forecast.core.linear.LinearForecast.start`.
+            See :meth:`~taylorformer_forecast.baselines.linear.LinearForecast.start`.
         """
         if self.linear is not None:
             self.linear.start(window, overlap, age)

@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.attention import MultiHeadAttention
-from taylorformer_forecast.core.cache import PointCache
+from taylorformer_forecast.core.attention.cache import PointCache
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
@@ -112,7 +112,7 @@ class TNPA(nn.Module):
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.window import Window
-    >>> from taylorformer_forecast.models.base import negative_log_likelihood
+    >>> from taylorformer_forecast.core.protocol import negative_log_likelihood
     >>> from taylorformer_forecast.models.tnp import TNPA
     >>> net = TNPA(d_model=16, n_heads=2, n_layers=2)
     >>> w = Window(torch.linspace(-1, 1, 12).repeat(3, 1), torch.randn(3, 12, 1), n_context=8)

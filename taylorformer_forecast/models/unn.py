@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.attention import MultiHeadAttention
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.window import Window, join_columns
@@ -111,7 +111,7 @@ class UNN(nn.Module):
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.window import Window
-    >>> from taylorformer_forecast.models.base import negative_log_likelihood
+    >>> from taylorformer_forecast.core.protocol import negative_log_likelihood
     >>> from taylorformer_forecast.models.unn import UNN
     >>> net = UNN(n_series=3, d_model=16, n_heads=2)
     >>> w = Window(torch.linspace(-1, 1, 12).repeat(5, 1), torch.randn(5, 12, 3), n_context=8)

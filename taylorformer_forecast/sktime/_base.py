@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 from sktime.datatypes import update_data
 from sktime.forecasting.base import BaseForecaster
 
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.sktime._answers import PredictiveMethods
 from taylorformer_forecast.sktime._checks import (
     check_enough,
@@ -30,7 +32,6 @@ from taylorformer_forecast.sktime._frames import (
 )
 from taylorformer_forecast.sktime._predictive import ColumnSeries
 from taylorformer_forecast.sktime._pretraining import Pretraining
-from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["BaseTorchForecaster"]
 
@@ -107,7 +108,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
     @property
     def _usual_trust(self):
-        from taylorformer_forecast.core.linear import TRUST
+        from taylorformer_forecast.baselines.linear import TRUST
 
         return TRUST
 
@@ -179,7 +180,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         """
         if self.pretrained != "auto" or self._scaler is not None:
             return False
-        from taylorformer_forecast.training.prior import SETTINGS, asks_for_training, too_few
+        from taylorformer_forecast.engine.pretrained import SETTINGS, asks_for_training, too_few
 
         params, defaults = self.get_params(deep=False), self.get_param_defaults()
         if any(params[name] != defaults[name] for name in (*SETTINGS, *TRAINING)):
@@ -192,7 +193,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         """The network to start from, None for none so far."""
         if source in (None, "auto"):
             return None
-        from taylorformer_forecast.training.prior import load_prior
+        from taylorformer_forecast.engine.pretrained import load_prior
 
         prior = load_prior(source)
         params = self.get_params(deep=False)
@@ -259,7 +260,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
     def _long_enough(self, context, longest):
         """The context as it is, or the longest allowed if a linear forecast does clearly better with that."""
-        from taylorformer_forecast.training.windows import error_of_context
+        from taylorformer_forecast.engine.windows import error_of_context
 
         most = min(self._longest_context, longest // 4)
         if most < 1.5 * context or self._joins_columns:
@@ -282,11 +283,11 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any,
         which forecasts alone if there are no steps.
         """
+        from taylorformer_forecast.engine.calibration import N_WINDOWS, widen
+        from taylorformer_forecast.engine.pretrained import GENTLE
+        from taylorformer_forecast.engine.training import fit, private_rng
+        from taylorformer_forecast.engine.windows import FLOOR, Batches, WindowMaker
         from taylorformer_forecast.models.direct import DirectTaylorformer
-        from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.prior import GENTLE
-        from taylorformer_forecast.training.width import N_WINDOWS, widen
-        from taylorformer_forecast.training.windows import FLOOR, Batches, WindowMaker
 
         series = self._series()
         context = self.context_length_
@@ -332,9 +333,9 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         """The prior's network, or one that is trained as without it and corrected by it."""
         import torch
 
-        from taylorformer_forecast.core.linear import LinearForecast
+        from taylorformer_forecast.baselines.linear import LinearForecast
+        from taylorformer_forecast.engine.pretrained import adapt, adapt_beside, build_direct
         from taylorformer_forecast.models.direct import CorrectedForecast
-        from taylorformer_forecast.training.prior import adapt, adapt_beside, build_direct
 
         with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
             linear = LinearForecast(self.context_length_, self.horizon_)

@@ -9,8 +9,8 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.calendar.axis import CYCLES, content
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance
-from taylorformer_forecast.training.time_axis import CYCLES, content
 
 __all__ = [
     "RULES",
@@ -104,7 +104,7 @@ def check_parameters(parameters):
     """Raise a ValueError if a parameter is not what it may be."""
     import torch
 
-    from taylorformer_forecast.training.fit import resolve_device
+    from taylorformer_forecast.engine.training import resolve_device
 
     for names, rule, obeys in RULES:
         for name in names:

@@ -15,12 +15,12 @@ from taylorformer_forecast.core.heads import Components
 from taylorformer_forecast.core.sampling import PathSamples, join_samples, sample_paths
 from taylorformer_forecast.core.scaling import Scale
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.engine.gaps import scale_gaps
+from taylorformer_forecast.engine.training import resolve_device
+from taylorformer_forecast.engine.windows import FLOOR
 from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime._logarithm import Logarithm
 from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
-from taylorformer_forecast.training.fit import resolve_device
-from taylorformer_forecast.training.gaps import scale_gaps
-from taylorformer_forecast.training.windows import FLOOR
 
 __all__ = ["Gaps", "fill_gaps", "gap_windows", "in_random_order"]
 

@@ -8,10 +8,10 @@ from itertools import islice
 import numpy as np
 import torch
 
+from taylorformer_forecast.engine.gaps import gaps_like
+from taylorformer_forecast.engine.windows import FLOOR, Series
 from taylorformer_forecast.sktime._fills import Gaps, gap_windows, in_random_order
 from taylorformer_forecast.sktime._logarithm import choose_offsets, nats_of_columns
-from taylorformer_forecast.training.gaps import gaps_like
-from taylorformer_forecast.training.windows import FLOOR, Series
 
 __all__ = ["GapTraining"]
 
@@ -46,7 +46,7 @@ class GapTraining:
 
         Where one split is enough, its network is used; else another one is trained on all points.
         """
-        from taylorformer_forecast.training.anchor import calibrate
+        from taylorformer_forecast.engine.gaussian_process import calibrate
 
         generator, length = torch.Generator().manual_seed(seed), self.window_length_
         checks, seen, n_rounds = [], 0, 0
@@ -71,11 +71,11 @@ class GapTraining:
 
     def _fit_network(self, series, seed):
         """Fit the process, then the network around it."""
+        from taylorformer_forecast.engine.gaps import GapBatches
+        from taylorformer_forecast.engine.gaussian_process import fit_anchor
+        from taylorformer_forecast.engine.training import fit, private_rng
+        from taylorformer_forecast.engine.windows import WindowMaker
         from taylorformer_forecast.models.taylorformer import Taylorformer
-        from taylorformer_forecast.training.anchor import fit_anchor
-        from taylorformer_forecast.training.fit import fit, private_rng
-        from taylorformer_forecast.training.gaps import GapBatches
-        from taylorformer_forecast.training.windows import WindowMaker
 
         length = self.window_length_
         maker = WindowMaker(series, length - 1, 1, float(length), FLOOR)

@@ -123,10 +123,10 @@ def nats_of_columns(
     ----------
     .. [1] Box, Cox: "An Analysis of Transformations", Journal of the Royal Statistical Society B 26 (1964)
     """
-    from taylorformer_forecast.models.gaussian import GaussianAnchor
-    from taylorformer_forecast.training.anchor import fit_anchor
-    from taylorformer_forecast.training.gaps import GapBatches, scale_gaps
-    from taylorformer_forecast.training.windows import FLOOR, WindowMaker
+    from taylorformer_forecast.baselines.gaussian_process import GaussianAnchor
+    from taylorformer_forecast.engine.gaps import GapBatches, scale_gaps
+    from taylorformer_forecast.engine.gaussian_process import fit_anchor
+    from taylorformer_forecast.engine.windows import FLOOR, WindowMaker
 
     def batches(chosen: Sequence[Gaps]) -> GapBatches:
         maker = WindowMaker([gaps.column.series for gaps in chosen], length - 1, 1, float(length), FLOOR)

@@ -18,8 +18,8 @@ from taylorformer_forecast.core.sampling import (
     windows_at_once,
 )
 from taylorformer_forecast.core.scaling import scale_window
-from taylorformer_forecast.training.fit import resolve_device
-from taylorformer_forecast.training.windows import FLOOR, Series, least_scale, stack_contexts
+from taylorformer_forecast.engine.training import resolve_device
+from taylorformer_forecast.engine.windows import FLOOR, Series, least_scale, stack_contexts
 
 __all__ = ["ColumnSeries", "Predictive", "Request", "predict_requests"]
 

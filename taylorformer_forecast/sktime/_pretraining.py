@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.sktime._checks import check_enough
 from taylorformer_forecast.sktime._frames import ExogenousScaler, arranged
-from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis
 
 __all__ = ["Pretrained", "Pretraining"]
 

@@ -71,7 +71,8 @@ class ContiFormerForecaster(BaseTorchForecaster):
         Equation that keys and values follow: relaxation with learnt rates, solved in closed form; a network
         of tanh units, solved step by step, which is an order of magnitude slower; or none.
     solver : str, optional
-        Solver of the equation; see :class:`~taylorformer_forecast.core.dynamics.ContinuousAttention`.
+        Solver of the equation; see
+        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
     update_steps : int, default=0
         Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
     finetune_steps : int, default=0

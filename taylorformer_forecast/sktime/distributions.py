@@ -314,6 +314,7 @@ class SamplePaths(ArrayDistribution):
 
         Examples
         --------
+        >>> from taylorformer_forecast.sktime.distributions import SamplePaths
         >>> SamplePaths([[[0.0], [1.0]], [[10.0], [11.0]]]).to_empirical().mean()
              0
         0  5.0

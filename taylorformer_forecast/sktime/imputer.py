@@ -5,12 +5,13 @@ from __future__ import annotations
 from sklearn.utils import check_random_state
 from sktime.transformations.base import BaseTransformer
 
+from taylorformer_forecast.calendar.axis import TimeAxis, content
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
-from taylorformer_forecast.training.time_axis import SeasonalFeatures, TimeAxis, content
 
 __all__ = ["TaylorformerImputer"]
 
@@ -90,7 +91,8 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         each instance); None where values are taken as they are.
     training_ : dict
         Steps taken and last loss; the points used for calibration, and what it chose: ``trust``,
-        ``mean_trust``, ``stretch`` (:class:`~taylorformer_forecast.models.gaussian.GaussianAnchor`).
+        ``mean_trust``, ``stretch``
+        (:class:`~taylorformer_forecast.baselines.gaussian_process.GaussianAnchor`).
 
     References
     ----------

@@ -14,7 +14,8 @@ class LAMForecaster(BaseTorchForecaster):
     and predicts a distribution for each of ``horizon`` steps. Horizons of thousands of steps cost one call.
 
     The steps of a sample path go together as the errors of a linear forecast of the series do
-    (:meth:`~taylorformer_forecast.core.linear.LinearForecast.noise`), or are independent of each other with
+    (:meth:`~taylorformer_forecast.baselines.linear.LinearForecast.noise`), or are independent of each other
+    with
     ``preset="faithful"``. Beyond ``horizon`` every path goes on from a context that ends with its own last
     points.
 
@@ -71,7 +72,8 @@ class LAMForecaster(BaseTorchForecaster):
         loss. "mse" and "mae" are point forecasts trained by squared and absolute errors: they have no
         intervals.
     attention : str or callable, default="local"
-        Attention kernel, a name in :data:`taylorformer_forecast.core.attention.ATTENTION` or a function with
+        Attention kernel, a name in :data:`taylorformer_forecast.core.attention.layer.ATTENTION` or a
+        function with
         that signature.
     preset : {"modern", "faithful"}, default="modern"
         "faithful" is the architecture of the paper, trained there with ``distribution="mse"``; see

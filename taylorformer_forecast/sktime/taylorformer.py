@@ -73,7 +73,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
     linear_path : bool, default=True
         Whether a point is predicted around a linear forecast from the context, fitted in closed form before
         training, and the errors it made on the path so far
-        (:class:`~taylorformer_forecast.models.linear_anchor.LinearAnchor`). Of what the network adds to that,
+        (:class:`~taylorformer_forecast.baselines.linear_anchor.LinearAnchor`). Of what the network adds to
+        that,
         three quarters are trusted, or all if there is X, which the linear forecast does not see, and for
         point forecasts. Without it, around the value at the nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}, default=0
@@ -83,7 +84,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
     attention : str or callable, default="full"
         Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long
         horizons) or a kernel that answers one query at a time
-        (:class:`~taylorformer_forecast.core.kernels.Kernel`).
+        (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
     order : {"time", "random"}, default="time"
         Order of the targets in training. With "random", a part of the targets of many windows comes first, in
         random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
@@ -113,7 +114,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         wrote. It predicts all targets from the context
         (:class:`~taylorformer_forecast.models.direct.DirectTaylorformer`), and corrects the linear forecast;
         how much of that is taken, the end of the series decides
-        (:func:`~taylorformer_forecast.training.prior.adapt`). With ``max_steps=0`` it forecasts alone, and
+        (:func:`~taylorformer_forecast.engine.pretrained.adapt`). With ``max_steps=0`` it forecasts alone, and
         steps of a path go together as the errors of the linear forecast do. Otherwise a network is trained on
         the series and X as without it, and a part of what the prior adds goes into its forecasts afterwards
         (:class:`~taylorformer_forecast.models.direct.CorrectedForecast`); ``pretrain`` starts from it too.
@@ -221,7 +222,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
         super().__init__()
 
     def _build_network(self, dim_covariates, forecast=None):
-        from taylorformer_forecast.core.linear import LinearForecast
+        from taylorformer_forecast.baselines.linear import LinearForecast
         from taylorformer_forecast.models.taylorformer import Taylorformer
 
         if forecast is None and self.linear_path:
@@ -250,7 +251,7 @@ class TaylorformerForecaster(BaseTorchForecaster):
 
     @property
     def _reorder(self):
-        from taylorformer_forecast.training.gaps import some_first
+        from taylorformer_forecast.engine.gaps import some_first
 
         return some_first if self.order == "random" else None
 

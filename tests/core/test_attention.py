@@ -7,10 +7,10 @@ import math
 import pytest
 import torch
 
-from taylorformer_forecast.core.attention import ATTENTION, MultiHeadAttention
-from taylorformer_forecast.core.cache import PointCache
-from taylorformer_forecast.core.kernels import Full, Kernel
-from taylorformer_forecast.core.local import Local
+from taylorformer_forecast.core.attention.cache import PointCache
+from taylorformer_forecast.core.attention.kernels import Full, Kernel
+from taylorformer_forecast.core.attention.layer import ATTENTION, MultiHeadAttention
+from taylorformer_forecast.core.attention.local import Local
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -6,14 +6,14 @@ import torch
 from torch.distributions import Categorical, MixtureSameFamily, Normal, StudentT
 from torch.testing import assert_close as close
 
+from taylorformer_forecast.baselines.linear import LinearForecast
 from taylorformer_forecast.core.distributions import QuantileFunction
 from taylorformer_forecast.core.heads import draw
-from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.lam import LAMTransformer
-from taylorformer_forecast.training.windows import Batches, Series, WindowMaker
 
 pytestmark = pytest.mark.usefixtures("float64")
 L, H = 10, 8

@@ -11,9 +11,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from taylorformer_forecast.core import local as module
-from taylorformer_forecast.core.kernels import Full
-from taylorformer_forecast.core.local import Local, log_window
+from taylorformer_forecast.core.attention import local as module
+from taylorformer_forecast.core.attention.kernels import Full
+from taylorformer_forecast.core.attention.local import Local, log_window
 
 VECTORS = Path(__file__).parents[2].parent / "shared" / "oracle" / "lam"
 

@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-from taylorformer_forecast.core.attention import MultiHeadAttention
-from taylorformer_forecast.core.kernels import Full, Prob
+from taylorformer_forecast.core.attention.kernels import Full, Prob
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -17,14 +17,14 @@ from darts.utils.data.torch_datasets.utils import TorchInferenceBatch, _batch_co
 from darts.utils.likelihood_models.torch import GaussianLikelihood, PoissonLikelihood, QuantileRegression
 from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 
-from taylorformer_forecast.core.linear import TRUST, LinearForecast
+from taylorformer_forecast.baselines.linear import TRUST, LinearForecast
+from taylorformer_forecast.calendar.cycles import N_HARMONICS
 from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.darts._dataset import DatasetWindows, sample_places
+from taylorformer_forecast.engine.pretrained import SLOTS, TRUSTS, load_prior, save_prior
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
-from taylorformer_forecast.training.prior import SLOTS, TRUSTS, load_prior, save_prior
-from taylorformer_forecast.training.time_axis import N_HARMONICS
 
 QUIET = {
     "accelerator": "cpu",

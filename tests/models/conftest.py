@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.core.heads import components
-from taylorformer_forecast.core.linear import LinearForecast
-from taylorformer_forecast.core.local import Local
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContiFormer

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from taylorformer_forecast.core.heads import HEADS, components
+from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.base import training_loss
 from taylorformer_forecast.models.contiformer import ContiFormer
 from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths, build_contiformer
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.core.heads import HEADS
-from taylorformer_forecast.core.local import Local
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.models.lam import LAMTransformer
-from taylorformer_forecast.models.lam_trunks import TimeMap, summed_encoding
+from taylorformer_forecast.models.lam_trunks import TemporalMap, summed_encoding
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -211,8 +211,8 @@ def test_a_kernel_of_ones_own_may_be_given(make_window):
 
 
 def test_maps_over_long_times_have_few_numbers():
-    assert sum(p.numel() for p in TimeMap(720, 720).parameters()) == 720 * 721
-    long = TimeMap(5760, 5760)
+    assert sum(p.numel() for p in TemporalMap(720, 720).parameters()) == 720 * 721
+    long = TemporalMap(5760, 5760)
     assert sum(p.numel() for p in long.parameters()) < 4e6
     x = torch.randn(1, 5760, 2, generator=torch.Generator().manual_seed(0))
     close(long(x, 7), long(x, 5760)[:, :7])

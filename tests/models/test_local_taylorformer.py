@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from taylorformer_forecast.core.kernels import Full, Kernel, Prob
-from taylorformer_forecast.core.local import Local
+from taylorformer_forecast.core.attention.kernels import Full, Kernel, Prob
+from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.taylorformer import Taylorformer
 

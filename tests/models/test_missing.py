@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.base import training_loss
 
 pytestmark = pytest.mark.usefixtures("float64")
 

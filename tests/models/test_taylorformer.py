@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from taylorformer_forecast.core.protocol import negative_log_likelihood
 from taylorformer_forecast.core.window import Window, shuffle_targets
-from taylorformer_forecast.models.base import negative_log_likelihood
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from taylorformer_forecast.core.linear import LinearForecast
+from taylorformer_forecast.baselines.linear import LinearForecast
 
 
 @pytest.fixture

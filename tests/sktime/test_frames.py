@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sktime.forecasting.base import ForecastingHorizon
 
+from taylorformer_forecast.calendar.axis import TimeAxis, content
 from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
     check_values,
@@ -14,7 +15,6 @@ from taylorformer_forecast.sktime._frames import (
     of_instance,
     to_float,
 )
-from taylorformer_forecast.training.time_axis import TimeAxis, content
 
 
 def frame(index, **columns):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sktime.forecasting.base import ForecastingHorizon
 
-from taylorformer_forecast.core.local import Local
+from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.sktime import LAMForecaster
 
 

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
+from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.base import training_loss
-from taylorformer_forecast.training.module import CLIP, make_optimizer
+from taylorformer_forecast.engine.lightning import CLIP, make_optimizer
 
 __all__ = ["count_parameters", "log_densities", "train"]
 

@@ -1,0 +1,1 @@
+"""Baseline forecasts: what is fitted in closed form, and what networks correct."""

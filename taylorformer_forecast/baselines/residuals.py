@@ -1,0 +1,165 @@
+"""Errors of a linear forecast: how large they are, and how one follows from those before it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+__all__ = ["N_LAGS", "Residuals", "lagged"]
+
+N_LAGS = 8  # earlier errors that the next one follows from
+PRIOR = 4  # windows that the errors of all steps together count for
+HALF_LIFE = 1 / 3  # of the weight of errors in their recent size, in lengths of the series
+MOST_GROWTH = 1.5
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Errors of a linear forecast on training windows.
+
+    Parameters
+    ----------
+    error : Tensor of shape (n, H)
+        Value minus forecast.
+    observed : bool Tensor of shape (n, H)
+        Which of them are known.
+    age : Tensor of shape (n,), optional
+        Time from each window to the end of its series, in lengths of the series.
+    """
+
+    error: Float[Tensor, "n H"]
+    observed: Bool[Tensor, "n H"]
+    age: Float[Tensor, " n"] | None = None
+
+    def autoregression(self, n_lags: int, horizon: int) -> Float[Tensor, "horizon K"]:
+        """Weights of the K errors before in the error of every step, the earliest first.
+
+        One autoregression by least squares serves all steps; how much of it a step takes is the step's own,
+        such that paths drawn with these weights, and with what they leave as noise, spread at every step as
+        the errors themselves do. An autoregression alone may make them drift apart, or hold them together.
+        """
+        return _repeat_last(self._path(n_lags)[0], horizon)
+
+    def dependence(self, n_lags: int, horizon: int) -> tuple[Tensor, Tensor, Tensor]:
+        """How standardised errors of a step follow from those before it, such that each has variance 1.
+
+        Returns
+        -------
+        weights : Tensor of shape (horizon, K)
+            Of the K before, the earliest first.
+        fresh : Tensor of shape (horizon,)
+            Deviation of what is new in each.
+        neighbour : Tensor of shape (horizon,)
+            Correlation of each with the one before it.
+        """
+        weights, new, neighbour = self._path(n_lags)
+        deviation = self._square().clamp_min(1e-12).sqrt()
+        before = lagged(deviation[None], n_lags)[0]
+        return (
+            _repeat_last(weights * before / deviation[:, None], horizon),
+            _repeat_last((new / deviation).clamp(0.0, 1.0), horizon),
+            _repeat_last(neighbour, horizon),
+        )
+
+    def _path(self, n_lags: int) -> tuple[Float[Tensor, "H K"], Float[Tensor, " H"], Float[Tensor, " H"]]:
+        """Weights, deviations of what they leave, and correlations of neighbours, along a path."""
+        lags = self._lags(n_lags)
+        x, y = lags[self.observed], self.error[self.observed]
+        moment = x.mT @ x
+        moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
+        common = torch.linalg.solve(moment, x.mT @ y)
+        told = (lags @ common) * self.observed
+        seen = self.observed.sum(0)
+        with_error = self._mean(told * self.error, told.square())
+        square = self._mean(told.square())
+        total = self._square()
+        weights = torch.zeros(len(seen), n_lags).to(common)
+        new, neighbour = torch.zeros(2, len(seen)).to(common)
+        covariance = torch.zeros(n_lags, n_lags).to(common)  # of the last K errors of a path
+        for step in range(len(seen)):
+            foretold = common @ covariance @ common
+            # With a share s of the autoregression the variance of a path is s**2 * foretold + total
+            # - 2 * s * with_error + s**2 * square. It is the total again for this share; by least squares
+            # it were with_error / square, the same where paths vary as the errors do.
+            share = (2 * with_error[step] / (foretold + square[step]).clamp_min(1e-12)).clamp(0.0, 2.0)
+            weights[step] = share * common
+            new[step] = (total[step] - share**2 * foretold).clamp_min(0.0).sqrt()
+            cross = weights[step] @ covariance
+            neighbour[step] = cross[-1] / (covariance[-1, -1] * total[step]).clamp_min(1e-24).sqrt()
+            covariance = F.pad(covariance[1:, 1:], (0, 1, 0, 1))
+            covariance[-1, :-1] = covariance[:-1, -1] = cross[1:]
+            covariance[-1, -1] = total[step]
+        return weights, new, neighbour.clamp(-1.0, 1.0)
+
+    def after(self, weights: Float[Tensor, "H K"]) -> Residuals:
+        """What an autoregression with these weights leaves."""
+        told = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
+        return Residuals(self.error - told, self.observed)
+
+    def growth(self) -> float:
+        """How much wider the central 80 % of the errors are of late than over all the past.
+
+        Late is what a weight says that halves with every third of the history. Quantiles are not moved by a
+        single shock, as squares are, and errors of every step count in units of their own.
+        """
+        if self.age is None or not self.observed.any():
+            return 1.0
+        size = (self.error.abs() / self._square().clamp_min(1e-12).sqrt())[self.observed]
+        late = torch.exp2(-self.age / HALF_LIFE)[:, None].expand_as(self.error)[self.observed]
+        size, order = size.sort()
+        weight = late[order].cumsum(0)
+        now = size[torch.searchsorted(weight, 0.8 * weight[-1])]
+        ever = size[int(0.8 * (len(size) - 1))]
+        if ever < 1e-3:  # most are exact: nothing to measure a change in
+            return 1.0
+        return float((now / ever).clamp(1 / MOST_GROWTH, MOST_GROWTH))
+
+    def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
+        """The K errors before each, zero where there are none."""
+        return lagged(self.error * self.observed, n_lags)
+
+    def _square(self, power: float = 2.0) -> Float[Tensor, " H"]:
+        """Mean square (or another power) of the errors of every step; few are pooled with all steps."""
+        return self._mean(self.error.abs().pow(power) * self.observed)
+
+    def _mean(self, values: Float[Tensor, "n H"], alike: Float[Tensor, "n H"] | None = None) -> Tensor:
+        """Mean of every step, of values that are zero where nothing was observed.
+
+        Few windows say little: they are pooled with the mean over all steps, of the values or of others.
+        """
+        seen = self.observed.sum(0)
+        pooled = (values if alike is None else alike).sum() / seen.sum()
+        return (values.sum(0) + PRIOR * pooled) / (seen + PRIOR)
+
+    def log_scale(self, horizon: int) -> Float[Tensor, " horizon"]:
+        """Logarithm of the scale of the errors of every step.
+
+        Half-way between the root mean square, which follows few large errors, and what the mean absolute
+        error of a Gaussian would say, which does not know of them.
+        """
+        square, absolute = self._square(), self._square(1.0) * math.sqrt(math.pi / 2)
+        scale = (square.sqrt() * absolute).sqrt().clamp_min(1e-3)
+        return _repeat_last(scale.log(), horizon)
+
+
+def _repeat_last(steps: Float[Tensor, "H ..."], horizon: int) -> Float[Tensor, "horizon ..."]:
+    """The same for more steps: the last goes on."""
+    return torch.cat([steps, steps[-1:].expand(horizon - len(steps), *steps.shape[1:])])
+
+
+def lagged(values: Float[Tensor, "B T"], n_lags: int) -> Float[Tensor, "B T K"]:
+    """The K values before each along the second axis, the earliest first, zero where there are none.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.residuals import lagged
+    >>> lagged(torch.tensor([[1.0, 2.0, 3.0]]), 2).tolist()
+    [[[0.0, 0.0], [0.0, 1.0], [1.0, 2.0]]]
+    """
+    return F.pad(values, (n_lags, 0))[:, :-1].unfold(1, n_lags, 1)

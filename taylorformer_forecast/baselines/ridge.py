@@ -1,0 +1,102 @@
+"""Ridge regression from contexts to steps ahead, for many penalties at once, and its cross-validation."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+__all__ = ["FEWEST", "N_BLOCKS", "PENALTIES", "held_out_errors", "ridge"]
+
+PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # per window
+N_BLOCKS = 4  # of the cross-validation
+FEWEST = 2 * N_BLOCKS  # windows of a fit
+
+
+def held_out_errors(
+    past: Float[Tensor, "n L"],
+    y: Float[Tensor, "n T"],
+    observed: Bool[Tensor, "n T"],
+    overlap: int,
+    drift: bool,
+) -> list[Float[Tensor, "n T"]]:
+    """Errors for every penalty on blocks of windows that the map was not fitted to.
+
+    Windows that share targets with those of a block are left out of its fit too, while enough remain.
+
+    Parameters
+    ----------
+    past, y, observed : Tensor
+        Contexts, targets, and which of these are known; windows one after another as they were cut.
+    overlap : int
+        How many windows after a window share targets with it.
+    drift : bool
+        See :func:`ridge`.
+
+    Returns
+    -------
+    list of Tensor
+        Errors of all windows, for each of :data:`PENALTIES`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.ridge import PENALTIES, held_out_errors
+    >>> x, y = torch.randn(40, 3), torch.randn(40, 2)
+    >>> errors = held_out_errors(x, y, torch.ones(40, 2, dtype=torch.bool), overlap=2, drift=False)
+    >>> len(errors) == len(PENALTIES), errors[0].shape
+    (True, torch.Size([40, 2]))
+    """
+    errors: list[list[Tensor]] = [[] for _ in PENALTIES]
+    for low, high in pairwise(round(k * len(y) / N_BLOCKS) for k in range(N_BLOCKS + 1)):
+        others = torch.ones(len(y), dtype=torch.bool)
+        margin = max(0, min(overlap, (len(y) - (high - low) - FEWEST) // 2))
+        others[max(0, low - margin) : high + margin] = False
+        fits = ridge(past[others], y[others], observed[others], drift)
+        for parts, (weight, bias) in zip(errors, fits, strict=True):
+            parts.append(y[low:high] - past[low:high] @ weight - bias)
+    return [torch.cat(parts) for parts in errors]
+
+
+def ridge(
+    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"], drift: bool
+) -> list[tuple[Float[Tensor, "L T"], Float[Tensor, " T"]]]:
+    """Weights and biases for every penalty; moments of each step are over the windows that observed it.
+
+    Parameters
+    ----------
+    x, y, observed : Tensor
+        Contexts, targets, and which of these are known.
+    drift : bool
+        Whether there are biases. Without, a series turned upside down has its forecast turned upside down.
+
+    Returns
+    -------
+    list of (Tensor, Tensor)
+        Weights and biases, for each of :data:`PENALTIES`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.ridge import ridge
+    >>> x = torch.randn(200, 1, dtype=torch.float64)
+    >>> weight, bias = ridge(x, 2 * x + 1, torch.ones(200, 1, dtype=torch.bool), drift=True)[0]
+    >>> weight.round(decimals=2).tolist(), bias.round(decimals=2).tolist()
+    ([[2.0]], [1.0])
+    """
+    seen = observed.to(y.dtype)
+    share = seen.mean(0).clamp_min(1.0 / len(y))
+    mean_x, mean_y = drift * x.mean(0), drift * (y * seen).mean(0) / share
+    x, y = x - mean_x, (y - mean_y) * seen / share
+    tall = len(x) >= x.shape[1]
+    values, vectors = torch.linalg.eigh((x.mT @ x if tall else x @ x.mT) / len(x))
+    values = values.clamp_min(0.0)
+    turned = vectors.mT @ (x.mT @ y if tall else y) / len(x)
+    out = []
+    for penalty in PENALTIES:
+        weight = vectors @ (turned / (values + penalty)[:, None])
+        weight = weight if tall else x.mT @ weight
+        out.append((weight, mean_y - mean_x @ weight))
+    return out

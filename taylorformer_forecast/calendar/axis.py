@@ -1,0 +1,278 @@
+"""Time stamps as numbers: steps, horizons, cycles of the calendar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["CYCLES", "TimeAxis", "content"]
+
+# Cycles of the calendar: name -> length in days.
+CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
+
+SPARSEST = 10  # steps for each row of a series that is put on a regular grid
+FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step
+
+
+def content(index: pd.Index) -> str:
+    """What an index holds, in words."""
+    if isinstance(index, pd.PeriodIndex):
+        return f"periods of frequency {index.freqstr}"
+    if isinstance(index, pd.DatetimeIndex):
+        return "dates" if index.tz is None else "dates with a time zone"
+    return "integers" if pd.api.types.is_integer_dtype(index.dtype) else str(index.dtype)
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """How time stamps become real numbers, in units of the typical step.
+
+    Parameters
+    ----------
+    kind : {"number", "period", "month", "business", "clock"}
+        What is counted: integers as they are, periods, calendar months, business days, or nanoseconds.
+        Monthly, quarterly and yearly stamps count months, so that February is as long as March.
+    freq : pandas offset, optional
+        Frequency of the stamps, where there is one.
+    step : float
+        Typical distance of neighbouring observations, in what is counted.
+    origin : number
+        What is subtracted before the division.
+    span : float
+        Number of steps that the data cover.
+    every : int, default=1
+        How many steps of the index make one step here: more than one if the index is finer than the
+        observations are.
+    """
+
+    kind: str
+    freq: object
+    step: float
+    origin: float | int
+    span: float
+    every: int = 1
+
+    @classmethod
+    def of(
+        cls, indexes: Sequence[pd.Index], freq: object = None, observed: Sequence[pd.Index] | None = None
+    ) -> TimeAxis:
+        """Look at the stamps of all series, and at those with an observation if they may be sparser."""
+        longest = max(indexes, key=len)
+        if isinstance(longest, pd.PeriodIndex):
+            kind, freq = "period", longest.freq
+        elif isinstance(longest, pd.DatetimeIndex):
+            freq = freq if freq is not None else _frequency(longest)
+            kind = _kind(freq)
+        elif pd.api.types.is_integer_dtype(longest.dtype):
+            kind, freq = "number", None
+        else:
+            raise TypeError(
+                f"the time index has dtype {longest.dtype}; dates, periods or integers are needed"
+            )
+        raw = cls(kind, freq, 1.0, 0.0, 0.0)
+        gaps = np.concatenate([np.diff(raw.count(index)) for index in indexes])
+        step = float(np.median(gaps)) if len(gaps) else 1.0
+        counts = [raw.count(index) for index in (indexes if observed is None else observed)]
+        origin = min(x[0] for x in counts).item()
+        every = 1
+        if observed is not None and (kind != "clock" or freq is not None):
+            every = _common_divisor(np.concatenate([x - origin for x in counts]) / step)
+        step *= every
+        return cls(kind, freq, step, origin, float(max(x[-1] - x[0] for x in counts) / step), every)
+
+    def continued(self, own: TimeAxis, few: bool) -> TimeAxis:
+        """The axis of further series, given their own: this one if they are counted alike.
+
+        The phases of seasons then go on, and the typical step is the one that a network knows. So they do if
+        there are too ``few`` dates to tell their frequency.
+        """
+        unclear = few and own.freq is None and "period" not in (self.kind, own.kind)
+        if unclear and (own.kind == "number") == (self.kind == "number"):
+            return self
+        alike = own.kind == self.kind and own.freq == self.freq and own.every == self.every
+        return self if alike and 0.5 < own.step / self.step < 2 else own
+
+    def count(self, index: pd.Index) -> np.ndarray:
+        """Stamps as numbers before scaling."""
+        if self.kind == "number":
+            return index.to_numpy(dtype="float64")
+        if self.kind == "period":
+            return index.asi8.astype("float64")
+        if self.kind == "clock":  # integers, as float64 would round them to a fraction of a microsecond
+            return index.as_unit("ns").asi8
+        local = index.tz_localize(None) if index.tz is not None else index
+        within = (local - local.normalize()) / pd.Timedelta(days=1)
+        if self.kind == "business":
+            return np.busday_count("1970-01-01", local.to_numpy("datetime64[D]")) + np.asarray(within)
+        if _name(self.freq).split("-")[0].endswith("E"):  # month ends: count to the first of the next month
+            local = local + pd.Timedelta(days=1)
+        fraction = (local.day - 1 + np.asarray(within)) / local.days_in_month
+        return np.asarray(local.year * 12.0 + local.month - 1 + fraction)
+
+    def numbers(self, index: pd.Index) -> np.ndarray:
+        """Stamps in steps since the first observation."""
+        return (self.count(index) - self.origin) / self.step
+
+    def on_grid(self, index: pd.Index, values: np.ndarray) -> np.ndarray:
+        """Values (n,) on a regular grid of steps, NaN between rows; as they are if most would be NaN."""
+        numbers = self.numbers(index)
+        if self.every > 1:  # rows between the steps are missing
+            on = np.abs(numbers - np.round(numbers)) < 1e-6
+            numbers, values = numbers[on], values[on]
+        at = np.round(numbers - numbers[0]).astype(int)
+        if at[-1] >= 4 * len(at):
+            return values
+        grid = np.full(at[-1] + 1, np.nan)
+        grid[at] = values
+        return grid
+
+    def future(self, last: object, upto: object, like: pd.Index) -> pd.Index:
+        """Regular stamps after ``last``, up to and including ``upto``."""
+        ends = pd.Index([last, upto], tupleize_cols=False)
+        n = np.diff(self.numbers(ends))[0]
+        if n > FARTHEST_STEP:
+            raise ValueError(
+                f"fh ends at {upto}, {n:.0f} steps after the last observation at {last}; "
+                f"at most {FARTHEST_STEP} can be forecast"
+            )
+        stamps = self.between(last, upto, like)
+        return stamps[stamps > last]
+
+    def between(self, first: object, last: object, like: pd.Index) -> pd.Index:
+        """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
+        if isinstance(like, pd.PeriodIndex):
+            return pd.period_range(first, last, freq=like.freq)[:: self.every]
+        if isinstance(like, pd.DatetimeIndex):
+            every = pd.Timedelta(round(self.step), unit="ns") if self.freq is None else self.every * self.freq
+            return pd.date_range(first, last, freq=every)
+        return pd.Index(np.arange(int(first), int(last) + 1, max(1, round(self.step))))
+
+    def grid(self, index: pd.Index, name: str = "y") -> pd.Index:
+        """The regular stamps among which those of a series lie, from its first to its last.
+
+        Raises a ValueError about the series of this name if stamps lie beside the grid, or if there are ten
+        times as many steps as stamps.
+        """
+        step = str(pd.Timedelta(round(self.step), unit="ns")) if self.kind == "clock" else f"{self.step:g}"
+        step = step if self.freq is None else self.freq.freqstr
+        n = np.diff(self.numbers(index[[0, -1]]))[0]
+        wrong = f"{len(index)} rows are spread over {n:.0f} steps of {step}"
+        if n < SPARSEST * len(index):
+            stamps = self.between(index[0], index[-1], index)
+            beside = index.difference(stamps)
+            if not len(beside):
+                return index if len(stamps) == len(index) else stamps.rename(index.name)
+            wrong = f"{beside[0]} is not on the grid of step {step} that starts at {index[0]}"
+        raise ValueError(
+            f"{name} is not regular: {wrong}. This forecaster needs equal steps (rows may be missing): "
+            f"resample y, or use TaylorformerForecaster, which takes any times"
+        )
+
+    def horizon(self, fh: object, last: object, like: pd.Index) -> pd.Index:
+        """Absolute stamps of a forecasting horizon, relative ones counted from ``last``.
+
+        Integer steps on stamps without a frequency are typical steps after the last observation, and
+        observed stamps before it.
+        """
+        relative_int = fh.is_relative and pd.api.types.is_integer_dtype(fh.to_pandas().dtype)
+        cutoff = pd.Index([int(last) if self.kind == "number" else last])
+        if isinstance(cutoff, pd.DatetimeIndex):
+            if relative_int and self.freq is None:
+                step = pd.Timedelta(round(self.step), unit="ns")
+                past = like[like <= last]
+                ahead = [k for k in fh.to_pandas() if k > 0]
+                back = [k for k in fh.to_pandas() if k <= 0]
+                if back and -min(back) >= len(past):
+                    raise ValueError(f"fh={min(back)} goes back before the first of {len(past)} observations")
+                stamps = pd.DatetimeIndex([past[k - 1] for k in back] + [last + k * step for k in ahead])
+                same = stamps.as_unit(like.unit)
+                return same if (same == stamps).all() else stamps
+            if relative_int:
+                cutoff = pd.DatetimeIndex(cutoff, freq=None)
+                cutoff.freq = self.freq if _on_offset(self.freq, last) else None
+                if cutoff.freq is None:
+                    return pd.DatetimeIndex([last + k * self.freq for k in fh.to_pandas()])
+        stamps = pd.Index(fh.to_absolute_index(cutoff))
+        if content(stamps) != content(like):
+            raise TypeError(f"fh holds {content(stamps)}, but the index of y holds {content(like)}")
+        return stamps
+
+    def cycles(self, index: pd.Index, names: tuple[str, ...]) -> np.ndarray:
+        """Positions within calendar cycles, in revolutions, shape (n, len(names))."""
+        stamps = index.to_timestamp() if isinstance(index, pd.PeriodIndex) else index.tz_localize(None)
+        day = np.asarray((stamps - stamps.normalize()) / pd.Timedelta(days=1))
+        in_month = (stamps.day - 1 + day) / stamps.days_in_month
+        position = {
+            "day": day,
+            "week": (stamps.dayofweek + day) / 7,
+            "month": in_month,
+            # Months of equal length, so that the same month has the same phase in every year.
+            "year": (stamps.month - 1 + in_month) / 12,
+        }
+        return np.stack([np.asarray(position[name], dtype="float64") for name in names], -1)
+
+    def cycle_steps(self, name: str) -> float:
+        """Length of a calendar cycle in steps."""
+        if self.kind == "number":
+            raise ValueError(
+                f"time_features={name!r} needs dates or periods, but the index of y holds integers"
+            )
+        days = CYCLES[name]
+        if self.kind == "month":
+            return days / CYCLES["month"] / self.step
+        if self.kind == "business":
+            return days * 5 / 7 / self.step
+        if self.kind == "period":
+            # 240 periods, as pandas 2 knows no dates after 2262
+            stamps = pd.PeriodIndex.from_ordinals([0, 240], freq=self.freq).to_timestamp()
+            return days / ((stamps[1] - stamps[0]) / pd.Timedelta(days=1) / 240 * self.step)
+        return days * 86400e9 / self.step
+
+    def usual_cycles(self) -> tuple[str, ...]:
+        """Cycles that have several steps and were seen at least twice."""
+        if self.kind == "number":
+            return ()
+        names = ("day", "week", "year")
+        return tuple(name for name in names if 3 <= self.cycle_steps(name) <= self.span / 1.9)
+
+
+def _name(freq: object) -> str:
+    return "" if freq is None else str(getattr(freq, "freqstr", freq)).lstrip("0123456789")
+
+
+def _common_divisor(positions: np.ndarray) -> int:
+    """Largest number of which all positions are multiples; 1 if they are no whole numbers."""
+    whole = np.round(positions)
+    if np.abs(positions - whole).max() > 1e-6:
+        return 1
+    return max(1, int(np.gcd.reduce(whole.astype(np.int64))))
+
+
+def _on_offset(freq: object, stamp: pd.Timestamp) -> bool:
+    return bool(freq.is_on_offset(stamp))
+
+
+def _frequency(index: pd.DatetimeIndex) -> object:
+    """Frequency of a datetime index: its own, the inferred, or that of month starts or ends with gaps."""
+    if index.freq is not None:
+        return index.freq
+    inferred = pd.infer_freq(index) if len(index) >= 3 else None
+    if inferred is None and len(index) >= 3:
+        whole = (index == index.normalize()).all()
+        apart = np.median(np.diff(index.as_unit("ns").asi8)) > 20 * 86400e9
+        if whole and apart and (index.day == 1).all():
+            inferred = "MS"
+        elif whole and apart and index.is_month_end.all():
+            inferred = "ME"
+    return None if inferred is None else pd.tseries.frequencies.to_offset(inferred)
+
+
+def _kind(freq: object) -> str:
+    """What to count for a frequency of datetimes."""
+    name = _name(freq).split("-")[0]
+    if name in ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE"):
+        return "month"
+    return "business" if name == "B" else "clock"

@@ -1,0 +1,117 @@
+"""Phases of calendar cycles and seasons: features that are known of any future."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from taylorformer_forecast.calendar.axis import CYCLES, TimeAxis
+from taylorformer_forecast.calendar.seasonality import seasons_beside
+
+__all__ = ["N_HARMONICS", "SeasonalFeatures", "phase_features"]
+
+N_HARMONICS = 2  # of every cycle
+LONGEST_PERIOD = 168  # longer seasons are left to the phases: a context that spans them costs too much
+
+
+@dataclass(frozen=True)
+class SeasonalFeatures:
+    """Phases of calendar cycles and of seasons at time stamps: features that are known of any future.
+
+    Parameters
+    ----------
+    axis : TimeAxis
+        Of the series.
+    cycles : tuple of str
+        Calendar cycles.
+    periods : tuple of float
+        Seasons, in steps.
+    """
+
+    axis: TimeAxis
+    cycles: tuple[str, ...] = ()
+    periods: tuple[float, ...] = ()
+
+    @classmethod
+    def choose(
+        cls,
+        axis: TimeAxis,
+        index: pd.Index,
+        values: np.ndarray,
+        cycles: object = "auto",
+        periods: object = "auto",
+    ) -> SeasonalFeatures:
+        """Choose what is left at "auto" by a series, given as stamps and values (n,)."""
+        if isinstance(cycles, str) and cycles == "auto":
+            cycles = axis.usual_cycles()
+        names = tuple(cycles or ())  # type: ignore[call-overload]
+        unknown = [name for name in names if name not in CYCLES]
+        if unknown:
+            raise ValueError(f"time_features has {unknown[0]!r}, which is not one of {', '.join(CYCLES)}")
+        if isinstance(periods, str) and periods == "auto":
+            periods = seasons_beside([axis.cycle_steps(name) for name in names], axis.on_grid(index, values))
+        seasons = np.atleast_1d(() if periods is None else periods).astype(float)  # type: ignore[call-overload]
+        if not ((seasons >= 1) & np.isfinite(seasons)).all():
+            raise ValueError(f"seasonal_periods={periods!r}: a season has at least one step")
+        return cls(axis, names, tuple(seasons.tolist()))
+
+    def __bool__(self) -> bool:
+        return self.width > 0
+
+    @property
+    def lengths(self) -> list[float]:
+        """Lengths of all cycles and seasons, in steps."""
+        return [*(self.axis.cycle_steps(name) for name in self.cycles), *self.periods]
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return 2 * N_HARMONICS * len(self.lengths)
+
+    @property
+    def season(self) -> int:
+        """The longest season that a window can span, in steps; 1 without one."""
+        return round(max((c for c in self.lengths if c <= LONGEST_PERIOD), default=1))
+
+    @property
+    def cycle(self) -> int:
+        """The longest calendar cycle that a window can span, in steps; 1 without one."""
+        lengths = self.lengths[: len(self.cycles)]
+        return round(max((c for c in lengths if c <= LONGEST_PERIOD), default=1))
+
+    def __call__(self, index: pd.Index) -> np.ndarray:
+        """Features, shape (n, ``width``), those of the shortest cycle or season first."""
+        positions = [self.axis.numbers(index)[:, None] / np.array(self.periods)]
+        if self.cycles:
+            positions.insert(0, self.axis.cycles(index, self.cycles))
+        at = np.concatenate(positions, 1)[:, np.argsort(self.lengths, kind="stable")]
+        return phase_features(at)
+
+
+def phase_features(positions: np.ndarray) -> np.ndarray:
+    """Phases of cycles, one cycle after another.
+
+    Parameters
+    ----------
+    positions : ndarray of shape (n, P)
+        Positions within cycles, in revolutions.
+
+    Returns
+    -------
+    ndarray
+        Shape (n, 2 * N_HARMONICS * P).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.cycles import phase_features
+    >>> phase_features(np.array([[0.25]])).round(3).tolist()
+    [[1.0, 0.0, 0.0, -1.0]]
+    """
+    import torch
+
+    from taylorformer_forecast.core.encoding import phases
+
+    return phases(torch.as_tensor(positions[..., None]), N_HARMONICS).flatten(1).numpy()

@@ -1,0 +1,1 @@
+"""Multi-head attention: the layer, its kernels, and the cache of sampling."""

@@ -1,0 +1,215 @@
+"""The multi-head attention layer, with a choice of kernel.
+
+:data:`ATTENTION` names the kernels of :mod:`~taylorformer_forecast.core.attention.kernels` and
+:mod:`~taylorformer_forecast.core.attention.local`. Every model takes a name, or a kernel itself, as its
+``attention``
+argument: ``attention="local"`` or ``attention=Local(window=16)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.attention.cache import PointCache
+from taylorformer_forecast.core.attention.kernels import Full, Kernel, Prob
+from taylorformer_forecast.core.attention.local import Local
+
+__all__ = ["ATTENTION", "MultiHeadAttention", "find_kernel"]
+
+ATTENTION: dict[str, Kernel] = {"full": Full(), "local": Local(), "prob": Prob()}
+
+
+def find_kernel(attention: str | Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return a kernel by its name in :data:`ATTENTION`; a kernel itself passes.
+
+    Parameters
+    ----------
+    attention : str or callable
+        Name or kernel.
+
+    Returns
+    -------
+    callable
+        The kernel.
+
+    Raises
+    ------
+    ValueError
+        If there is no kernel of that name.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.core.attention.layer import find_kernel
+    >>> find_kernel("local").reach(720)
+    28
+    """
+    if callable(attention):
+        return attention
+    if attention not in ATTENTION:
+        raise ValueError(f"attention={attention!r} is neither a kernel nor one of {sorted(ATTENTION)}")
+    return ATTENTION[attention]
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention with a choice of kernel and a cached single-step form.
+
+    Parameters
+    ----------
+    dim_query, dim_out : int
+        Width of the queries (keys and values of ordinary layers) and of the output.
+    n_heads, head_dim : int
+        Number of heads H and width E of each.
+    dim_value : int, optional
+        Width of the values, ``dim_query`` by default.
+    attention : str or callable, default="full"
+        Name in :data:`ATTENTION`, or a kernel (:mod:`~taylorformer_forecast.core.attention.kernels`).
+    scale : float, optional
+        Factor on the scores, ``1 / sqrt(head_dim)`` by default.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is unknown.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+    >>> layer = MultiHeadAttention(16, 32, n_heads=4, head_dim=8)
+    >>> x = torch.randn(2, 5, 16)
+    >>> layer(x, x).shape
+    torch.Size([2, 5, 32])
+    """
+
+    def __init__(
+        self,
+        dim_query: int,
+        dim_out: int,
+        n_heads: int,
+        head_dim: int,
+        dim_value: int | None = None,
+        attention: str | Callable[..., Tensor] = "full",
+        scale: float | None = None,
+    ) -> None:
+        super().__init__()
+        inner = n_heads * head_dim
+        self.n_heads = n_heads
+        self.kernel = find_kernel(attention)
+        self.scale = head_dim**-0.5 if scale is None else scale
+        self.query = nn.Linear(dim_query, inner)
+        self.key = nn.Linear(dim_query, inner)
+        self.value = nn.Linear(dim_query if dim_value is None else dim_value, inner)
+        self.out = nn.Linear(inner, dim_out)
+
+    def split(self, x: Float[Tensor, "*batch N P"]) -> Float[Tensor, "*batch H N E"]:
+        """Separate the heads."""
+        return rearrange(x, "... n (h e) -> ... h n e", h=self.n_heads)
+
+    def merge(self, x: Float[Tensor, "*batch H N E"]) -> Float[Tensor, "*batch N O"]:
+        """Join the heads and apply the output projection."""
+        return self.out(rearrange(x, "... h n e -> ... n (h e)"))
+
+    def forward(
+        self,
+        query: Float[Tensor, "B Q I"],
+        key: Float[Tensor, "B N I"],
+        mask: Bool[Tensor, "#B #Q N"] | None = None,
+        n_points: int | None = None,
+    ) -> Float[Tensor, "B Q O"]:
+        """Attend from ``query`` to ``key`` (which also gives the values).
+
+        Parameters
+        ----------
+        query, key : Tensor of shape (B, Q, I) and (B, N, I)
+            Points. Where there are fewer queries than keys, they are the last Q of the N positions.
+        mask : bool Tensor of shape (B or 1, Q or 1, N), optional
+            True where a query may see a key.
+        n_points : int, optional
+            Number of points from which a window of the kernel follows, where it is not that of the keys.
+
+        Returns
+        -------
+        Tensor
+            Output of the layer, (B, Q, O).
+        """
+        q, k, v = self.split(self.query(query)), self.split(self.key(key)), self.split(self.value(key))
+        kernel = self.kernel
+        if n_points is not None and isinstance(kernel, Kernel):
+            kernel = kernel.settled(n_points)
+        return self.merge(kernel(q, k, v, mask, self.scale))
+
+    def average(
+        self,
+        query: Float[Tensor, "B Q I"],
+        key: Float[Tensor, "B N I"],
+        y: Float[Tensor, "B N D"],
+        observed: Bool[Tensor, "B N D"],
+        mask: Bool[Tensor, "#B Q N"],
+    ) -> Float[Tensor, "B H Q D"]:
+        """Average observed values with the attention weights, column by column.
+
+        Entries that were not observed take no part: the weights of a column are those of its own observed
+        points, renormalised. :meth:`project_average` turns the averages into the layer's output; both
+        together are attention with values ``y``, because the value projection is linear.
+        """
+        q, k = self.split(self.query(query)), self.split(self.key(key))
+        weight = observed.to(y.dtype)
+        v = torch.cat([y * weight, weight], -1)[:, None].expand(-1, self.n_heads, -1, -1)
+        total, norm = self.kernel(q, k, v, mask, self.scale).chunk(2, -1)
+        return total / norm.masked_fill(norm == 0, 1.0)  # nothing observed: the average is zero
+
+    def weights(
+        self,
+        query: Float[Tensor, "B Q I"],
+        key: Float[Tensor, "B N I"],
+        mask: Bool[Tensor, "#B Q N"],
+        bias: Float[Tensor, "#B #H #Q N"] | None = None,
+    ) -> Float[Tensor, "B H Q N"]:
+        """Weights of full attention, for layers whose weights are known before the values.
+
+        ``bias`` is added to the scores.
+        """
+        q, k = self.split(self.query(query)), self.split(self.key(key))
+        scores = (q @ k.transpose(-1, -2)) * self.scale
+        scores = scores if bias is None else scores + bias
+        return scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1).nan_to_num(0.0)
+
+    def project_average(
+        self,
+        average: Float[Tensor, "B H Q D"],
+        sees: Bool[Tensor, "B 1 1 1"] | None = None,
+    ) -> Float[Tensor, "B Q O"]:
+        """Apply the value and output projections to averages.
+
+        Parameters
+        ----------
+        average : Tensor of shape (B, H, Q, D)
+            Each head's weighted average of what the value projection applies to.
+        sees : bool Tensor of shape (B, 1, 1, 1), optional
+            False for windows whose queries see nothing: their values are zero, without bias.
+
+        Returns
+        -------
+        Tensor
+            Output of the layer, (B, Q, O).
+        """
+        weight = self.value.weight.unflatten(0, (self.n_heads, -1)).mT  # (H, D, E)
+        values = average @ weight + self.value.bias.view(self.n_heads, 1, -1)
+        return self.merge(values if sees is None else values * sees)
+
+    def step(self, query: Float[Tensor, "B S I"], cache: PointCache, length: int) -> Float[Tensor, "B S O"]:
+        """Attend from one new point of every path to the context and ``length`` earlier points.
+
+        As far as the cache reaches, this is softmax attention: the kernel must be ``stepwise``.
+
+        The score of a point z is ``q . (W z + b)`` with the query q and the key projection (W, b). Since b
+        adds the same to all scores, softmax sees ``(q W) . z``: one query is projected instead of all points.
+        """
+        q = self.split(self.query(query)) * self.scale
+        weight = self.key.weight.unflatten(0, (self.n_heads, -1))  # (H, E, I)
+        return self.project_average(cache.attend(q @ weight, length), cache.sees(length))

@@ -1,0 +1,1 @@
+"""Attention between functions of time: dynamics, solvers, interpolation."""

@@ -1,0 +1,341 @@
+r"""Attention in continuous time: keys and values that move, queries that are averaged over the way.
+
+Reference point i has a key and a value that start at its time t_i and follow a field. A query at time T sees
+
+    score_i = 1 / (T - t_i) * int_{t_i}^{T} <q(t), k_i(t)> dt,
+    value_i = 1 / (T - t_i) * int_{t_i}^{T} v_i(t) dt,
+
+and at T = t_i their limits, the inner product of query and key and the value itself. Without movement and
+with a constant query this is ordinary attention.
+
+Source: "ContiFormer: Continuous-Time Transformer for Irregular Time Series Modeling" (Chen et al., NeurIPS
+2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, between_all, mean_decay
+from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolant, take
+from taylorformer_forecast.core.continuous.solvers import MLPField, pairwise, shared
+from taylorformer_forecast.core.window import holds_everywhere
+
+__all__ = ["DYNAMICS", "ContinuousAttention"]
+
+DYNAMICS = {  # solvers of each, the default first
+    "linear": ("closed", "midpoint", "rk4", "pairwise", "torchdiffeq"),
+    "mlp": ("midpoint", "rk4", "pairwise", "torchdiffeq"),
+    "none": ("closed",),
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a layer asks: queries over time, keys and values of reference points, times to look from.
+
+    Parameters
+    ----------
+    query : Interpolant
+        Queries of the reference points over time.
+    key, value : Tensor of shape (B, N, F)
+        Keys and values of the reference points.
+    at : Tensor of shape (B, M)
+        Query times.
+    row : Tensor of shape (B, M, F)
+        Queries there.
+    offset : Tensor of shape (B, M, F), optional
+        What is added to the query all the way, for each query time.
+    at_knots : bool
+        Whether query times are those of the reference points, in their order.
+    """
+
+    query: Interpolant
+    key: Tensor
+    value: Tensor
+    at: Tensor
+    row: Tensor
+    offset: Tensor | None
+    at_knots: bool
+
+    def mirrored(self, interpolation: str) -> Reading:
+        """Return the same with time running backwards."""
+        knots, values = -self.query.t.flip(1), self.query.coefficients[0].flip(1)
+        query = Interpolant.through(knots, values, interpolation)
+        at, row, offset = -self.at, self.row, self.offset
+        if self.at_knots:
+            at, row, offset = knots, row.flip(1), None if offset is None else offset.flip(1)
+        return Reading(query, self.key.flip(1), self.value.flip(1), at, row, offset, self.at_knots)
+
+    def at_all_times(self) -> tuple[Reading, Int[Tensor, "B M"], Int[Tensor, "B N"]]:
+        """Return the same with query times as knots, and the places of query and reference times there.
+
+        Keys and values at query times are zero: nobody should attend them.
+        """
+        n = self.key.shape[1]
+        t, order = torch.sort(torch.cat([self.query.t, self.at], 1), dim=1, stable=True)
+        place = order.argsort(1)
+
+        def spread(reference: Tensor, queries: Tensor) -> Tensor:
+            return take(torch.cat([reference, queries], 1), order)
+
+        nothing, blank = torch.zeros_like(self.row), torch.zeros_like(self.key)
+        offset = None if self.offset is None else spread(blank, self.offset)
+        key, value, row = spread(self.key, nothing), spread(self.value, nothing), spread(blank, self.row)
+        everywhere = Reading(self.query.refine(t), key, value, t, row, offset, True)
+        return everywhere, place[:, n:], place[:, :n]
+
+
+class ContinuousAttention(nn.Module):
+    """Multi-head attention over reference points in continuous time.
+
+    Attention is causal: a query sees reference points at its own time and before.
+
+    Parameters
+    ----------
+    dim : int
+        Width I of reference points and of the output.
+    n_heads, head_dim : int
+        Number of heads H and width E of each.
+    dynamics : {"linear", "mlp", "none"}, default="linear"
+        Field that keys and values follow: relaxation with learnt rates and resting points, which has a closed
+        form; a layer of tanh units over all heads, different for keys and values; or none, so that only
+        queries are averaged.
+    solver : str, optional
+        "closed" (default of "linear" and "none"); "midpoint" (default of "mlp") or "rk4", which follow every
+        key once through all times; "pairwise", which solves each pair on its own and averages over
+        ``n_nodes`` Gauss-Legendre nodes, as the published code; "torchdiffeq" (the package must be
+        installed), the same with an adaptive solver.
+    interpolation : {"linear", "hermite", "hold"}, default="linear"
+        Queries between reference times
+        (:meth:`~taylorformer_forecast.core.continuous.interpolation.Interpolant.through`).
+    value_average : {"mean", "last"}, default="mean"
+        Whether values are averaged over the way or taken at its end.
+    both_sides : bool, default=False
+        Whether queries see later reference points too: these move backwards in time, by the same field.
+    window : int, optional
+        Reference points back that a reference point sees, its own included; all by default. Queries at other
+        times see all.
+    n_nodes : int, default=3
+        Nodes of "pairwise" and "torchdiffeq".
+    fastest : float, default=8.0
+        Largest rate of relaxation, per unit of time.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown, or the solver does not serve the dynamics.
+
+    References
+    ----------
+    Chen et al., "ContiFormer: Continuous-Time Transformer for Irregular Time Series Modeling".
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.continuous.attention import ContinuousAttention
+    >>> layer = ContinuousAttention(16, n_heads=4, head_dim=4)
+    >>> x, t = torch.randn(2, 5, 16), torch.rand(2, 5).sort(1).values
+    >>> layer(x, t).shape
+    torch.Size([2, 5, 16])
+    >>> later = torch.full((2, 3), 1.5)
+    >>> layer(x, t, at=later, x_at=torch.randn(2, 3, 16)).shape
+    torch.Size([2, 3, 16])
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        n_heads: int,
+        head_dim: int,
+        dynamics: str = "linear",
+        solver: str | None = None,
+        interpolation: str = "linear",
+        value_average: str = "mean",
+        both_sides: bool = False,
+        window: int | None = None,
+        n_nodes: int = 3,
+        fastest: float = 8.0,
+    ) -> None:
+        super().__init__()
+        if dynamics not in DYNAMICS:
+            raise ValueError(f"dynamics={dynamics!r} is not one of {sorted(DYNAMICS)}")
+        self.solver = DYNAMICS[dynamics][0] if solver is None else solver
+        if self.solver not in DYNAMICS[dynamics]:
+            raise ValueError(f"solver={solver!r} with dynamics={dynamics!r}: one of {DYNAMICS[dynamics]}")
+        if interpolation not in INTERPOLATIONS:
+            raise ValueError(f"interpolation={interpolation!r} is not one of {list(INTERPOLATIONS)}")
+        if value_average not in ("mean", "last"):
+            raise ValueError(f"value_average={value_average!r} is neither 'mean' nor 'last'")
+        if window is not None and window < 1:
+            raise ValueError(f"window={window} must be at least 1")
+        self.heads = MultiHeadAttention(dim, dim, n_heads, head_dim)
+        self.interpolation, self.last = interpolation, value_average == "last"
+        self.both_sides, self.window, self.n_nodes = both_sides, window, n_nodes
+        self.key_field: nn.Module
+        self.value_field: nn.Module
+        if dynamics == "mlp":
+            width = n_heads * head_dim
+            self.key_field, self.value_field = MLPField(width), MLPField(width)
+        else:
+            fastest = 0.0 if dynamics == "none" else fastest
+            self.key_field = LinearField(n_heads, head_dim, fastest)
+            self.value_field = LinearField(n_heads, head_dim, fastest, shared_rate=True)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B N I"],
+        t: Float[Tensor, "B N"],
+        mask: Bool[Tensor, "#B #M N"] | None = None,
+        at: Float[Tensor, "B M"] | None = None,
+        x_at: Float[Tensor, "B M I"] | None = None,
+        shift: Float[Tensor, "B M I"] | None = None,
+    ) -> Float[Tensor, "B M I"]:
+        """Attend from some times to the reference points.
+
+        Parameters
+        ----------
+        x, t : Tensor of shape (B, N, I) and (B, N)
+            Reference points in order of time. Points may share a time; where windows are of different
+            lengths, fill them with copies of their last point and hide these by the mask.
+        mask : bool Tensor of shape (B or 1, M or 1, N), optional
+            True where a query may see a reference point, apart from the times.
+        at : Tensor of shape (B, M), optional
+            Query times, in any order; by default those of the reference points.
+        x_at : Tensor of shape (B, M, I), optional
+            States there, for queries at the end of the way; by default those of the reference points, between
+            them interpolated.
+        shift : Tensor of shape (B, M, I), optional
+            What is added to the states that queries come from, all the way from the reference point to the
+            query time: it tells one target from another.
+
+        Returns
+        -------
+        Tensor
+            Output of the layer, (B, M, I). Queries that see nothing get zeros and the bias of the output.
+        """
+        heads, t, at = self.heads, t.detach(), None if at is None else at.detach()
+        query = Interpolant.through(t, heads.query(x), self.interpolation)
+        offset = None if shift is None else shift @ heads.query.weight.mT
+        if x_at is not None:
+            row = heads.query(x_at)
+        else:
+            row = query.coefficients[0] if at is None else query(at)
+            row = row if offset is None else row + offset
+        times = t if at is None else at
+        reading = Reading(query, heads.key(x), heads.value(x), times, row, offset, at is None)
+
+        late = t[:, None] > times[:, :, None]  # (B, M, N)
+        scores, values = self.averages(reading)
+        if self.both_sides:
+            back_scores, back_values = self.averages(reading.mirrored(self.interpolation))
+            turn = (2, 3) if at is None else (3,)
+            scores = torch.where(late[:, None], back_scores.flip(turn), scores)
+            if values is not None and back_values is not None:
+                back_values = back_values.flip([dim - 1 for dim in turn])
+                values = torch.where(late[..., None], back_values, values)
+        else:
+            mask = ~late if mask is None else mask & ~late
+        if self.window is not None and at is None:
+            place = torch.arange(t.shape[1], device=t.device)
+            near = (place[:, None] - place).abs() < self.window
+            mask = near[None] if mask is None else mask & near
+        weights = masked_softmax(scores * heads.scale, None if mask is None else mask[:, None])
+        elapsed = (times[:, :, None] - t[:, None]).abs()
+        return heads.merge(self.mix(weights, heads.split(reading.value), values, elapsed))
+
+    def averages(self, r: Reading) -> tuple[Float[Tensor, "B H M N"], Float[Tensor, "B M N F"] | None]:
+        """Scores of reference points that are not later than the query, and the values that it sees.
+
+        Values are None where :meth:`mix` knows them in closed form.
+        """
+        fields, options = (self.key_field, self.value_field), (self.heads.n_heads, self.solver)
+        elapsed = (r.at[:, :, None] - r.query.t[:, None]).clamp_min(0.0)
+        moved = elapsed > 0
+        share, values = torch.where(moved, 1 / torch.where(moved, elapsed, 1.0), 0.0), None
+        if self.solver == "closed":
+            integrals = self.integrals(r)
+        elif self.solver in ("pairwise", "torchdiffeq"):  # averages already
+            share, curves = moved.to(share.dtype), (r.query, r.at, r.key, r.value)
+            integrals, values = pairwise(*curves, *fields, *options, self.n_nodes, r.offset, self.last)
+        else:
+            every, rows, columns = (r, None, None) if r.at_knots else r.at_all_times()
+            window = self.window if r.at_knots else None
+            parts = (every.query, every.key, every.value)
+            integrals, values = shared(*parts, *fields, *options, window, every.offset, self.last)
+            if rows is not None and columns is not None:
+                integrals = pick(integrals, rows, columns)
+                values = pick(values.movedim(3, 1), rows, columns).movedim(1, 3)
+        limit = self.heads.split(r.row) @ self.heads.split(r.key).mT
+        scores = torch.addcmul(limit * ~moved[:, None], integrals, share[:, None])
+        if values is not None:
+            values = values if self.last else values * share[..., None]
+            values = torch.where(moved[..., None], values, r.value[:, None])
+        return scores, values
+
+    def integrals(self, r: Reading) -> Float[Tensor, "B H M N"]:
+        """Integrals of the inner products in closed form, rows without meaning where the key is later."""
+        assert isinstance(self.key_field, LinearField)
+        split = self.heads.split
+        relax = Relaxation(r.query.t, self.key_field.rate, self.key_field.rest)
+        key, pieces = relax.keys(split(r.key)), relax.integrals(r.query)
+        offset = None if r.offset is None else relax.queries(split(r.offset))
+        if r.at_knots:
+            unit = None if offset is None else relax.elapsed(relax.gap)
+            return between_all(pieces, relax.decay, key, unit, offset)[0]
+        end = r.query.t[:, -1:]
+        if not holds_everywhere(r.at >= end):
+            every, rows, columns = r.at_all_times()
+            return pick(self.integrals(every), rows, columns)
+        # From the last reference point on the query is constant: what came before is one number for each key.
+        left, since = end - r.query.t, r.at - end
+        to_end = between_all(pieces, relax.decay)[1]
+        row = relax.elapsed(since) * relax.queries(split(r.query.coefficients[0][:, -1:]))
+        column = key * relax.exponent(left).exp()
+        if offset is not None:
+            row = torch.cat([row + relax.elapsed(since) * offset, offset], -1)
+            column = torch.cat([column, key * relax.elapsed(left)], -1)
+        return row @ column.mT + (key * to_end).sum(-1)[:, :, None]
+
+    def mix(
+        self,
+        weights: Float[Tensor, "B H M N"],
+        value: Float[Tensor, "B H N E"],
+        values: Float[Tensor, "B M N F"] | None,
+        elapsed: Float[Tensor, "B M N"],
+    ) -> Float[Tensor, "B H M E"]:
+        """Weighted sum of the values that every query sees, which are those at the start, moved on."""
+        if values is not None:
+            each = values.unflatten(-1, (self.heads.n_heads, -1))
+            return torch.einsum("bhmn,bmnhe->bhme", weights, each)
+        field = self.value_field
+        assert isinstance(field, LinearField)
+        elapsed, rate, rest = elapsed[:, None], field.rate[..., None], field.rest[:, None]
+        moved = weights * ((elapsed * rate).exp() if self.last else mean_decay(elapsed, rate))
+        return moved @ (value - rest) + weights.sum(-1, keepdim=True) * rest
+
+
+def pick(
+    table: Float[Tensor, "B H R R2"], rows: Int[Tensor, "B M"], columns: Int[Tensor, "B N"]
+) -> Float[Tensor, "B H M N"]:
+    """Some rows and columns of a table for every window."""
+    h, n = table.shape[1], table.shape[3]
+    table = table.gather(2, rows[:, None, :, None].expand(-1, h, -1, n))
+    return table.gather(3, columns[:, None, None].expand(-1, h, rows.shape[1], -1))
+
+
+def masked_softmax(
+    scores: Float[Tensor, "B H M N"], mask: Bool[Tensor, "#B 1 #M N"] | None
+) -> Float[Tensor, "B H M N"]:
+    """Softmax over what a mask allows; rows that see nothing are zero and pass no gradient."""
+    if mask is None:
+        return scores.softmax(-1)
+    sees = mask.any(-1, keepdim=True)
+    if holds_everywhere(sees):
+        return scores.masked_fill(~mask, float("-inf")).softmax(-1)
+    return scores.masked_fill(~mask & sees, float("-inf")).softmax(-1) * sees

@@ -1,0 +1,113 @@
+"""Linear maps over time and interpolation: what several baselines and networks read windows with."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.window import Window, holds_everywhere
+
+__all__ = ["TOLERANCE", "TemporalMap", "interpolate", "on_grid"]
+
+LARGEST_MAP = 2**20  # numbers of a full map over time; larger maps have a low rank
+RANK = 256
+TOLERANCE = 1e-3  # of times, in steps
+
+
+def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
+    """Values of the context on the regular grid that ends at time 0, on the lines between observed points.
+
+    Parameters
+    ----------
+    window : Window
+        Scaled windows, one time coordinate, context in order of time.
+    n_steps : int
+        Grid points L, at times ``(1 - L) / L, ..., -1 / L, 0``.
+
+    Returns
+    -------
+    Tensor
+        Shape (B, L, D). Before the first and after the last observed point their values go on; without any
+        observed point all is zero.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.temporal import on_grid
+    >>> from taylorformer_forecast.core.window import Window
+    >>> y = torch.tensor([0.0, float("nan"), 2.0, 4.0, 9.0])
+    >>> w = Window(torch.arange(-3.0, 2.0)[None] / 4, y[None, :, None], n_context=4)
+    >>> on_grid(w, 4).flatten().tolist()
+    [0.0, 1.0, 2.0, 4.0]
+    """
+    assert window.observed is not None
+    n = window.n_context
+    y, observed, t = window.y[:, :n], window.observed[:, :n], window.times[:, :n, 0]
+    grid = torch.arange(1 - n_steps, 1, device=t.device, dtype=t.dtype) / n_steps
+    if n == n_steps and holds_everywhere(observed) and holds_everywhere((t - grid).abs() < TOLERANCE / n):
+        return y
+    return interpolate(t, y, observed, grid, TOLERANCE / n_steps)[0]
+
+
+def interpolate(
+    t: Float[Tensor, "B N"],
+    y: Float[Tensor, "B N D"],
+    observed: Bool[Tensor, "B N D"],
+    grid: Float[Tensor, " M"],
+    tolerance: float,
+) -> tuple[Float[Tensor, "B M D"], Float[Tensor, "B M D"]]:
+    """Values at the times of a grid, on the lines between observed points, and the time to the nearest."""
+    n, n_columns = y.shape[1:]
+    y, observed = (v.mT.flatten(0, 1) for v in (y, observed))  # columns may miss different points
+    t = t.repeat_interleave(n_columns, 0)
+    position = torch.arange(n, device=t.device)
+    before = F.pad(torch.where(observed, position, -1).cummax(1).values, (1, 0), value=-1)
+    after = F.pad(torch.where(observed, position, n).flip(1).cummin(1).values.flip(1), (0, 1), value=n)
+    seen = torch.where(observed, t, -torch.inf).cummax(1).values
+    passed = torch.searchsorted(seen, (grid + tolerance).repeat(len(t), 1))  # points up to each grid time
+    left, right = before.gather(1, passed), after.gather(1, passed)
+    left, right = torch.where(left < 0, right, left), torch.where(right == n, left, right)
+    left, right = left.clamp(0, n - 1), right.clamp(0, n - 1)
+    start, end = t.gather(1, left), t.gather(1, right)
+    weight = ((grid - start) / (end - start).clamp_min(tolerance)).clamp(0.0, 1.0)
+    values = torch.lerp(y.gather(1, left), y.gather(1, right), weight)
+    distance = torch.minimum((grid - start).abs(), (grid - end).abs())
+    values, distance = (v.unflatten(0, (-1, n_columns)).mT for v in (values, distance))
+    return values, distance
+
+
+class TemporalMap(nn.Module):
+    """Linear map over time, from n points to the first T of m steps, the same for every feature.
+
+    A full matrix for a day of minutes has two million numbers, for four days 33 million, and so have its
+    gradient and both moments of the optimiser. Beyond ``2**20`` numbers the map is the product of two of rank
+    256.
+
+    Parameters
+    ----------
+    n_in, n_out : int
+        Points n and steps m.
+    bias : bool, default=True
+        Whether every step has a bias.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.temporal import TemporalMap
+    >>> TemporalMap(24, 12)(torch.randn(2, 24, 3), 5).shape
+    torch.Size([2, 5, 3])
+    """
+
+    def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
+        super().__init__()
+        rank = min(RANK, n_in, n_out)
+        self.reduce = nn.Linear(n_in, rank, bias=False) if n_in * n_out > LARGEST_MAP else nn.Identity()
+        self.steps = nn.Linear(rank if n_in * n_out > LARGEST_MAP else n_in, n_out, bias=bias)
+
+    def forward(self, x: Float[Tensor, "B N F"], n_steps: int) -> Float[Tensor, "B T F"]:
+        """Apply the first ``n_steps`` rows of the map."""
+        bias = self.steps.bias
+        reduced = self.reduce(x.mT)
+        return F.linear(reduced, self.steps.weight[:n_steps], None if bias is None else bias[:n_steps]).mT

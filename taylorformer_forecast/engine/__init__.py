@@ -1,0 +1,1 @@
+"""What both hosts run: windows, training, calibration, pretrained networks."""

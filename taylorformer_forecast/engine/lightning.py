@@ -1,0 +1,164 @@
+"""The LightningModule: loss, optimiser, schedule. No maths of any model."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.protocol import training_loss
+from taylorformer_forecast.core.window import Window
+
+__all__ = ["CLIP", "BestWeights", "TrainingModule", "make_optimizer", "time_spent"]
+
+CLIP = 1.0  # largest norm of a step's gradients
+
+
+def time_spent(module: pl.LightningModule) -> Callable[[], float]:
+    """Return a function that tells how much of a trainer's ``max_time`` is spent.
+
+    Parameters
+    ----------
+    module : pl.LightningModule
+        What is trained. Its trainer makes a :class:`pytorch_lightning.callbacks.Timer` of ``max_time``;
+        timers among its callbacks count too.
+
+    Returns
+    -------
+    callable
+        The fraction of the time that is spent, 0 without a limit.
+    """
+    trainer = module._trainer  # the property raises without a trainer
+    callbacks = getattr(trainer, "callbacks", ())
+    timers = [callback for callback in callbacks if isinstance(callback, pl.callbacks.Timer)]
+
+    def spent() -> float:
+        fractions = [0.0]
+        for timer in timers:
+            left, elapsed = timer.time_remaining(), timer.time_elapsed()
+            if left is not None:
+                fractions.append(elapsed / max(elapsed + left, 1e-9))
+        return max(fractions)
+
+    return spent
+
+
+def make_optimizer(
+    net: nn.Module,
+    lr: float,
+    max_steps: int,
+    warmup: float = 0.05,
+    weight_decay: float = 0.01,
+    spent: Callable[[], float] | None = None,
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+    """AdamW whose learning rate warms up linearly and decays by a cosine.
+
+    Parameters
+    ----------
+    net : nn.Module
+        What is trained.
+    lr : float
+        Peak learning rate.
+    max_steps : int
+        Steps until the learning rate is zero.
+    warmup : float, default=0.05
+        Fraction of the steps spent on warm-up.
+    weight_decay : float, default=0.01
+        Weight decay of matrices; biases, gains and offsets have none.
+    spent : callable, optional
+        Fraction of the training time that is spent. The schedule follows whichever of time and steps is
+        nearer to its end: stopped by time at a high learning rate, a network is worse than it could be.
+
+    Returns
+    -------
+    Optimizer, LRScheduler
+        The schedule is to be stepped after every optimiser step.
+    """
+    warmup_steps = max(1, round(warmup * max_steps))
+
+    def rate(step: int) -> float:
+        done = step if spent is None else max(step, spent() * max_steps)
+        if done < warmup_steps:
+            return min(1.0, (done + 1) / warmup_steps)
+        progress = (done - warmup_steps) / max(1, max_steps - warmup_steps)
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+
+    groups = [
+        {"params": [p for p in net.parameters() if p.ndim > 1], "weight_decay": weight_decay},
+        {"params": [p for p in net.parameters() if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=lr)
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+
+
+class TrainingModule(pl.LightningModule):
+    """Train a network by the score of its distribution, for most heads the likelihood.
+
+    Parameters
+    ----------
+    net : nn.Module
+        A :class:`~taylorformer_forecast.core.protocol.ForecastNet`.
+    lr : float
+        Peak learning rate of AdamW.
+    max_steps : int
+        Steps of the schedule: a linear warm-up, then a cosine to zero.
+    warmup : float, default=0.05
+        Fraction of the steps spent on warm-up.
+    weight_decay : float, default=0.01
+        Weight decay of matrices; biases, gains and offsets have none.
+    """
+
+    def __init__(
+        self, net: nn.Module, lr: float, max_steps: int, warmup: float = 0.05, weight_decay: float = 0.01
+    ) -> None:
+        super().__init__()
+        self.net = net
+        self.lr, self.max_steps = lr, max_steps
+        self.warmup, self.weight_decay = warmup, weight_decay
+
+    def training_step(self, batch: Window, batch_idx: int) -> Tensor:
+        """Mean score of the observed targets."""
+        loss = training_loss(self.net(batch), batch)
+        self.log("train_loss", loss, prog_bar=True, batch_size=batch.y.shape[0])
+        return loss
+
+    def validation_step(self, batch: Window, batch_idx: int) -> None:
+        """Log the same on the windows kept for validation."""
+        loss = training_loss(self.net(batch), batch)
+        self.log("val_loss", loss, prog_bar=True, batch_size=batch.y.shape[0], sync_dist=True)
+
+    def transfer_batch_to_device(self, batch: Window, device: torch.device, dataloader_idx: int) -> Window:
+        """Move the batch."""
+        return batch.to(device)
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        """AdamW with warm-up and cosine."""
+        optimizer, schedule = make_optimizer(
+            self.net, self.lr, self.max_steps, self.warmup, self.weight_decay, time_spent(self)
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+class BestWeights(pl.Callback):
+    """Keep the weights of the best validation loss in memory, and put them back at the end."""
+
+    def __init__(self) -> None:
+        self.loss = math.inf
+        self.weights: dict[str, Tensor] | None = None
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Compare, and copy the weights if they are the best so far."""
+        loss = trainer.callback_metrics.get("val_loss")
+        if not trainer.sanity_checking and loss is not None and float(loss) < self.loss:
+            self.loss = float(loss)
+            self.weights = copy.deepcopy(pl_module.state_dict())
+
+    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Restore the best weights."""
+        if self.weights is not None:
+            pl_module.load_state_dict(self.weights)

@@ -1,0 +1,191 @@
+"""Train a network with Lightning: quiet, reproducible, leaving nothing behind."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from taylorformer_forecast.engine.windows import Batches
+
+__all__ = ["fit", "private_rng", "resolve_device"]
+
+_LOCK = threading.Lock()
+
+
+@contextmanager
+def private_rng(seed: int) -> Iterator[None]:
+    """Seed torch's global generator for a block, and restore it afterwards.
+
+    Initialisation and dropout draw from the global generator, so blocks in different threads wait for each
+    other: a threaded backtest gives what a sequential one gives.
+
+    Parameters
+    ----------
+    seed : int
+        Seed within the block.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.engine.training import private_rng
+    >>> before = torch.get_rng_state()
+    >>> with private_rng(0):
+    ...     _ = torch.rand(3)
+    >>> bool((torch.get_rng_state() == before).all())
+    True
+    """
+    with _LOCK, torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _quiet(verbose: bool) -> Iterator[None]:
+    """Silence Lightning's hints, which address those who write training loops."""
+    if verbose:
+        yield
+        return
+    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="pytorch_lightning")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+
+
+def fit(
+    net: nn.Module,
+    train: Batches,
+    validation: Batches | None = None,
+    *,
+    max_steps: int,
+    lr: float,
+    patience: int = 10,
+    n_checks: int = 20,
+    device: str = "auto",
+    verbose: bool = False,
+    trainer_kwargs: Mapping[str, Any] | None = None,
+    start: bool = True,
+) -> dict[str, float]:
+    """Train a network in place and leave it on the CPU, in evaluation mode.
+
+    Call it inside :func:`private_rng` for a reproducible result.
+
+    Parameters
+    ----------
+    net : nn.Module
+        A :class:`~taylorformer_forecast.core.protocol.ForecastNet`.
+    train, validation : Batches
+        Training batches, and the windows of the validation loss if there is one.
+    max_steps : int
+        Optimiser steps. With 0, nothing is trained.
+    lr : float
+        Peak learning rate.
+    patience : int, default=10
+        Validation checks without improvement before training stops. The best weights are kept.
+    n_checks : int, default=20
+        Validation checks in ``max_steps``.
+    device : str, default="auto"
+        "auto" takes a CUDA device if there is one, else the CPU; or "cpu", "cuda", "cuda:1", "mps".
+    verbose : bool, default=False
+        Whether to show Lightning's progress bar and messages.
+    trainer_kwargs : mapping, optional
+        Arguments of ``pytorch_lightning.Trainer`` that take precedence: devices, strategy, precision,
+        loggers, max_time. Its ``callbacks`` are added to ours. The mapping is not changed.
+
+    start : bool, default=True
+        Whether parts that have a closed-form solution are fitted first, where the network has such
+        (see :class:`~taylorformer_forecast.core.protocol.ForecastNet`).
+
+    Returns
+    -------
+    dict
+        ``steps`` taken, and final losses as Lightning logged them.
+
+    Raises
+    ------
+    RuntimeError
+        If training diverged: the loss is not finite.
+    """
+    if start and hasattr(net, "start"):
+        net.start(*train.sample())
+    net.train()
+    if max_steps == 0:
+        net.eval()
+        return {"steps": 0}
+    # Imported here: Lightning takes seconds to load, and using a fitted forecaster does not need it.
+    import pytorch_lightning as pl
+
+    from taylorformer_forecast.engine.lightning import CLIP, BestWeights, TrainingModule
+
+    settings: dict[str, Any] = {
+        "max_steps": max_steps,
+        "max_epochs": -1,
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_model_summary": False,
+        "enable_progress_bar": verbose,
+        "gradient_clip_val": CLIP,
+        "num_sanity_val_steps": 0,
+        **_accelerator(device),
+    }
+    callbacks: list[Any] = []
+    if validation is not None:
+        settings["val_check_interval"] = max(1, max_steps // n_checks)
+        settings["check_val_every_n_epoch"] = None
+        callbacks = [pl.callbacks.EarlyStopping("val_loss", patience=patience), BestWeights()]
+    extra = dict(trainer_kwargs or {})
+    given = extra.pop("callbacks", None) or []
+    callbacks += [given] if isinstance(given, pl.Callback) else given
+    module = TrainingModule(net, lr, max_steps)
+    with _quiet(verbose):
+        trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
+        loaders = {"train_dataloaders": _Loader(train)}
+        if validation is not None:
+            loaders["val_dataloaders"] = _Loader(validation)
+        trainer.fit(module, **loaders)
+        metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
+    net.to("cpu").eval()
+    if not all(bool(torch.isfinite(p).all()) for p in net.parameters()):
+        raise RuntimeError(
+            f"training diverged after {trainer.global_step} steps: weights are not finite. "
+            f"Try a smaller lr than {lr}."
+        )
+    return {"steps": trainer.global_step, **metrics}
+
+
+class _Loader:
+    """Iterable without a length, as endless batches are for Lightning."""
+
+    def __init__(self, batches: Batches) -> None:
+        self.batches = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.batches)
+
+
+def resolve_device(device: str) -> str:
+    """Name of the torch device that "auto" stands for on this machine; other names as they are."""
+    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+
+
+def _accelerator(device: str) -> dict[str, Any]:
+    """Lightning's arguments for a device name."""
+    device = resolve_device(device)
+    kind, _, number = device.partition(":")
+    if kind == "cuda":
+        return {"accelerator": "gpu", "devices": [int(number)] if number else 1}
+    return {"accelerator": kind, "devices": 1}

@@ -1,0 +1,371 @@
+"""Windows from arrays: one or many series, of any lengths, cut into contexts and targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.core.scaling import Scale, scale_window
+from taylorformer_forecast.core.window import Window
+
+__all__ = [
+    "FLOOR",
+    "SAMPLE",
+    "Batches",
+    "Series",
+    "WindowMaker",
+    "error_of_context",
+    "least_scale",
+    "stack_contexts",
+]
+
+FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
+SAMPLE = 4096  # windows that closed-form solutions are fitted to, at most
+MIN_POINTS = 3  # with fewer observed points a context is scaled by its whole series
+
+
+def least_scale(window: Window, floor: float) -> Tensor:
+    """Smallest scale of each window and column, for series that are standardised as a whole.
+
+    Parameters
+    ----------
+    window : Window
+        Windows in the units of standardised series.
+    floor : float
+        Smallest standard deviation of a context.
+
+    Returns
+    -------
+    Tensor
+        Shape (B, 1, D): the floor, or 1, the deviation of the series, where fewer than three points of the
+        context were observed and say nothing about its spread.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.engine.windows import least_scale
+    >>> y = torch.tensor([[[1.0], [1.0], [1.0]], [[float("nan")], [1.0], [1.0]]])
+    >>> least_scale(Window(torch.zeros(2, 3), y, n_context=3), 0.25).flatten().tolist()
+    [0.25, 1.0]
+    """
+    assert window.observed is not None
+    few = window.observed[:, : window.n_context].sum(1, keepdim=True) < MIN_POINTS
+    return torch.where(few, max(1.0, floor), floor).to(window.y.dtype)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series as arrays.
+
+    Parameters
+    ----------
+    t : float64 ndarray of shape (n,)
+        Times, strictly increasing.
+    y : ndarray of shape (n, D)
+        Values, NaN where missing. Best standardised by the caller, in float64: windows hold float32.
+    covariates : ndarray of shape (n, C), optional
+        Features of every point.
+    """
+
+    t: np.ndarray
+    y: np.ndarray
+    covariates: np.ndarray | None = None
+
+
+class WindowMaker:
+    """Cut scaled windows from series.
+
+    A window is named by its series and the row of its first target. Rows before the start of the series and
+    after its end are padding: present in the tensors, not observed.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        The data.
+    n_context, n_targets : int
+        Points of the context and of the targets.
+    time_unit : float
+        Time that the networks see as 1, see :func:`~taylorformer_forecast.core.scaling.scale_window`.
+    floor : float, default=0.0
+        Smallest standard deviation of a context to divide by; contexts with fewer than three observed points
+        are divided by 1 (:func:`least_scale`).
+    normalise : bool, default=True
+        Whether values of every window are scaled by its context at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.windows import Series, WindowMaker
+    >>> y = np.sin(np.arange(30.0))[:, None]
+    >>> maker = WindowMaker([Series(np.arange(30.0), y)], n_context=8, n_targets=4, time_unit=8.0)
+    >>> starts = maker.starts(min_context=8)
+    >>> window, scale = maker.windows(starts[:5])
+    >>> window.y.shape, window.n_context
+    (torch.Size([5, 12, 1]), 8)
+    """
+
+    def __init__(
+        self,
+        series: Sequence[Series],
+        n_context: int,
+        n_targets: int,
+        time_unit: float,
+        floor: float = 0.0,
+        normalise: bool = True,
+    ) -> None:
+        self.n_context, self.n_targets = n_context, n_targets
+        self.time_unit, self.floor, self.normalise = time_unit, floor, normalise
+        lengths = np.array([len(s.t) for s in series])
+        self.end = torch.as_tensor(np.cumsum(lengths))
+        self.begin = self.end - torch.as_tensor(lengths)
+        self.t = torch.as_tensor(np.concatenate([s.t for s in series]), dtype=torch.float64)
+        y = np.concatenate([s.y for s in series])
+        self.y = torch.as_tensor(np.nan_to_num(y), dtype=torch.get_default_dtype())
+        self.observed = torch.as_tensor(~np.isnan(y))
+        self.covariates = None
+        if series[0].covariates is not None:
+            stacked = np.concatenate([s.covariates for s in series if s.covariates is not None])
+            self.covariates = torch.as_tensor(stacked, dtype=torch.get_default_dtype())
+
+    def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
+        """Rows that may be the first target of a window.
+
+        Parameters
+        ----------
+        min_context : int
+            Rows that must precede it in its series.
+        skip, keep : float
+            The first target lies between these fractions of its series.
+
+        Returns
+        -------
+        int Tensor of shape (n, 2)
+            Series number and row (counted over all series).
+        """
+        rows = []
+        for number, (begin, end) in enumerate(zip(self.begin.tolist(), self.end.tolist(), strict=True)):
+            length = end - begin
+            first = begin + max(min_context, math.ceil(skip * length))
+            row = torch.arange(first, max(first, begin + math.floor(keep * length)))
+            rows.append(torch.stack([torch.full_like(row, number), row], -1))
+        return torch.cat(rows)
+
+    def _parts(self, starts: Tensor, last: float) -> tuple[Tensor, Tensor]:
+        """First row of the series of each window, and the first row that the window may not show."""
+        begin, end = self.begin[starts[:, 0]], self.end[starts[:, 0]]
+        return begin, begin + torch.floor((end - begin) * last).long()
+
+    def whole(self, starts: Tensor, last: float = 1.0) -> Tensor:
+        """Which windows hold no padding and, before the fraction ``last`` of their series, all their targets.
+
+        Parameters
+        ----------
+        starts : int Tensor of shape (n, 2)
+            The windows.
+        last : float, default=1.0
+            Targets beyond this fraction of their series are hidden.
+
+        Returns
+        -------
+        bool Tensor of shape (n,)
+            Whether they do.
+        """
+        begin, stop = self._parts(starts, last)
+        return (starts[:, 1] - self.n_context >= begin) & (starts[:, 1] + self.n_targets <= stop)
+
+    def age(self, starts: Tensor) -> Tensor:
+        """Rows from the first target of each window to the end of its series, over the rows of the series."""
+        begin, end = self.begin[starts[:, 0]], self.end[starts[:, 0]]
+        return (end - starts[:, 1]) / (end - begin)
+
+    def cut(self, starts: Tensor, last: float = 1.0) -> Window:
+        """Windows in the units of the series; targets beyond the fraction ``last`` of theirs are hidden."""
+        index = starts[:, 1:] + torch.arange(-self.n_context, self.n_targets)
+        begin, stop = (row[:, None] for row in self._parts(starts, last))
+        inside = (index >= begin) & (index < stop)
+        index = torch.minimum(torch.maximum(index, begin), self.end[starts[:, :1]] - 1)
+        return Window(
+            self.t[index],
+            self.y[index],
+            self.observed[index] & inside[..., None],
+            None if self.covariates is None else self.covariates[index],
+            n_context=self.n_context,
+        )
+
+    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, Scale]:
+        """Cut scaled windows; targets beyond the fraction ``last`` of their series are hidden."""
+        window = self.cut(starts, last)
+        return scale_window(window, self.time_unit, least_scale(window, self.floor), normalise=self.normalise)
+
+
+def stack_contexts(
+    contexts: Sequence[Series], n_context: int, t: np.ndarray, covariates: np.ndarray | None = None
+) -> Window:
+    """Windows for prediction: the last rows of each series as context, then target times.
+
+    Parameters
+    ----------
+    contexts : sequence of B Series
+        What is known of each window before its targets, at least one row; shorter ones are padded.
+    n_context : int
+        Points of the context.
+    t : ndarray of shape (B, T)
+        Times of the targets.
+    covariates : ndarray of shape (B, T, C), optional
+        Covariates of the targets.
+
+    Returns
+    -------
+    Window
+        In the units of the data, float64; targets are not observed.
+    """
+
+    def tail(values: np.ndarray, fill: float | None = None) -> np.ndarray:
+        values = values[-n_context:]
+        missing = n_context - len(values)
+        padding = (
+            np.repeat(values[:1], missing, 0) if fill is None else np.full((missing, *values.shape[1:]), fill)
+        )
+        return np.concatenate([padding, values])
+
+    def stack(parts: list[np.ndarray], targets: np.ndarray) -> Tensor:
+        return torch.as_tensor(np.concatenate([np.stack(parts), targets], 1), dtype=torch.float64)
+
+    unknown = np.full((*t.shape, contexts[0].y.shape[1]), np.nan)
+    return Window(
+        stack([tail(c.t) for c in contexts], t),
+        stack([tail(c.y, np.nan) for c in contexts], unknown),
+        covariates=None
+        if covariates is None
+        else stack([tail(c.covariates) for c in contexts if c.covariates is not None], covariates),
+        n_context=n_context,
+    )
+
+
+def error_of_context(series: Sequence[Series], n_context: int, n_targets: int, least: int) -> float:
+    """Root mean square error of a linear forecast in cross-validation: what a length of the context is worth.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        The data, of one column each, standardised as a whole.
+    n_context, n_targets : int
+        Points of the context and of the targets.
+    least : int
+        Points before the first target of a window, at least: the same for all lengths that are compared.
+
+    Returns
+    -------
+    float
+        In the units of the series; infinite where windows are too few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.windows import Series, error_of_context
+    >>> t = np.arange(200.0)
+    >>> series = [Series(t, np.sin(2 * np.pi * t / 20)[:, None])]
+    >>> error_of_context(series, 20, 10, 20) < 0.01 < error_of_context(series, 1, 10, 20)
+    True
+    """
+    maker = WindowMaker(series, n_context, n_targets, float(n_context), normalise=False)
+    batches = Batches(maker, maker.starts(least), 1)
+    if len(batches.starts) == 0:
+        return math.inf
+    residuals = LinearForecast(n_context, n_targets).start(*batches.sample())
+    if residuals is None:
+        return math.inf
+    outside = residuals[1]
+    return float(outside.error[outside.observed].square().mean().sqrt())
+
+
+class Batches:
+    """Endless random batches, or one pass over fixed windows; what a Lightning loader iterates over.
+
+    In random batches windows with padding keep to themselves, if they fill a batch: on a regular grid the
+    others then share their masks and neighbours, which networks work out once for the batch.
+
+    Parameters
+    ----------
+    maker : WindowMaker
+        Cuts the windows.
+    starts : int Tensor of shape (n, 2)
+        Windows to draw from.
+    batch_size : int
+        Windows in a batch; a random batch has no more than there are starts.
+    seed : int, optional
+        Seed of the order; without one, a single pass in the order given.
+    last : float, default=1.0
+        Targets beyond this fraction of their series are hidden: those kept for validation.
+    reorder : callable, optional
+        How to order the targets: takes a window and a ``generator``, gives a window, as
+        :func:`~taylorformer_forecast.core.window.shuffle_targets` does. By default they keep their order.
+    past_only : int, default=0
+        How many covariates, the last ones, are known of the past only: they are hidden at the targets.
+    """
+
+    def __init__(
+        self,
+        maker: WindowMaker,
+        starts: Tensor,
+        batch_size: int,
+        seed: int | None = None,
+        last: float = 1.0,
+        reorder: Callable[..., Window] | None = None,
+        past_only: int = 0,
+    ) -> None:
+        self.maker, self.starts, self.seed = maker, starts, seed
+        self.last, self.reorder, self.past_only = last, reorder, past_only
+        self.batch_size = min(batch_size, len(starts))
+        self.groups = [starts]
+        if seed is not None and self.batch_size < len(starts):
+            whole = maker.whole(starts, last)
+            groups = [starts[whole], starts[~whole]]
+            # A small batch would count as much as a full one.
+            self.groups = groups if min(map(len, groups)) >= self.batch_size else self.groups
+
+    def __len__(self) -> int:
+        """Batches in one pass."""
+        return sum(math.ceil(len(group) / self.batch_size) for group in self.groups)
+
+    def sample(self, at_most: int = SAMPLE) -> tuple[Window, int, Tensor]:
+        """Evenly spaced windows, how many of them after one share targets with it, and their ages.
+
+        The age is the time to the end of the series, in lengths of the series.
+        """
+        stride = -(-len(self.starts) // at_most)
+        starts = self.starts[::stride]
+        return self._windows(starts), -(-self.maker.n_targets // stride), self.maker.age(starts)
+
+    def _windows(self, starts: Tensor) -> Window:
+        return self.maker.windows(starts, self.last)[0].hide_covariates(self.past_only)
+
+    def __iter__(self) -> Iterator[Window]:
+        """Yield scaled windows."""
+        if self.seed is None:
+            for chunk in self.starts.split(self.batch_size):
+                yield self._windows(chunk)
+            return
+        generator = torch.Generator().manual_seed(self.seed + _rank())
+        while True:
+            chunks = [
+                group[chunk]
+                for group in self.groups
+                for chunk in torch.randperm(len(group), generator=generator).split(self.batch_size)
+            ]
+            for number in torch.randperm(len(chunks), generator=generator).tolist():
+                window = self._windows(chunks[number])
+                yield window if self.reorder is None else self.reorder(window, generator=generator)
+
+
+def _rank() -> int:
+    """Rank of this process in distributed training: each one draws its own batches."""
+    distributed = torch.distributed
+    return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0

@@ -1,0 +1,72 @@
+"""Seasonal periods of signals whose periods are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from taylorformer_forecast.calendar.seasonality import detect_periods
+
+T = np.arange(240)
+NOISE = np.random.default_rng(0).normal(size=240)
+
+
+def wave(period):
+    return np.sin(2 * np.pi * T / period)
+
+
+def spikes(period):
+    return (T % period == 0).astype(float)
+
+
+@pytest.mark.parametrize("period", [4, 7, 12, 24, 52])
+@pytest.mark.parametrize("signal", [wave, spikes])
+@pytest.mark.parametrize("disturbance", [0.0, 0.1], ids=["clean", "noisy"])
+def test_the_period_of_a_signal_is_found(signal, period, disturbance):
+    assert detect_periods(signal(period) + disturbance * NOISE) == [period]
+
+
+@pytest.mark.parametrize(
+    "carrier",
+    [1e6 + 0.0 * T, 0.3 * T, 0.01 * T**1.3, np.exp(T / 100)],
+    ids=["level", "trend", "bend", "growth"],
+)
+def test_levels_and_trends_do_not_hide_it(carrier):
+    assert detect_periods(carrier + wave(12)) == [12]
+
+
+def test_growing_swings_do_not_hide_it():
+    assert detect_periods((10 + T) * wave(12)) == [12]
+
+
+def test_a_wandering_level_does_not_hide_it():
+    walk = np.random.default_rng(1).normal(size=240).cumsum()
+    assert detect_periods(walk + 2 * wave(12)) == [12]
+
+
+@pytest.mark.parametrize(("short", "long", "n"), [(4, 24, 240), (6, 48, 240), (24, 168, 700)])
+def test_two_periods_are_found_if_one_is_a_multiple_of_the_other(short, long, n):
+    t = np.arange(n)
+    y = np.sin(2 * np.pi * t / short) + 0.8 * np.sin(2 * np.pi * t / long)
+    assert detect_periods(y) == [short, long]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [NOISE, NOISE.cumsum(), 3.0 * T, np.full(240, 5.0), 0.0 * T, np.full(240, np.nan), NOISE[:5], wave(100)],
+    ids=["noise", "random walk", "line", "constant", "zero", "missing", "short", "seen twice"],
+)
+def test_no_period_is_invented(y):
+    assert detect_periods(y) == []
+
+
+def test_missing_values_do_not_hide_it():
+    y = wave(12) + 0.1 * NOISE
+    y[np.random.default_rng(2).random(240) < 0.3] = np.nan
+    y[100:130] = np.nan
+    assert detect_periods(y) == [12]
+
+
+@pytest.mark.parametrize(("factor", "offset"), [(1e12, 0.0), (1e-12, 0.0), (1.0, 1e6), (-1.0, 0.0)])
+def test_units_do_not_matter(factor, offset):
+    assert detect_periods(factor * (wave(12) + 0.1 * NOISE) + offset) == [12]

@@ -1,0 +1,312 @@
+"""Training: reproducible, quiet, interruptible, leaving nothing behind."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from pytorch_lightning import Callback
+
+from taylorformer_forecast.engine.training import fit, private_rng, resolve_device
+from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
+from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+CPU = {"device": "cpu"}
+
+
+def sine(n=60, noise=0.1, seed=0):
+    t = np.arange(float(n))
+    return Series(t, (np.sin(t / 2) + noise * np.random.default_rng(seed).normal(size=n))[:, None])
+
+
+def network():
+    with private_rng(0):
+        return Taylorformer(d_model=4, n_heads=1, n_layers=2, dropout=0.1)
+
+
+def loaders(series=None, split=0.7):
+    maker = WindowMaker([series or sine()], n_context=8, n_targets=4, time_unit=8.0)
+    train = Batches(maker, maker.starts(4, keep=split), 8, seed=0, last=split)
+    return train, Batches(maker, maker.starts(4, skip=split), 64)
+
+
+def trained(max_steps=5, validation=False, lr=1e-2, series=None, **kwargs):
+    net = network()
+    train, held_out = loaders(series)
+    with private_rng(1):
+        result = fit(
+            net, train, held_out if validation else None, max_steps=max_steps, lr=lr, **CPU, **kwargs
+        )
+    return net, result
+
+
+def numbers(net):
+    return torch.cat([p.detach().ravel() for p in net.parameters()])
+
+
+@torch.no_grad()
+def loss_on(net, batches):
+    from taylorformer_forecast.core.protocol import negative_log_likelihood
+
+    return float(np.mean([negative_log_likelihood(net(batch), batch) for batch in batches]))
+
+
+# --- learning ---------------------------------------------------------------------------------------------
+
+
+def test_training_lowers_the_loss_of_windows_it_has_not_seen():
+    _, held_out = loaders()
+    net, result = trained(max_steps=80)
+    assert loss_on(net, held_out) < loss_on(network().eval(), held_out) - 0.3
+    assert result["steps"] == 80
+    assert np.isfinite(result["train_loss"])
+
+
+def test_the_network_ends_on_the_cpu_in_evaluation_mode():
+    net, _ = trained(max_steps=1)
+    assert not any(module.training for module in net.modules())
+    assert {p.device.type for p in net.parameters()} == {"cpu"}
+
+
+def test_no_steps_leave_the_network_as_it_was():
+    net, result = trained(max_steps=0)
+    assert torch.equal(numbers(net), numbers(network()))
+    assert result == {"steps": 0}
+    assert not net.training
+
+
+def test_equal_seeds_train_equal_networks():
+    assert torch.equal(numbers(trained()[0]), numbers(trained()[0]))
+
+
+def test_the_validation_part_is_not_trained_on():
+    changed = sine()
+    changed.y[42:] += 100.0
+    one, other = trained()[0], trained(series=changed)[0]
+    assert torch.equal(numbers(one), numbers(other))
+
+
+# --- stopping ---------------------------------------------------------------------------------------------
+
+
+class Record(Callback):
+    """Keep the validation losses and weights of every check."""
+
+    def __init__(self):
+        self.losses, self.weights = [], []
+
+    def on_validation_end(self, trainer, module):
+        self.losses.append(float(trainer.callback_metrics["val_loss"]))
+        self.weights.append(numbers(module.net).clone())
+
+
+def not_learnable():
+    """Half a sine, then large noise: the better the first is learnt, the worse the second fits."""
+    series = sine(noise=0.0)
+    series.y[42:] = np.random.default_rng(0).normal(size=(18, 1)) * 10
+    return series
+
+
+def test_the_weights_of_the_best_check_are_kept():
+    record = Record()
+    series = not_learnable()
+    net, _ = trained(
+        max_steps=60,
+        validation=True,
+        lr=3e-2,
+        series=series,
+        patience=100,
+        n_checks=20,
+        trainer_kwargs={"callbacks": [record]},
+    )
+    best = int(np.argmin(record.losses))
+    assert record.losses[-1] > record.losses[best] + 0.1  # the last is not the best
+    assert torch.equal(numbers(net), record.weights[best])
+    assert loss_on(net, loaders(series)[1]) == pytest.approx(record.losses[best], rel=1e-4)
+
+
+@pytest.mark.parametrize("n_checks", [4, 10])
+def test_checks_are_spread_over_the_steps(n_checks):
+    record = Record()
+    trained(
+        max_steps=20, validation=True, patience=100, n_checks=n_checks, trainer_kwargs={"callbacks": [record]}
+    )
+    assert len(record.losses) == n_checks
+
+
+def test_training_stops_early_without_improvement():
+    _, result = trained(max_steps=400, validation=True, patience=2, lr=3e-2, series=not_learnable())
+    assert result["steps"] < 400
+
+
+def test_time_can_be_limited():
+    start = time.monotonic()
+    _, result = trained(max_steps=10**7, trainer_kwargs={"max_time": {"seconds": 1}})
+    assert time.monotonic() - start < 10
+    assert 0 < result["steps"] < 10**6
+
+
+def test_the_rate_has_decayed_when_the_time_is_up():
+    rates = []
+
+    class Watch(Callback):
+        def on_train_batch_end(self, trainer, *args):
+            rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+
+    trained(max_steps=1000, trainer_kwargs={"max_time": {"seconds": 1}, "callbacks": [Watch()]})
+    assert len(rates) < 1000
+    assert rates[-1] < 0.1 * max(rates)
+
+
+def test_training_that_diverges_is_an_error():
+    with pytest.raises(RuntimeError, match=r"training diverged after \d+ steps: weights are not finite"):
+        trained(max_steps=20, lr=1e30)
+
+
+# --- the trainer's arguments ------------------------------------------------------------------------------
+
+
+def test_the_users_dict_is_merged_and_left_alone():
+    record = Record()
+    given = {"callbacks": [record], "max_steps": 3, "gradient_clip_val": 0.1}
+    before = {**given, "callbacks": list(given["callbacks"])}
+    _, result = trained(max_steps=20, validation=True, trainer_kwargs=given)
+    assert given == before
+    assert result["steps"] == 3  # the user's argument wins
+    assert record.losses  # and the callback was added to ours
+
+
+def test_callbacks_may_be_absent_or_none():
+    for given in (None, {}, {"callbacks": None}, {"callbacks": []}):
+        assert trained(max_steps=1, trainer_kwargs=given)[1]["steps"] == 1
+
+
+def test_precision_is_the_trainers():
+    net, _ = trained(max_steps=2, trainer_kwargs={"precision": "bf16-mixed"})
+    assert {p.dtype for p in net.parameters()} == {torch.float32}
+    assert not torch.equal(numbers(net), numbers(trained(max_steps=2)[0]))
+
+
+def test_auto_is_a_device_of_this_machine():
+    assert resolve_device("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert resolve_device("cuda:1") == "cuda:1"
+
+
+# --- leaving nothing behind -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def y():
+    values = np.sin(np.arange(60) / 2) + 0.1 * np.random.default_rng(0).normal(size=60)
+    return pd.Series(values, pd.period_range("2000-01", periods=60, freq="M"), name="y")
+
+
+def tiny(**changes):
+    settings = {"d_model": 4, "n_heads": 1, "max_steps": 3, "num_samples": 5, "random_state": 0}
+    return TaylorformerForecaster(**{**settings, **changes})
+
+
+def full_life(y, **settings):
+    forecaster = tiny(update_steps=2, validation_split=0.2, **settings).fit(y.iloc[:50])
+    forecaster.predict_interval(fh=[-1, 1, 2])
+    forecaster.update(y.iloc[50:])
+    return forecaster.predict_proba(fh=[1]).sample(2)
+
+
+def global_state():
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002
+    return {
+        "torch generator": torch.get_rng_state().numpy().tobytes(),
+        "numpy generator": (name, keys.tobytes(), *rest),
+        "threads": torch.get_num_threads(),
+        "gradients": torch.is_grad_enabled(),
+        "dtype": torch.get_default_dtype(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "matmul": torch.get_float32_matmul_precision(),
+        "warnings": list(warnings.filters),
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "loggers": {
+            n: logging.getLogger(n).level for n in ("pytorch_lightning", "lightning.pytorch", "root")
+        },
+        "numpy errors": np.geterr(),
+    }
+
+
+def changed_since(before):
+    return {name for name, value in global_state().items() if value != before[name]}
+
+
+def test_the_state_of_the_process_is_what_it_was(y):
+    full_life(y)  # importing libraries for the first time may change it
+    before = global_state()
+    full_life(y)
+    assert changed_since(before) == set()
+
+
+def test_a_fit_that_fails_restores_the_state_of_the_process(y):
+    tiny().fit(y)
+    before = global_state()
+    with pytest.raises(TypeError):
+        tiny(trainer_kwargs={"speed": 1}).fit(y)
+    assert changed_since(before) == set()
+
+
+def test_constructing_a_forecaster_does_nothing():
+    before = global_state()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forecaster = tiny(device="cuda:7")
+    assert changed_since(before) == set()
+    assert not forecaster.is_fitted
+
+
+def test_no_files_are_left_behind(y, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    full_life(y)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_printed_and_nothing_warned(y, capfd, caplog):
+    full_life(y)
+    capfd.readouterr()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        full_life(y)
+        tiny().fit(y)
+    assert capfd.readouterr() == ("", "")
+    assert [str(w.message) for w in caught] == []
+    assert caplog.records == []
+
+
+def test_progress_is_shown_on_request(y, capfd):
+    tiny(verbose=True).fit(y)
+    shown = "".join(capfd.readouterr())
+    assert "Epoch" in shown
+    assert "train_loss" in shown
+
+
+def test_the_network_holds_no_trainer(y):
+    forecaster = tiny(validation_split=0.2).fit(y)
+    modules = [type(value).__module__ for value in vars(forecaster).values()]
+    assert not [name for name in modules if name.startswith(("pytorch_lightning", "lightning"))]
+    copy.deepcopy(forecaster)
+
+
+def test_private_randomness_is_restored_even_after_an_error():
+    before = torch.get_rng_state()
+    with pytest.raises(RuntimeError), private_rng(3):
+        torch.rand(3).reshape(5)
+    assert torch.equal(torch.get_rng_state(), before)
+    with private_rng(3):
+        one = torch.rand(3)
+    with private_rng(3):
+        assert torch.equal(torch.rand(3), one)

@@ -1,0 +1,45 @@
+"""The examples in docstrings run and print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import taylorformer_forecast
+
+
+def examples():
+    """Find every documented object of the package that shows an example."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    name = taylorformer_forecast.__name__
+    for info in pkgutil.walk_packages(taylorformer_forecast.__path__, f"{name}."):
+        module = importlib.import_module(info.name)
+        for one, value in vars(module).items():
+            if getattr(value, "__module__", None) == module.__name__ and callable(value):
+                for test in finder.find(value, f"{module.__name__}.{one}", module=False, globs={}):
+                    if test.examples:
+                        yield pytest.param(test, id=test.name.removeprefix(f"{name}."))
+
+
+@pytest.mark.parametrize("test", list(examples()))
+def test_the_example_prints_what_it_says(test, capsys):
+    report = []
+    result = doctest.DocTestRunner(verbose=False).run(test, out=report.append)
+    assert result.attempted > 0
+    assert result.failed == 0, "".join(report)
+
+
+def test_the_pieces_that_users_build_with_show_examples():
+    shown = {parameter.id for parameter in examples()}
+    assert {
+        "core.window.Window",
+        "core.window.shuffle_targets",
+        "core.scaling.scale_window",
+        "core.sampling.sample_paths",
+        "models.taylorformer.Taylorformer",
+        "sktime.taylorformer.TaylorformerForecaster",
+        "darts.taylorformer.TaylorformerModel",
+    } <= shown
