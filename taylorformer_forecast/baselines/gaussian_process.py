@@ -1,4 +1,4 @@
-"""A Gaussian process in the anchor: each point given those before it, by a covariance that is learnt.
+"""A Gaussian process as the baseline: each point given those before it, by a covariance that is learnt.
 
 Whichever points a window holds, and in whatever order they are predicted, one Cholesky factor of their
 covariance has all conditional means and deviations in its rows: the linear part of filling gaps, exact for
@@ -14,16 +14,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from taylorformer_forecast.baselines.base import Baseline, Neighbourhood
 from taylorformer_forecast.core.window import Window, holds_everywhere
 
-__all__ = ["GaussianAnchor", "GaussianState"]
+__all__ = ["GaussianProcessBaseline", "GaussianProcessState"]
 
 VAGUE = 10.0  # variance of the level, and of the slope: they follow from the window
 JITTER = 1e-6
 
 
 @dataclass(frozen=True)
-class GaussianState:
+class GaussianProcessState:
     """What sampling keeps between steps.
 
     Parameters
@@ -41,18 +42,13 @@ class GaussianState:
     shocks: Tensor
 
 
-class GaussianAnchor(nn.Module):
+class GaussianProcessBaseline(Baseline):
     """Conditional means and deviations of a Gaussian process.
 
     Its covariance is the sum of a level and a line, both vague; a rough, a medium and a smooth part (Matérn
     1/2, 3/2 and 5/2), each with its own variance and range; a part that repeats where covariates (phases of
     seasons and calendar cycles) repeat, and wanders slowly; and noise. It adds nothing but the logarithms of
     these variances and ranges to the parameters of a network. Computed in double precision.
-
-    Three numbers say how what a network adds is taken, and are set after training on points that it did not
-    see (:func:`~taylorformer_forecast.engine.gaussian_process.calibrate`): ``trust`` in all that it says,
-    ``mean_trust`` beyond that in the shift of the mean, both from 0 (not at all: the process alone) to 1, and
-    ``stretch``, which multiplies all deviations.
 
     Parameters
     ----------
@@ -67,22 +63,17 @@ class GaussianAnchor(nn.Module):
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.window import Window
-    >>> from taylorformer_forecast.baselines.gaussian_process import GaussianAnchor
+    >>> from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
     >>> w = Window(torch.tensor([[0.0, 0.2, 0.1]]), torch.tensor([[[1.0], [3.0], [0.0]]]), n_context=2)
-    >>> mean, deviation = GaussianAnchor()(w)
+    >>> mean, deviation = GaussianProcessBaseline()(w)
     >>> round(mean[0, 2].item(), 1)  # between its neighbours
     2.0
     """
 
-    trust: Tensor
-    mean_trust: Tensor
-    stretch: Tensor
+    shown = True
 
     def __init__(self, dim_covariates: int = 0) -> None:
         super().__init__()
-        self.register_buffer("trust", torch.ones(()))
-        self.register_buffer("mean_trust", torch.ones(()))
-        self.register_buffer("stretch", torch.ones(()))
         self.log_variance = nn.Parameter(torch.full((3,), 0.3).log())
         self.log_range = nn.Parameter(torch.tensor([0.3, 0.1, 1.0]).log())
         self.log_noise = nn.Parameter(torch.tensor(0.05).log())
@@ -142,6 +133,13 @@ class GaussianAnchor(nn.Module):
         mean, _, deviation = self.whiten(window)
         return mean.to(window.y), deviation.expand_as(mean).to(window.y)
 
+    def teacher_forced(
+        self, window: Window, neighbourhood: Neighbourhood | None = None, added: Tensor | None = None
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
+        """Mean and deviation of every target given the true points before it."""
+        mean, deviation = self(window)
+        return mean[:, window.n_context :], deviation[:, window.n_context :]
+
     def whiten(
         self, window: Window
     ) -> tuple[Float[Tensor, "B N D"], Float[Tensor, "B N D"], Float[Tensor, "B N G"]]:
@@ -160,14 +158,9 @@ class GaussianAnchor(nn.Module):
         nats = 0.5 * shocks.square() + deviation.log() + 0.5 * math.log(2 * math.pi)
         return (nats * window.observed).sum() / window.observed.sum().clamp_min(1)
 
-    def set_trust(self, trust: float, mean_trust: float, stretch: float) -> None:
-        """Say how what a network adds is taken."""
-        for buffer, value in ((self.trust, trust), (self.mean_trust, mean_trust), (self.stretch, stretch)):
-            buffer.fill_(value)
-
     # ---- sampling ------------------------------------------------------------------------------------
 
-    def encode(self, window: Window, n_paths: int) -> GaussianState:
+    def encode(self, window: Window, n_paths: int) -> GaussianProcessState:
         """All that no target's value can change."""
         context, targets = slice(0, window.n_context), slice(window.n_context, None)
         factor = self.factor(window)
@@ -176,15 +169,21 @@ class GaussianAnchor(nn.Module):
         shocks = torch.linalg.solve_triangular(within, y, upper=False)
         mean = (factor[..., targets, context] @ shocks)[..., 0].transpose(1, 2)
         drawn = window.y.new_zeros(len(window.y), n_paths, window.n_targets, window.y.shape[2])
-        return GaussianState(factor[..., targets, targets].to(drawn), mean.to(drawn), drawn)
+        return GaussianProcessState(factor[..., targets, targets].to(drawn), mean.to(drawn), drawn)
 
-    def query(self, state: GaussianState, step: int) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 D"]]:
+    def at(
+        self,
+        state: GaussianProcessState,
+        step: int,
+        drawn: Tensor | None = None,
+        neighbourhood: Neighbourhood | None = None,
+    ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 D"]]:
         """Mean and deviation of a target on every path, given the earlier ones."""
         row = state.factor[:, None, :, step, :step].transpose(2, 3)  # (B, 1, step, G)
         mean = state.context[:, None, step] + (state.shocks[:, :, :step] * row).sum(2)
         return mean, state.factor[:, None, :, step, step].expand(-1, 1, mean.shape[2])
 
-    def observe(self, state: GaussianState, step: int, y: Float[Tensor, "B S D"]) -> None:
-        """Take note of the value of a target on every path."""
-        mean, deviation = self.query(state, step)
+    def observe(self, state: GaussianProcessState, step: int, y: Float[Tensor, "B S D"]) -> None:
+        """Take the value of a target on every path into the state."""
+        mean, deviation = self.at(state, step)
         state.shocks[:, :, step] = (y - mean) / deviation

@@ -1,4 +1,4 @@
-"""Errors of a linear forecast: how large they are, and how one follows from those before it."""
+"""Errors of a linear forecast: their scale, and how one follows from those before it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ __all__ = ["N_LAGS", "Residuals", "lagged"]
 
 N_LAGS = 8  # earlier errors that the next one follows from
 PRIOR = 4  # windows that the errors of all steps together count for
-HALF_LIFE = 1 / 3  # of the weight of errors in their recent size, in lengths of the series
-MOST_GROWTH = 1.5
 
 
 @dataclass(frozen=True)
@@ -28,13 +26,10 @@ class Residuals:
         Value minus forecast.
     observed : bool Tensor of shape (n, H)
         Which of them are known.
-    age : Tensor of shape (n,), optional
-        Time from each window to the end of its series, in lengths of the series.
     """
 
     error: Float[Tensor, "n H"]
     observed: Bool[Tensor, "n H"]
-    age: Float[Tensor, " n"] | None = None
 
     def autoregression(self, n_lags: int, horizon: int) -> Float[Tensor, "horizon K"]:
         """Weights of the K errors before in the error of every step, the earliest first.
@@ -52,72 +47,56 @@ class Residuals:
         -------
         weights : Tensor of shape (horizon, K)
             Of the K before, the earliest first.
-        fresh : Tensor of shape (horizon,)
-            Deviation of what is new in each.
-        neighbour : Tensor of shape (horizon,)
+        innovation_scale : Tensor of shape (horizon,)
+            Standard deviation of the innovation of each.
+        lag_one : Tensor of shape (horizon,)
             Correlation of each with the one before it.
         """
-        weights, new, neighbour = self._path(n_lags)
+        weights, new, lag_one = self._path(n_lags)
         deviation = self._square().clamp_min(1e-12).sqrt()
         before = lagged(deviation[None], n_lags)[0]
         return (
             _repeat_last(weights * before / deviation[:, None], horizon),
             _repeat_last((new / deviation).clamp(0.0, 1.0), horizon),
-            _repeat_last(neighbour, horizon),
+            _repeat_last(lag_one, horizon),
         )
 
     def _path(self, n_lags: int) -> tuple[Float[Tensor, "H K"], Float[Tensor, " H"], Float[Tensor, " H"]]:
-        """Weights, deviations of what they leave, and correlations of neighbours, along a path."""
+        """Weights, deviations of what they leave, and lag-one correlations, along a path."""
         lags = self._lags(n_lags)
         x, y = lags[self.observed], self.error[self.observed]
         moment = x.mT @ x
         moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
         common = torch.linalg.solve(moment, x.mT @ y)
-        told = (lags @ common) * self.observed
+        predicted = (lags @ common) * self.observed
         seen = self.observed.sum(0)
-        with_error = self._mean(told * self.error, told.square())
-        square = self._mean(told.square())
+        with_error = self._mean(predicted * self.error, predicted.square())
+        square = self._mean(predicted.square())
         total = self._square()
         weights = torch.zeros(len(seen), n_lags).to(common)
-        new, neighbour = torch.zeros(2, len(seen)).to(common)
+        new, lag_one = torch.zeros(2, len(seen)).to(common)
         covariance = torch.zeros(n_lags, n_lags).to(common)  # of the last K errors of a path
         for step in range(len(seen)):
-            foretold = common @ covariance @ common
-            # With a share s of the autoregression the variance of a path is s**2 * foretold + total
+            predicted_variance = common @ covariance @ common
+            # With a share s of the autoregression the variance of a path is s**2 * predicted_variance + total
             # - 2 * s * with_error + s**2 * square. It is the total again for this share; by least squares
             # it were with_error / square, the same where paths vary as the errors do.
-            share = (2 * with_error[step] / (foretold + square[step]).clamp_min(1e-12)).clamp(0.0, 2.0)
+            share = (2 * with_error[step] / (predicted_variance + square[step]).clamp_min(1e-12)).clamp(
+                0.0, 2.0
+            )
             weights[step] = share * common
-            new[step] = (total[step] - share**2 * foretold).clamp_min(0.0).sqrt()
+            new[step] = (total[step] - share**2 * predicted_variance).clamp_min(0.0).sqrt()
             cross = weights[step] @ covariance
-            neighbour[step] = cross[-1] / (covariance[-1, -1] * total[step]).clamp_min(1e-24).sqrt()
+            lag_one[step] = cross[-1] / (covariance[-1, -1] * total[step]).clamp_min(1e-24).sqrt()
             covariance = F.pad(covariance[1:, 1:], (0, 1, 0, 1))
             covariance[-1, :-1] = covariance[:-1, -1] = cross[1:]
             covariance[-1, -1] = total[step]
-        return weights, new, neighbour.clamp(-1.0, 1.0)
+        return weights, new, lag_one.clamp(-1.0, 1.0)
 
     def after(self, weights: Float[Tensor, "H K"]) -> Residuals:
         """What an autoregression with these weights leaves."""
-        told = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
-        return Residuals(self.error - told, self.observed)
-
-    def growth(self) -> float:
-        """How much wider the central 80 % of the errors are of late than over all the past.
-
-        Late is what a weight says that halves with every third of the history. Quantiles are not moved by a
-        single shock, as squares are, and errors of every step count in units of their own.
-        """
-        if self.age is None or not self.observed.any():
-            return 1.0
-        size = (self.error.abs() / self._square().clamp_min(1e-12).sqrt())[self.observed]
-        late = torch.exp2(-self.age / HALF_LIFE)[:, None].expand_as(self.error)[self.observed]
-        size, order = size.sort()
-        weight = late[order].cumsum(0)
-        now = size[torch.searchsorted(weight, 0.8 * weight[-1])]
-        ever = size[int(0.8 * (len(size) - 1))]
-        if ever < 1e-3:  # most are exact: nothing to measure a change in
-            return 1.0
-        return float((now / ever).clamp(1 / MOST_GROWTH, MOST_GROWTH))
+        predicted = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
+        return Residuals(self.error - predicted, self.observed)
 
     def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
         """The K errors before each, zero where there are none."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["FEWEST", "N_BLOCKS", "PENALTIES", "held_out_errors", "ridge"]
+__all__ = ["FEWEST", "N_BLOCKS", "PENALTIES", "ShrunkFit", "fit_shrunk", "held_out_errors", "ridge"]
 
 PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # per window
 N_BLOCKS = 4  # of the cross-validation
@@ -19,8 +21,8 @@ def held_out_errors(
     past: Float[Tensor, "n L"],
     y: Float[Tensor, "n T"],
     observed: Bool[Tensor, "n T"],
-    overlap: int,
-    drift: bool,
+    embargo: int,
+    intercept: bool,
 ) -> list[Float[Tensor, "n T"]]:
     """Errors for every penalty on blocks of windows that the map was not fitted to.
 
@@ -30,9 +32,9 @@ def held_out_errors(
     ----------
     past, y, observed : Tensor
         Contexts, targets, and which of these are known; windows one after another as they were cut.
-    overlap : int
+    embargo : int
         How many windows after a window share targets with it.
-    drift : bool
+    intercept : bool
         See :func:`ridge`.
 
     Returns
@@ -45,23 +47,23 @@ def held_out_errors(
     >>> import torch
     >>> from taylorformer_forecast.baselines.ridge import PENALTIES, held_out_errors
     >>> x, y = torch.randn(40, 3), torch.randn(40, 2)
-    >>> errors = held_out_errors(x, y, torch.ones(40, 2, dtype=torch.bool), overlap=2, drift=False)
+    >>> errors = held_out_errors(x, y, torch.ones(40, 2, dtype=torch.bool), embargo=2, intercept=False)
     >>> len(errors) == len(PENALTIES), errors[0].shape
     (True, torch.Size([40, 2]))
     """
     errors: list[list[Tensor]] = [[] for _ in PENALTIES]
     for low, high in pairwise(round(k * len(y) / N_BLOCKS) for k in range(N_BLOCKS + 1)):
         others = torch.ones(len(y), dtype=torch.bool)
-        margin = max(0, min(overlap, (len(y) - (high - low) - FEWEST) // 2))
+        margin = max(0, min(embargo, (len(y) - (high - low) - FEWEST) // 2))
         others[max(0, low - margin) : high + margin] = False
-        fits = ridge(past[others], y[others], observed[others], drift)
+        fits = ridge(past[others], y[others], observed[others], intercept)
         for parts, (weight, bias) in zip(errors, fits, strict=True):
             parts.append(y[low:high] - past[low:high] @ weight - bias)
     return [torch.cat(parts) for parts in errors]
 
 
 def ridge(
-    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"], drift: bool
+    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"], intercept: bool
 ) -> list[tuple[Float[Tensor, "L T"], Float[Tensor, " T"]]]:
     """Weights and biases for every penalty; moments of each step are over the windows that observed it.
 
@@ -69,7 +71,7 @@ def ridge(
     ----------
     x, y, observed : Tensor
         Contexts, targets, and which of these are known.
-    drift : bool
+    intercept : bool
         Whether there are biases. Without, a series turned upside down has its forecast turned upside down.
 
     Returns
@@ -82,13 +84,13 @@ def ridge(
     >>> import torch
     >>> from taylorformer_forecast.baselines.ridge import ridge
     >>> x = torch.randn(200, 1, dtype=torch.float64)
-    >>> weight, bias = ridge(x, 2 * x + 1, torch.ones(200, 1, dtype=torch.bool), drift=True)[0]
+    >>> weight, bias = ridge(x, 2 * x + 1, torch.ones(200, 1, dtype=torch.bool), intercept=True)[0]
     >>> weight.round(decimals=2).tolist(), bias.round(decimals=2).tolist()
     ([[2.0]], [1.0])
     """
     seen = observed.to(y.dtype)
     share = seen.mean(0).clamp_min(1.0 / len(y))
-    mean_x, mean_y = drift * x.mean(0), drift * (y * seen).mean(0) / share
+    mean_x, mean_y = intercept * x.mean(0), intercept * (y * seen).mean(0) / share
     x, y = x - mean_x, (y - mean_y) * seen / share
     tall = len(x) >= x.shape[1]
     values, vectors = torch.linalg.eigh((x.mT @ x if tall else x @ x.mT) / len(x))
@@ -100,3 +102,79 @@ def ridge(
         weight = weight if tall else x.mT @ weight
         out.append((weight, mean_y - mean_x @ weight))
     return out
+
+
+@dataclass(frozen=True)
+class ShrunkFit:
+    """A map, and its errors in cross-validation.
+
+    Parameters
+    ----------
+    weight : Tensor of shape (L, T)
+        The map.
+    bias : Tensor of shape (T,)
+        Its intercepts.
+    held_out : Tensor of shape (n, T)
+        Errors on windows that the map in question was not fitted to.
+    """
+
+    weight: Float[Tensor, "L T"]
+    bias: Float[Tensor, " T"]
+    held_out: Float[Tensor, "n T"]
+
+
+def fit_shrunk(
+    past: Float[Tensor, "n L"],
+    y: Float[Tensor, "n T"],
+    observed: Bool[Tensor, "n T"],
+    targets: Sequence[Float[Tensor, "L T"]],
+    embargo: int,
+    intercepts: Sequence[bool],
+) -> ShrunkFit:
+    """Ridge regression with the penalty, shrinkage target and intercept of least held-out squared error.
+
+    Parameters
+    ----------
+    past, y, observed : Tensor
+        Contexts, targets, and which of these are known.
+    targets : sequence of Tensor
+        Maps that the fit may be shrunk to.
+    embargo : int
+        See :func:`held_out_errors`.
+    intercepts : sequence of bool
+        Whether there may be intercepts: the choices.
+
+    Returns
+    -------
+    ShrunkFit
+        The map.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.ridge import fit_shrunk
+    >>> x = torch.randn(200, 1, dtype=torch.float64)
+    >>> known = torch.ones(200, 1, dtype=torch.bool)
+    >>> fit_shrunk(x, 2 * x, known, [torch.zeros_like(x[:1])], 0, (False,)).weight.round(decimals=2).item()
+    2.0
+    """
+    known = observed.repeat(1, len(targets))  # side by side: one factorisation serves all of them
+    rest = y.repeat(1, len(targets)) - past @ torch.cat(list(targets), 1)
+
+    def held_out(intercept: bool) -> tuple[float, int, Tensor]:
+        """Least mean squared error, what has it, and its errors."""
+        errors = [
+            part
+            for parts in held_out_errors(past, rest, known, embargo, intercept)
+            for part in parts.chunk(len(targets), 1)
+        ]
+        squares = [error[observed].square().mean().item() for error in errors]
+        best = min(range(len(errors)), key=squares.__getitem__)
+        return squares[best], best, errors[best]
+
+    found = {intercept: held_out(intercept) for intercept in intercepts}
+    intercept = min(found, key=lambda choice: found[choice][0])
+    _, best, errors = found[intercept]
+    penalty, target = divmod(best, len(targets))
+    weight, bias = (v.chunk(len(targets), -1)[target] for v in ridge(past, rest, known, intercept)[penalty])
+    return ShrunkFit(weight + targets[target], bias, errors)

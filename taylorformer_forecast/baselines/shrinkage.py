@@ -1,4 +1,4 @@
-"""Forecasting rules of few numbers, as linear maps from a context: what larger maps are shrunk to.
+"""Shrinkage targets: forecasts of few parameters, as linear maps from a context.
 
 Each takes contexts and what followed them, and returns the map of its kind with the least squared error.
 """
@@ -9,15 +9,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["best_continuation", "best_repetition", "best_smoothing"]
+__all__ = ["damped_trend", "decaying_seasonal_naive", "seasonal_naive"]
 
-FADING = 0.9  # of what is left, after a step, of a deviation from the season before
+DECAY = 0.9  # a step, of a deviation from the season before
 LEVEL = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # weights of a new value in the level, of a new slope in the trend
 TREND = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 DAMPING = (0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of the trend, in a step
 
 
-def best_repetition(
+def seasonal_naive(
     past: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
 ) -> Float[Tensor, "L T"]:
     """Map that repeats the last 1, 2, ... values, whichever number of them is best.
@@ -25,9 +25,9 @@ def best_repetition(
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.shrinkage import best_repetition
+    >>> from taylorformer_forecast.baselines.shrinkage import seasonal_naive
     >>> x = torch.arange(14.0).remainder(3).unfold(0, 7, 1)
-    >>> best_repetition(x[:, :4], x[:, 4:], torch.ones(8, 3, dtype=torch.bool)).tolist()
+    >>> seasonal_naive(x[:, :4], x[:, 4:], torch.ones(8, 3, dtype=torch.bool)).tolist()
     [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     length, steps = past.shape[1], torch.arange(y.shape[1])
@@ -37,10 +37,10 @@ def best_repetition(
     gain = past.square().mT @ seen - 2 * past.mT @ (y * seen)
     errors = torch.stack([gain[length - p + steps % p, steps].sum() for p in range(1, length + 1)])
     rounding = 1e-9 * (y * seen).square().sum()
-    return _repetition(int((errors <= errors.min() + rounding).nonzero()[0]) + 1, past, len(steps))
+    return _repeat(int((errors <= errors.min() + rounding).nonzero()[0]) + 1, past, len(steps))
 
 
-def _repetition(period: int, past: Float[Tensor, "n L"], n_steps: int) -> Float[Tensor, "L T"]:
+def _repeat(period: int, past: Float[Tensor, "n L"], n_steps: int) -> Float[Tensor, "L T"]:
     """Map that repeats the last values."""
     length, steps = past.shape[1], torch.arange(n_steps)
     repeat = past.new_zeros(length, n_steps)
@@ -48,7 +48,7 @@ def _repetition(period: int, past: Float[Tensor, "n L"], n_steps: int) -> Float[
     return repeat
 
 
-def best_continuation(
+def decaying_seasonal_naive(
     past: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
 ) -> Float[Tensor, "L T"]:
     """Map that repeats the last values and goes on from the last one.
@@ -59,30 +59,30 @@ def best_continuation(
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.shrinkage import best_continuation
+    >>> from taylorformer_forecast.baselines.shrinkage import decaying_seasonal_naive
     >>> x = torch.randn(50, 4).double()
     >>> beyond = 0.6 * torch.tensor([0.9, 0.81]) * (x[:, 3:] - x[:, 1:2])
-    >>> found = best_continuation(x, x[:, 2:] + beyond, torch.ones(50, 2, dtype=torch.bool))
+    >>> found = decaying_seasonal_naive(x, x[:, 2:] + beyond, torch.ones(50, 2, dtype=torch.bool))
     >>> found.abs().round(decimals=2).tolist()  # of the second value it takes that much away
     [[0.0, 0.0], [0.54, 0.49], [1.0, 0.0], [0.54, 1.49]]
     """
     length, steps = past.shape[1], torch.arange(y.shape[1])
-    seen, fading = observed.to(y.dtype), FADING ** (steps + 1.0).to(y.dtype)
+    seen, decay = observed.to(y.dtype), DECAY ** (steps + 1.0).to(y.dtype)
     best, found = torch.inf, past.new_zeros(length, len(steps))
     for period in range(1, length):
-        repeat = _repetition(period, past, len(steps))
+        repeat = _repeat(period, past, len(steps))
         error = (y - past @ repeat) * seen
-        beyond = (past[:, -1] - past[:, -1 - period])[:, None] * fading * seen
+        beyond = (past[:, -1] - past[:, -1 - period])[:, None] * decay * seen
         part = ((error * beyond).sum() / beyond.square().sum().clamp_min(1e-9)).clamp(0.0, 1.0)
         square = (error - part * beyond).square().sum().item()
         if square < (1 - 1e-9) * best:
-            repeat[-1] += part * fading
-            repeat[-1 - period] -= part * fading
+            repeat[-1] += part * decay
+            repeat[-1 - period] -= part * decay
             best, found = square, repeat
     return found
 
 
-def best_smoothing(
+def damped_trend(
     past: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
 ) -> Float[Tensor, "L T"]:
     """Map of exponential smoothing with a damped trend, by the best of 252 weights.
@@ -93,9 +93,9 @@ def best_smoothing(
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.shrinkage import best_smoothing
+    >>> from taylorformer_forecast.baselines.shrinkage import damped_trend
     >>> x = torch.arange(20.0).unfold(0, 8, 1)
-    >>> map = best_smoothing(x[:, :5], x[:, 5:], torch.ones(13, 3, dtype=torch.bool))
+    >>> map = damped_trend(x[:, :5], x[:, 5:], torch.ones(13, 3, dtype=torch.bool))
     >>> (x[:1, :5] @ map).round(decimals=3).tolist()
     [[5.0, 6.0, 7.0]]
     """

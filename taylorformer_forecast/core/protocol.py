@@ -3,48 +3,116 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from taylorformer_forecast.core.calibration import Calibration
 from taylorformer_forecast.core.heads import Head
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["ForecastNet", "OneShotNet", "OneShotState", "negative_log_likelihood", "training_loss"]
 
 
-class ForecastNet(Protocol):
-    """A network that forecasts the targets of a window.
+class ForecastNet(nn.Module):
+    """Base of networks that forecast the targets of a window.
 
-    Autoregressive networks see earlier targets: ``forward`` is teacher-forced, and sampling goes through
-    ``encode`` once, then ``query`` and ``observe`` for each target in turn. Networks that predict all targets
-    at once have an attribute ``one_shot = True``; their ``observe`` changes nothing, and sampling may call
-    them once instead. Networks with ``joins_columns = True`` take the columns of a window as series of one
-    set of points (:func:`~taylorformer_forecast.core.window.join_columns`): they score each column of a
-    target given those before it, and sampling goes through the points.
+    Networks that predict one target after another see earlier targets: ``forward`` is teacher-forced, and
+    sampling calls ``encode`` once, then ``query`` and ``observe`` for each target in turn. Networks that
+    predict all targets at once derive from :class:`OneShotNet`. What a network is follows from its class:
+    callers ask for the attributes below, and never probe.
 
-    A network with parts that have a closed-form solution has a method ``start(window, overlap)`` too, which
-    is called before training with windows of the training set.
+    Parameters
+    ----------
+    head : Head
+        Family of the predictive distributions.
+    baseline : nn.Module, optional
+        What targets are predicted around (:mod:`taylorformer_forecast.baselines`).
+    weight : float, default=1.0
+        Part of what the network adds to the baseline that is taken after training.
+
+    Attributes
+    ----------
+    one_shot : bool
+        Whether all targets are predicted at once.
+    joins_columns : bool
+        Whether the columns of a window are series of one set of points
+        (:func:`~taylorformer_forecast.core.window.join_columns`). Such a network scores each column of a
+        target given those before it, and sampling goes through the points.
+    lr_factor : float
+        Factor on the learning rate: small for networks that start from pretrained weights.
+    calibration : Calibration
+        What is applied to its output after training.
     """
 
-    def __call__(self, window: Window) -> Distribution:
+    one_shot: ClassVar[bool] = False
+    joins_columns: ClassVar[bool] = False
+    lr_factor: ClassVar[float] = 1.0
+    head: Head
+
+    def __init__(self, head: Head, baseline: nn.Module | None = None, weight: float = 1.0) -> None:
+        super().__init__()
+        self.head = head
+        self.baseline: Any = baseline
+        self.calibration = Calibration(1.0 if baseline is None else weight)
+
+    @property
+    def inflates(self) -> bool:
+        """Whether the width of its paths is checked after training: steps around forecasts of the context."""
+        return not self.one_shot and self.baseline is not None and self.baseline.from_context
+
+    def forward(self, window: Window) -> Distribution:
         """Distribution of every target given the context and the true earlier targets, (B, T, D)."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def encode(self, window: Window, n_paths: int) -> Any:
         """Process the context once for all paths and steps."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has no encode")
 
     def query(self, state: Any, step: int) -> Distribution:
         """Distribution of target number ``step`` on every path, its own value unseen, (B, S, D)."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has no query")
 
     def observe(self, state: Any, step: int, y: Float[Tensor, "B S D"]) -> Any:
-        """Take note of the value of target number ``step`` on every path."""
-        ...
+        """Take the value of target number ``step`` on every path into the state."""
+        raise NotImplementedError(f"{type(self).__name__} has no observe")
+
+    def fit_closed_form(self, window: Window, embargo: int = 0) -> None:
+        """Fit what has a closed form, before training.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled training windows, one after another as they were cut.
+        embargo : int, default=0
+            How many windows after a window share targets with it.
+        """
+        if self.baseline is not None:
+            self.baseline.fit_closed_form(window, embargo)
+
+    def noise(
+        self, window: Window, n_paths: int, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "B S T D"] | None:
+        """Standard Gaussian noise that the steps of a path follow, for networks that predict all at once.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows.
+        n_paths : int
+            Paths S of each window.
+        generator : torch.Generator, optional
+            Source of randomness; the global one by default.
+
+        Returns
+        -------
+        Tensor or None
+            Shape (B, S, T, D); None if steps are independent of each other.
+        """
+        return None if self.baseline is None else self.baseline.noise(window, n_paths, generator)
 
 
 @dataclass(frozen=True)
@@ -54,7 +122,7 @@ class OneShotState:
     Parameters
     ----------
     parts : tuple of Tensor of shape (B, T, ...)
-        What the head makes distributions of, for all targets. No drawn value changes it.
+        Unconstrained parameters, locations and scales of all targets. No drawn value changes them.
     n_paths : int
         Paths S.
     """
@@ -63,18 +131,17 @@ class OneShotState:
     n_paths: int
 
 
-class OneShotNet(nn.Module):
+class OneShotNet(ForecastNet):
     """Base of networks that predict all targets at once, each on its own given the context.
 
-    A subclass has a ``head`` and says what the head is called with (:meth:`parts`).
+    A subclass implements :meth:`parts`.
     """
 
     one_shot = True
-    head: Head
 
     def parts(self, window: Window) -> tuple[Tensor, ...]:
-        """Arguments of the head for all targets: raw numbers (B, T, D, P), anchors (B, T, D), maybe units."""
-        raise NotImplementedError
+        """Unconstrained parameters (B, T, D, P), locations (B, T, D), maybe scales, of all targets."""
+        raise NotImplementedError(f"{type(self).__name__} has no parts")
 
     def forward(self, window: Window) -> Distribution:
         """Distribution of every target given the context.
@@ -89,7 +156,7 @@ class OneShotNet(nn.Module):
         Distribution
             Batch shape (B, T, D).
         """
-        return self.head(*self.parts(window))
+        return self.calibration(self.head, *self.parts(window))
 
     def encode(self, window: Window, n_paths: int) -> OneShotState:
         """Predict all targets; see :meth:`forward`."""
@@ -97,9 +164,8 @@ class OneShotNet(nn.Module):
 
     def query(self, state: OneShotState, step: int) -> Distribution:
         """Distribution of target number ``step``, the same on every path, batch shape (B, S, D)."""
-        return self.head(
-            *(part[:, step, None].expand(-1, state.n_paths, *part.shape[2:]) for part in state.parts)
-        )
+        parts = (part[:, step, None].expand(-1, state.n_paths, *part.shape[2:]) for part in state.parts)
+        return self.calibration(self.head, *parts)
 
     def observe(self, state: OneShotState, step: int, y: Float[Tensor, "B S D"]) -> OneShotState:
         """Nothing: no prediction depends on the value of a target."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.heads import Components, Conditional, components, draw
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window, join_columns
-
-if TYPE_CHECKING:
-    from taylorformer_forecast.core.protocol import ForecastNet
 
 __all__ = ["PathSamples", "draw_paths", "forecast_paths", "sample_paths", "windows_at_once"]
 
@@ -39,7 +36,7 @@ def windows_at_once(net: ForecastNet, n_points: int) -> int:
     int
         At least 1.
     """
-    one_shot = getattr(net, "one_shot", False)
+    one_shot = net.one_shot
     return max(1, POINTS_AT_ONCE // n_points if one_shot else PAIRS_AT_ONCE // n_points**2)
 
 
@@ -186,11 +183,11 @@ def sample_paths(
     torch.Size([1, 5, 4, 1])
     """
     options = (n_paths, generator, max_rows, keep_observed, pick)
-    if getattr(net, "joins_columns", False) and window.series is None:
+    if net.joins_columns and window.series is None:
         n_columns = window.y.shape[2]
         points = sample_paths(net, join_columns(window), *options)
         return points.map(lambda value: value.unflatten(2, (-1, n_columns)).squeeze(4))
-    n_windows, one_shot = window.y.shape[0], getattr(net, "one_shot", False)
+    n_windows, one_shot = window.y.shape[0], net.one_shot
     rows = max(1, min(max_rows, CACHED_POINTS // max(1, window.n_targets)))
     per_call = windows_at_once(net, window.y.shape[1])
     if not one_shot:  # it sees paths, not windows
@@ -202,7 +199,7 @@ def sample_paths(
         ]
         return join_samples(pieces, 0)
     if one_shot:
-        noise = net.noise(window, n_paths, generator) if hasattr(net, "noise") else None
+        noise = net.noise(window, n_paths, generator)
         return draw_paths(net(window), n_paths, generator, noise)
     if n_paths > rows:  # one window: its paths in groups
         sizes = [min(rows, n_paths - start) for start in range(0, n_paths, rows)]

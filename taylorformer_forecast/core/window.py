@@ -141,6 +141,15 @@ class Window:
         visible = self.visible
         return mask if holds_everywhere(visible) else mask & visible[:, None, :]
 
+    def to_draw(self) -> Window:
+        """The window as sampling sees it: targets hold zero and count as observed.
+
+        When a target is looked at, it will have been drawn.
+        """
+        assert self.observed is not None
+        is_target = torch.arange(self.y.shape[1], device=self.y.device)[:, None] >= self.n_context
+        return replace(self, y=self.y.masked_fill(is_target, 0.0), observed=self.observed | is_target)
+
     def map(self, function: Callable[[Tensor], Tensor]) -> Window:
         """Apply a function to every tensor of the window."""
         parts = (self.t, self.y, self.observed, self.covariates, self.series)

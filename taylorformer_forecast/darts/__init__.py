@@ -12,6 +12,7 @@ from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as Studen
 from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
 from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
 from taylorformer_forecast.darts.unn import UNNModel as UNNModel
+from taylorformer_forecast.engine.strategy import Strategy
 
 __all__ = [
     "ContiFormerModel",
@@ -24,5 +25,5 @@ __all__ = [
 
 # darts unpickles only what it knows to be safe, unless called with trusted=True.
 add_safe_globals([StudentTLikelihood, ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
-add_safe_globals([SeasonalFeatures, TimeAxis])
+add_safe_globals([SeasonalFeatures, Strategy, TimeAxis])
 add_safe_globals([Full, Local, Prob, log_window])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
+from taylorformer_forecast.engine.strategy import Strategy, log_decision
+from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.engine.windows import FLOOR
 
 __all__ = ["BaseForecastModel"]
@@ -37,6 +40,8 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     # Where n_epochs is left open, as in the sktime forecasters: short series are learnt by heart with more.
     _max_epochs = 15
     _max_steps = 400
+    _strategy: Strategy | None = None
+    _seconds = 0.0
 
     def _set_up(self) -> None:
         """Initialise darts' part from ``model_params``, which darts fills from the signature."""
@@ -144,13 +149,49 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
         """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""
+        start, trainer_params = time.perf_counter(), self.trainer_params
         if epochs == 0 and self.model_params["n_epochs"] is None and self.n_epochs:
-            per_epoch = math.ceil(len(train_dataset) / self.batch_size)
-            epochs = min(self._max_epochs, max(1, round(self._max_steps / max(1, per_epoch))))
-        super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
-        self.model.begin(train_dataset, _batch_collate_fn_train)  # without an epoch, training does not start
+            per_epoch = max(1, math.ceil(len(train_dataset) / self.batch_size))
+            epochs = min(self._max_epochs, max(1, round(self._max_steps / per_epoch)))
+            # One pass over a long series is more than enough.
+            self.trainer_params = {"max_steps": max(self._max_steps, 1), **trainer_params}
+        try:
+            super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
+        finally:
+            self.trainer_params = trainer_params
+        # Without an epoch, training does not start.
+        self.model.begin(train_dataset, _batch_collate_fn_train)
         self.model.finish(train_dataset, _batch_collate_fn_train)
+        self._seconds = time.perf_counter() - start
+        log_decision(str(self.summary()))
         return self
+
+    def summary(self) -> Summary:
+        """Decisions of the fit: strategy, sizes, seasons, baseline, calibration, steps and seconds.
+
+        Returns
+        -------
+        Summary
+            See :class:`~taylorformer_forecast.engine.summary.Summary`; it prints as a table.
+
+        Raises
+        ------
+        ValueError
+            If the model was not fitted.
+        """
+        if self.model is None:
+            raise ValueError("the model has not been fitted: call fit first")
+        seasonal, trainer = self._seasonal, self.trainer
+        return summarise(
+            self.model.net,
+            self._strategy or Strategy("train", "this model has no pretrained network"),
+            self.input_chunk_length,
+            self.output_chunk_length,
+            () if seasonal is None else seasonal.cycles,
+            () if seasonal is None else seasonal.periods,
+            0 if trainer is None else int(trainer.global_step),
+            self._seconds,
+        )
 
     def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
         """Export the network; see darts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -14,9 +14,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from taylorformer_forecast.core.window import Window
-
-if TYPE_CHECKING:
-    from taylorformer_forecast.darts._module import ForecastModule
 
 __all__ = ["DatasetWindows", "sample_places"]
 
@@ -38,6 +35,17 @@ def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets:
     return torch.stack([series * most + back, length - back * dataset.stride - n_targets, length], -1)
 
 
+class WindowModule(Protocol):
+    """What makes windows, of one column each, from samples of a training set."""
+
+    floor: Tensor
+    output_chunk_length: int | None
+
+    def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
+        """Scaled windows of samples."""
+        ...
+
+
 class DatasetWindows:
     """Windows of a training set by their time, named and cut as those of a ``WindowMaker`` are.
 
@@ -46,7 +54,7 @@ class DatasetWindows:
 
     Parameters
     ----------
-    module : ForecastModule
+    module : WindowModule
         Makes windows, of one column each, from samples.
     dataset : sequence of TorchTrainingSample
         The training set.
@@ -54,7 +62,7 @@ class DatasetWindows:
         Makes batches of samples.
     """
 
-    def __init__(self, module: ForecastModule, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+    def __init__(self, module: WindowModule, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         self.module, self.dataset, self.collate = module, dataset, collate
         self.n_targets, self.n_components = module.output_chunk_length or 1, len(module.floor)
         # Number of each sample, row of its first target, length of its series; none of them twice.
@@ -78,11 +86,6 @@ class DatasetWindows:
         first, length = self.places[:, 1], self.places[:, 2].double()
         inside = (first >= torch.ceil(skip * length)) & (first < torch.floor(keep * length))
         return torch.cartesian_prod(torch.arange(self.n_components), inside.nonzero()[:, 0])
-
-    def age(self, starts: Tensor) -> Tensor:
-        """Steps from the first target of each window to the end of its series, over the length of that."""
-        _, first, length = self.places[starts[:, 1]].T
-        return (length - first) / length
 
     def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, None]:
         """Scaled windows in single precision; targets beyond the fraction ``last`` of theirs are hidden."""

@@ -17,14 +17,13 @@ from darts.utils.torch import MonteCarloDropout
 from einops import rearrange
 from torch import Tensor, nn
 
-from taylorformer_forecast.baselines.linear import TRUST
 from taylorformer_forecast.core.heads import Components, components
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.darts._dataset import sample_places
 from taylorformer_forecast.darts.likelihoods import LikelihoodHead
-from taylorformer_forecast.engine.calibration import N_WINDOWS, widen
+from taylorformer_forecast.engine.calibration import N_WINDOWS, inflate_by_paths
 from taylorformer_forecast.engine.lightning import CLIP, make_optimizer, time_spent
 from taylorformer_forecast.engine.windows import SAMPLE
 
@@ -61,7 +60,7 @@ class ForecastModule(PLForecastingModule):
     """
 
     joins_columns = False
-    usual_trust = TRUST  # in what the network adds to a linear forecast
+    usual_network_weight = 0.5  # part of what the network adds to its baseline that is taken
 
     def __init__(
         self,
@@ -89,17 +88,17 @@ class ForecastModule(PLForecastingModule):
         self.sizes = {"g": 1} if self.joins_columns else {"w": 1}
         n_static = n_static * len(self.floor) if self.joins_columns else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
-        # Linear forecasts see no covariates, and minimise squares: what a network learns of those, or for
-        # another error, is taken whole.
+        # Baselines see no covariates, and minimise squares: what a network learns of those, or for another
+        # error, is taken whole.
         alone = n_past + n_future + self.n_static > n_phases or self.likelihood is None
-        self.trust = 1.0 if alone else self.usual_trust
+        self.network_weight = 1.0 if alone else self.usual_network_weight
         self.net = self.build_network(n_covariates, network)
         self.started: Tensor
         self.register_buffer("started", torch.tensor(False))
         self.finished = True  # not so from the start of a training until the width of forecasts is settled
         _use_monte_carlo_dropout(self.net)
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of one column, or of all components."""
         raise NotImplementedError
 
@@ -114,21 +113,19 @@ class ForecastModule(PLForecastingModule):
         """Settle the width of forecasts after the last epoch, before it is saved."""
         super().on_train_epoch_end()
         trainer = self.trainer
-        if trainer.should_stop or trainer.current_epoch + 1 == trainer.max_epochs:
+        over = trainer.should_stop or trainer.current_epoch + 1 == trainer.max_epochs
+        if over or trainer.global_step == trainer.max_steps:
             self.finish(trainer.train_dataloader.dataset, trainer.train_dataloader.collate_fn)
 
     def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Fit what has a closed-form solution to windows of the training set, once."""
-        if self.started or not hasattr(self.net, "start"):
+        if self.started:
             return
         self.started.fill_(True)
         stride = -(-len(dataset) // SAMPLE)
         n_targets = self.output_chunk_length or 1
-        samples = range(0, len(dataset), stride)
-        window = self.training_windows([dataset[i] for i in samples], collate)
-        _, first, length = sample_places(dataset, torch.tensor(samples), n_targets).T
-        age = ((length - first) / length).repeat_interleave(len(self.floor)) if len(length) else None
-        self.net.start(window, len(self.floor) * -(-n_targets // stride), age)
+        window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
+        self.net.fit_closed_form(window, len(self.floor) * -(-n_targets // stride))
 
     def finish(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Settle the width of forecasts by windows of the training set, once after every training."""
@@ -139,7 +136,7 @@ class ForecastModule(PLForecastingModule):
         window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
         training = self.net.training
         self.net.eval()
-        widen(self.net, window)
+        inflate_by_paths(self.net, window)
         self.net.train(training)
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
@@ -250,7 +247,7 @@ class ForecastModule(PLForecastingModule):
 
     def follow(self, window: Window) -> Components:
         """Conditional distributions along the path of their own centres, (B, T, D, K)."""
-        if getattr(self.net, "one_shot", False):
+        if self.net.one_shot:
             return components(self.net(window))
         path = sample_paths(self.net, window, 1, pick=lambda conditional, _: conditional.center())
         return path.conditionals.map(lambda value: value[:, 0])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch import nn
-
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.contiformer_paths import build_contiformer
@@ -17,14 +16,14 @@ __all__ = ["ContiFormerModel"]
 class ContiFormerModule(ForecastModule):
     """The ContiFormer for darts."""
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of one column."""
-        grid = (self.input_chunk_length, (self.output_chunk_length or 1) + self.output_chunk_shift)
+        sizes = (self.input_chunk_length, self.output_chunk_length or 1, self.output_chunk_shift)
         return build_contiformer(
+            linear=sizes if self.head.has_location else None,
+            weight=self.network_weight,
             dim_covariates=dim_covariates,
             distribution=self.head,
-            context_length=grid[0] if self.head.has_location else None,
-            horizon=grid[1] if self.head.has_location else None,
             **network,
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch import nn
-
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.lam import LAMTransformer
@@ -18,15 +18,17 @@ __all__ = ["LAMModel"]
 class LAMModule(ForecastModule):
     """The LAM transformer for darts."""
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of one column."""
+        sizes, baseline = (self.input_chunk_length, self.output_chunk_length or 1), None
+        if self.head.has_location and network["preset"] == "modern":
+            baseline = LinearBaseline(*sizes)
         return LAMTransformer(
-            self.input_chunk_length,
-            self.output_chunk_length or 1,
+            *sizes,
             dim_covariates=dim_covariates,
             distribution=self.head,
-            linear_path=self.head.has_location,
-            trust=self.trust,
+            baseline=baseline,
+            weight=self.network_weight,
             **network,
         )
 

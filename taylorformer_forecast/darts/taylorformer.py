@@ -6,25 +6,22 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
-import torch
-from torch import nn
-
-from taylorformer_forecast.baselines.linear import LinearForecast
-from taylorformer_forecast.darts._prior import StartingModel, StartingModule
+from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
+from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.darts._pretrained import PretrainedModel, PretrainedModule
 from taylorformer_forecast.engine.pretrained import build_direct
-from taylorformer_forecast.models.direct import CorrectedForecast
 from taylorformer_forecast.models.lam_trunks import Attention
-from taylorformer_forecast.models.taylorformer import TRUST, Taylorformer
+from taylorformer_forecast.models.taylorformer import Taylorformer
 
 __all__ = ["TaylorformerModel"]
 
 
-class TaylorformerModule(StartingModule):
+class TaylorformerModule(PretrainedModule):
     """The Taylorformer for darts."""
 
-    usual_trust = TRUST
+    usual_network_weight = 0.75
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of one column."""
         options = {
             "dim_covariates": dim_covariates,
@@ -33,21 +30,18 @@ class TaylorformerModule(StartingModule):
             "derivative_clip": 20.0 * self.input_chunk_length,
             **network,
         }
-        sizes = (self.input_chunk_length, self.output_chunk_length or 1, self.output_chunk_shift)
-        around_linear = options.pop("linear_path") and self.head.has_location
-        prior = options.pop("prior", None)
-        if prior is not None:
-            with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
-                own = LinearForecast(*sizes)
-                direct = build_direct(prior, own, prior["slots"], self.n_phases, dropout=options["dropout"])
-            if prior["alone"]:
-                return direct
-            return Taylorformer(linear=CorrectedForecast(direct, self.trust), **options)
-        linear = LinearForecast(*sizes, self.trust) if around_linear else None
-        return Taylorformer(linear=linear, **options)
+        sizes = (self.input_chunk_length, self.output_chunk_length or 1)
+        shift, settings = self.output_chunk_shift, options.pop("pretrained", None)
+        if settings is not None:
+            cycles, dropout = settings["max_cycles"], options["dropout"]
+            return build_direct(settings, cycles, *sizes, self.n_phases, shift, dropout=dropout)
+        baseline = None
+        if options.pop("linear_path") and self.head.has_location:
+            baseline = LinearPathBaseline(*sizes, shift)
+        return Taylorformer(baseline=baseline, weight=self.network_weight, **options)
 
 
-class TaylorformerModel(StartingModel):
+class TaylorformerModel(PretrainedModel):
     """Taylorformer: joint sample paths from an autoregressive transformer, with any likelihood.
 
     Every point of a path is drawn conditional on the path so far, so that samples are whole trajectories,
@@ -105,19 +99,18 @@ class TaylorformerModel(StartingModel):
         Passes over the training windows. By default about 150 steps, at most 15 passes.
     use_static_covariates : bool, default=True
         Whether to use static covariates.
-    pretrained : "auto", None, "default" or path, default="auto"
-        A network to start from that was trained on other series: "default" is the one in the package, which
-        has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
-        wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
-        series; otherwise a network is trained as without it, with the sizes that are given here, and a part
-        of what the prior adds goes into its forecasts afterwards. How much, the end of the series decides
-        (:func:`~taylorformer_forecast.engine.pretrained.adapt`). It has seen no covariates, which the other
-        network learns, and of calendar cycles and seasons it sees the two shortest. ``fit`` reads the file;
-        saved models do not need it.
-
-        With "auto", the one in the package forecasts alone where the series have fewer observed values than
-        sixteen output chunks, which teach a network no more than it knows. Otherwise, with covariates, and
-        where a size of the network or how it is trained was asked for, there is none, as with None.
+    strategy : {"auto", "pretrained", "train", "finetune"}, default="auto"
+        How series are forecast. "pretrained": by a network that was trained on other series; only its
+        baseline and its calibration are fitted. "train": by a new network, trained on the series.
+        "finetune": by the pretrained network, trained further. "auto" looks at the data alone: the
+        pretrained network forecasts where the series have fewer observed values than sixteen output chunks,
+        without covariates; all else is trained, and so is what the pretrained network cannot do (another
+        likelihood). Sizes and training parameters, ``n_epochs`` too, are those of a network that is trained.
+        What was done is ``summary()``.
+    pretrained : "default" or path, default="default"
+        The pretrained network: the one in the package, which has seen synthetic series of many kinds, or a
+        file. It predicts all targets from the input chunk
+        (:class:`~taylorformer_forecast.models.direct.DirectTaylorformer`) and sees the two shortest seasons.
     **kwargs
         Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
         ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,
@@ -178,7 +171,8 @@ class TaylorformerModel(StartingModel):
         lr: float = 2e-3,
         n_epochs: int | None = None,
         use_static_covariates: bool = True,
-        pretrained: str | PathLike[str] | None = "auto",
+        strategy: str = "auto",
+        pretrained: str | PathLike[str] = "default",
         **kwargs: Any,
     ) -> None:
         self._set_up()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch import nn
-
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.tnp import TNPA
@@ -17,7 +16,7 @@ __all__ = ["TNPModel"]
 class TNPModule(ForecastModule):
     """The transformer neural process for darts."""
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of one column."""
         return TNPA(dim_covariates=dim_covariates, distribution=self.head, **network)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch import nn
-
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.unn import UNN
@@ -19,7 +18,7 @@ class UNNModule(ForecastModule):
 
     joins_columns = True
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
+    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of all components."""
         return UNN(n_series=len(self.floor), dim_covariates=dim_covariates, distribution=self.head, **network)
 

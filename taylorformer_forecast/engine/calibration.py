@@ -1,26 +1,69 @@
-"""How wide forecasts are to be: what the errors that they leave say."""
+"""Set the calibration of a network from held-out windows and from its own paths."""
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import product
+from typing import Protocol
 
+import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
+from torch.distributions import Distribution
 
-from taylorformer_forecast.core.sampling import sample_paths
+from taylorformer_forecast.core.heads import affine
+from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet, training_loss
+from taylorformer_forecast.core.sampling import draw_paths, sample_paths
 from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.engine.windows import Batches
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
-__all__ = ["fitting_stretch", "widen"]
+__all__ = [
+    "WindowSource",
+    "calibrate_gaussian_process",
+    "calibrate_pretrained",
+    "deciles",
+    "fitting_inflation",
+    "inflate_by_paths",
+    "pinball",
+]
 
-N_WINDOWS = 64
-N_PATHS = 19
-MOST = 1.5
+N_WINDOWS = 64  # that are forecast: more of one series overlap
+N_PATHS = 19  # two of 19 hold the central 80 % between them
+HOLDOUT_START = (
+    0.75  # part of a series that the baseline is fitted to, to see what a network adds on the rest
+)
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+INFLATIONS = (0.8, 1.5)  # least and largest of a pretrained network
+HELD_OUT_PATHS = 99
+FEWEST = 12  # windows of both parts
+GAUSSIAN_WEIGHTS = (0.0, 0.33, 0.67, 1.0)
+GAUSSIAN_INFLATIONS = tuple(
+    1.15**k for k in range(6)
+)  # 1 to 2: few points can show too little width, not too much
+CONFIRMED = 10.0  # targets that count as having confirmed an inflation of 1
 
 
-def fitting_stretch(paths: Float[Tensor, "B S T D"], window: Window) -> float:
-    """By how much forecasts are to be stretched around their medians to cover 80 % of the targets by 80 %.
+class WindowSource(Protocol):
+    """Cuts windows by their place in the series, as ``WindowMaker`` does."""
+
+    n_targets: int
+
+    def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
+        """Windows whose first target lies between fractions of its series."""
+        ...
+
+    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, object]:
+        """Scaled windows; targets beyond a fraction of their series are hidden."""
+        ...
+
+
+def fitting_inflation(paths: Float[Tensor, "B S T D"], window: Window) -> float:
+    """Inflation around the medians with which 80 % intervals cover 80 % of the targets.
 
     Parameters
     ----------
@@ -38,10 +81,10 @@ def fitting_stretch(paths: Float[Tensor, "B S T D"], window: Window) -> float:
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.window import Window
-    >>> from taylorformer_forecast.engine.calibration import fitting_stretch
+    >>> from taylorformer_forecast.engine.calibration import fitting_inflation
     >>> y = torch.arange(-5.0, 6.0)[None, :, None]
     >>> w = Window(torch.arange(11.0)[None], y, n_context=0)
-    >>> fitting_stretch(torch.linspace(-2.0, 2.0, 9).view(1, 9, 1, 1).expand(-1, -1, 11, 1), w)
+    >>> fitting_inflation(torch.linspace(-2.0, 2.0, 9).view(1, 9, 1, 1).expand(-1, -1, 11, 1), w)
     2.0
     """
     n_paths = paths.shape[1]
@@ -56,38 +99,38 @@ def fitting_stretch(paths: Float[Tensor, "B S T D"], window: Window) -> float:
 
 
 @torch.no_grad()
-def widen(net: nn.Module, window: Window) -> None:
-    """Widen the forecasts of a trained Taylorformer if they cover too little of what it was trained on.
+def inflate_by_paths(net: ForecastNet, window: Window) -> None:
+    """Inflate the forecasts of a trained Taylorformer if its paths cover too few targets of its training.
 
-    A network that sees true earlier values learns how far the next lies from its forecast; along a path of
-    its own draws errors add up to more, or to less, than such steps tell. Windows that it has seen can warn
-    of intervals that are too narrow, but not reassure: forecasts are widened, half-way to what would fit, and
-    never narrowed.
+    A network that sees true earlier values learns the error of one step; along a path of its own draws errors
+    accumulate to more, or to less. Windows of the training can show that intervals are too narrow, but not
+    that they are wide enough: forecasts are inflated, half-way (in logarithms) to what would fit, and never
+    narrowed.
 
     Parameters
     ----------
-    net : nn.Module
-        In evaluation mode. Others than a Taylorformer around a linear forecast, and point forecasts, stay as
-        they are.
+    net : ForecastNet
+        In evaluation mode. Others than a Taylorformer that carries errors on or interpolates them, and point
+        forecasts, stay as they are.
     window : Window
         Scaled training windows, one after another as they were cut.
 
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.linear import LinearForecast
+    >>> from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
     >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.engine.calibration import inflate_by_paths
     >>> from taylorformer_forecast.models.taylorformer import Taylorformer
-    >>> from taylorformer_forecast.engine.calibration import widen
-    >>> net = Taylorformer(d_model=8, n_heads=2, n_layers=2, linear=LinearForecast(8, 4)).eval()
+    >>> net = Taylorformer(d_model=8, n_heads=2, n_layers=2, baseline=LinearPathBaseline(8, 4)).eval()
     >>> w = Window(torch.arange(-7.0, 5.0).expand(30, -1) / 8, 2 * torch.randn(30, 12, 1), n_context=8)
-    >>> widen(net, w)
-    >>> bool(net.linear.forecast.stretch > 1)
+    >>> inflate_by_paths(net, w)
+    >>> bool(net.calibration.inflation > 1)
     True
     """
-    if not isinstance(net, Taylorformer) or net.linear is None:
+    if not net.inflates:
         return
-    stretch = net.linear.forecast.stretch.fill_(1.0)
+    net.calibration.set(inflation=1.0)
     pick = torch.linspace(0, len(window.y) - 1, min(len(window.y), N_WINDOWS)).round().long()
     window = window.rows(pick.to(window.y.device))
     if not window.targets[1].any():
@@ -95,4 +138,133 @@ def widen(net: nn.Module, window: Window) -> None:
     generator = torch.Generator(window.y.device).manual_seed(0)
     paths = sample_paths(net, window, N_PATHS, generator).paths
     if not holds_everywhere(paths[:, 0] == paths[:, -1]):
-        stretch.fill_(min(math.sqrt(max(fitting_stretch(paths, window), 1.0)), MOST))
+        net.calibration.set(inflation=math.sqrt(max(fitting_inflation(paths, window), 1.0)))
+
+
+@torch.no_grad()
+def calibrate_pretrained(
+    net: OneShotNet, source: WindowSource, min_context: int, usual: float, keep: float = 1.0
+) -> None:
+    """Choose the weight of a pretrained network, and the inflation of its forecasts.
+
+    The baseline is fitted to the first three quarters of every series. On windows of the rest, which neither
+    it nor the network has seen, the weight minimises the pinball loss. The inflation brings the coverage of
+    the central 80 % half-way (in logarithms) to what it should be: windows overlap, and what lies ahead may
+    differ from what was.
+
+    Parameters
+    ----------
+    net : OneShotNet
+        The network with pretrained weights, its baseline not fitted yet. Its calibration is set.
+    source : WindowSource
+        Cuts windows from the series.
+    min_context : int
+        Rows that precede the first target of a window, at least.
+    usual : float
+        Weight for series that are too short to choose it.
+    keep : float, default=1.0
+        Fraction of every series to use.
+    """
+    held_out = _HeldOut.of(net, source, min_context, keep)
+    if held_out is None:
+        net.calibration.set(weight=usual, inflation=1.0)
+        return
+    weight = WEIGHTS[int(held_out.losses().sum(1).argmin())]
+    generator = torch.Generator().manual_seed(0)
+    paths = draw_paths(held_out.with_weight(weight), HELD_OUT_PATHS, generator).paths
+    fitting = fitting_inflation(paths, held_out.window)
+    net.calibration.set(weight=weight, inflation=float(np.clip(np.sqrt(fitting), *INFLATIONS)))
+
+
+class _HeldOut:
+    """Windows of the last part of every series, and a network whose baseline has not seen them."""
+
+    def __init__(self, fitted: OneShotNet, window: Window) -> None:
+        self.fitted, self.window = fitted, window
+
+    @classmethod
+    def of(cls, net: OneShotNet, source: WindowSource, min_context: int, keep: float) -> _HeldOut | None:
+        """Split the series; None where there are too few windows."""
+        split = HOLDOUT_START * keep
+        early = source.starts(min_context, keep=split)
+        late = source.starts(min_context, skip=split, keep=keep)
+        if min(len(early), len(late)) < FEWEST:
+            return None
+        some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
+        window = source.windows(some, keep)[0]
+        if not window.targets[1].any():
+            return None
+        fitted = copy.deepcopy(net).eval()
+        fitted.calibration.set(weight=1.0, inflation=1.0)
+        fitted.fit_closed_form(*Batches(source, early, len(early), last=split).sample())
+        return cls(fitted, window)
+
+    @cached_property
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        raw, loc, scale = self.fitted.parts(self.window)
+        return raw, loc, scale.expand_as(loc)
+
+    def with_weight(self, weight: float) -> Distribution:
+        """Forecasts with a part of what the network adds."""
+        raw, loc, scale = self._parts
+        return self.fitted.head(weight * raw, loc, scale)
+
+    def losses(self) -> Float[Tensor, "P B"]:
+        """Pinball losses of all :data:`WEIGHTS` on every window."""
+        found = (deciles(self.with_weight(choice), HELD_OUT_PATHS + 1) for choice in WEIGHTS)
+        return torch.stack([pinball(levels, self.window).sum((1, 2)) for levels in found])
+
+
+@torch.no_grad()
+def calibrate_gaussian_process(
+    checks: Sequence[tuple[Taylorformer, Sequence[Window]]],
+) -> tuple[float, float, float]:
+    """Choose weights and inflation of networks around a Gaussian process.
+
+    The numbers minimise the loss of targets that training has not seen: a network overfits the others. Few
+    targets say little about the width, so that it counts as if a further ten had confirmed it.
+
+    Parameters
+    ----------
+    checks : sequence of (Taylorformer, sequence of Window)
+        Networks in evaluation mode, and scaled batches for each, with targets in random order that were
+        hidden
+        when it was trained. Their calibration is lost.
+
+    Returns
+    -------
+    weight, mean_weight, inflation : float
+        For a network that is trained like these, see
+        :class:`~taylorformer_forecast.core.calibration.Calibration`.
+    """
+    choices = product(GAUSSIAN_WEIGHTS, GAUSSIAN_WEIGHTS, GAUSSIAN_INFLATIONS)
+    loss = {choice: CONFIRMED * math.log(choice[-1]) ** 2 for choice in choices}
+    for net, windows in checks:
+        for window, weight in product(windows, GAUSSIAN_WEIGHTS):
+            net.calibration.set(weight, inflation=1.0, mean_weight=1.0)
+            found, loc = net(window), net.baseline(window)[0][:, window.n_context :]
+            mean, n_observed = found.mean, float(window.targets[1].sum())
+            for mean_weight, inflation in product(GAUSSIAN_WEIGHTS, GAUSSIAN_INFLATIONS):
+                moved = torch.lerp(loc, mean, mean_weight) - inflation * mean
+                wider = affine(found, moved, torch.full_like(mean, inflation))
+                loss[weight, mean_weight, inflation] += n_observed * training_loss(wider, window).item()
+    return min(loss, key=loss.__getitem__)
+
+
+def _levels(like: Tensor) -> Float[Tensor, " 9"]:
+    """Levels of the deciles, in the type and on the device of values."""
+    return torch.arange(1, 10, dtype=like.dtype, device=like.device) / 10
+
+
+def deciles(marginals: Distribution, n_paths: int) -> Float[Tensor, "9 B T D"]:
+    """Deciles of a batch of distributions, from draws that are the same in every call."""
+    paths = draw_paths(marginals, n_paths, torch.Generator().manual_seed(0)).paths
+    return torch.quantile(paths, _levels(paths), dim=1)
+
+
+def pinball(found: Float[Tensor, "9 B T D"], window: Window) -> Float[Tensor, "B T D"]:
+    """Mean pinball loss of deciles at every target, zero where it was not observed."""
+    y, observed = window.targets
+    levels = _levels(y)[:, None, None, None]
+    error = y - found
+    return torch.maximum(levels * error, (levels - 1) * error).mean(0) * observed

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
 
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.windows import Batches
 
 __all__ = ["fit", "private_rng", "resolve_device"]
@@ -67,7 +67,7 @@ def _quiet(verbose: bool) -> Iterator[None]:
 
 
 def fit(
-    net: nn.Module,
+    net: ForecastNet,
     train: Batches,
     validation: Batches | None = None,
     *,
@@ -78,7 +78,6 @@ def fit(
     device: str = "auto",
     verbose: bool = False,
     trainer_kwargs: Mapping[str, Any] | None = None,
-    start: bool = True,
 ) -> dict[str, float]:
     """Train a network in place and leave it on the CPU, in evaluation mode.
 
@@ -86,8 +85,8 @@ def fit(
 
     Parameters
     ----------
-    net : nn.Module
-        A :class:`~taylorformer_forecast.core.protocol.ForecastNet`.
+    net : ForecastNet
+        The network.
     train, validation : Batches
         Training batches, and the windows of the validation loss if there is one.
     max_steps : int
@@ -106,10 +105,6 @@ def fit(
         Arguments of ``pytorch_lightning.Trainer`` that take precedence: devices, strategy, precision,
         loggers, max_time. Its ``callbacks`` are added to ours. The mapping is not changed.
 
-    start : bool, default=True
-        Whether parts that have a closed-form solution are fitted first, where the network has such
-        (see :class:`~taylorformer_forecast.core.protocol.ForecastNet`).
-
     Returns
     -------
     dict
@@ -120,8 +115,6 @@ def fit(
     RuntimeError
         If training diverged: the loss is not finite.
     """
-    if start and hasattr(net, "start"):
-        net.start(*train.sample())
     net.train()
     if max_steps == 0:
         net.eval()

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 
@@ -180,11 +180,6 @@ class WindowMaker:
         begin, stop = self._parts(starts, last)
         return (starts[:, 1] - self.n_context >= begin) & (starts[:, 1] + self.n_targets <= stop)
 
-    def age(self, starts: Tensor) -> Tensor:
-        """Rows from the first target of each window to the end of its series, over the rows of the series."""
-        begin, end = self.begin[starts[:, 0]], self.end[starts[:, 0]]
-        return (end - starts[:, 1]) / (end - begin)
-
     def cut(self, starts: Tensor, last: float = 1.0) -> Window:
         """Windows in the units of the series; targets beyond the fraction ``last`` of theirs are hidden."""
         index = starts[:, 1:] + torch.arange(-self.n_context, self.n_targets)
@@ -279,7 +274,7 @@ def error_of_context(series: Sequence[Series], n_context: int, n_targets: int, l
     batches = Batches(maker, maker.starts(least), 1)
     if len(batches.starts) == 0:
         return math.inf
-    residuals = LinearForecast(n_context, n_targets).start(*batches.sample())
+    residuals = LinearBaseline(n_context, n_targets).fit_map(*batches.sample())
     if residuals is None:
         return math.inf
     outside = residuals[1]
@@ -335,14 +330,11 @@ class Batches:
         """Batches in one pass."""
         return sum(math.ceil(len(group) / self.batch_size) for group in self.groups)
 
-    def sample(self, at_most: int = SAMPLE) -> tuple[Window, int, Tensor]:
-        """Evenly spaced windows, how many of them after one share targets with it, and their ages.
-
-        The age is the time to the end of the series, in lengths of the series.
-        """
+    def sample(self, at_most: int = SAMPLE) -> tuple[Window, int]:
+        """Evenly spaced windows, and how many of them after one share targets with it (the embargo)."""
         stride = -(-len(self.starts) // at_most)
         starts = self.starts[::stride]
-        return self._windows(starts), -(-self.maker.n_targets // stride), self.maker.age(starts)
+        return self._windows(starts), -(-self.maker.n_targets // stride)
 
     def _windows(self, starts: Tensor) -> Window:
         return self.maker.windows(starts, self.last)[0].hide_covariates(self.past_only)

@@ -14,16 +14,17 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention
 from taylorformer_forecast.core.continuous.interpolation import Interpolant, take
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import Head, find_head
-from taylorformer_forecast.core.protocol import OneShotNet
-from taylorformer_forecast.core.temporal import TemporalMap
+from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.stepwise import start_at_baseline
 
-__all__ = ["ContiFormer"]
+__all__ = ["ContiFormer", "ContinuousLayers"]
 
 
 @dataclass(frozen=True)
@@ -51,67 +52,14 @@ class References:
     y: Tensor
 
 
-class ContiFormer(OneShotNet):
-    """Direct forecasts of any later time by attention in continuous time.
-
-    The observed points of the context are the reference points of all layers: their keys and values move on
-    from their own times. The last layer is asked at the times of the targets, as far ahead as they may be;
-    there the network goes on from the last reference point with the features of the target in the place of
-    its own. Points that were not observed are left out, so that times may be irregular and values missing.
-
-    The targets are predicted at once and independently of each other: given the context, every time has a
-    distribution of its own. For joint paths see
-    :class:`~taylorformer_forecast.models.contiformer_paths.ContiFormerPaths`.
+class ContinuousLayers(ForecastNet):
+    """What the direct network and the one for joint paths share: embedding, layers, reference points.
 
     Parameters
     ----------
-    dim_y, dim_covariates : int
-        Columns D of y and covariates C. Times have one coordinate.
-    d_model, n_heads : int
-        Width and attention heads.
-    n_layers : int, default=2
-        Layers, the one that targets are asked in included.
-    dim_encoding : int, default=16
-        Width of the encoding of times.
-    dropout : float, default=0.1
-        Dropout in the feed-forward parts.
-    distribution : str or Head, default="studentt"
-        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself.
-    scale : {"exp", "bounded"}, default="exp"
-        How raw scales become positive.
-    context_length, horizon : int, optional
-        Steps of a regular grid, of length ``1 / context_length`` each. With both, a linear map from the
-        context, read on its grid by interpolation, is added to the locations; between and beyond the steps of
-        the horizon it is interpolated.
-    time_min, time_max : float
-        Shortest time difference and largest time of the encoding, in units of the context's length.
-    **attention
-        ``dynamics``, ``solver``, ``interpolation``, ``value_average``, ``both_sides``, ``window``,
-        ``n_nodes`` and ``fastest``; see
-        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
-
-    Attributes
-    ----------
-    one_shot : bool
-        True: sampling needs one call for all targets.
-
-    Raises
-    ------
-    ValueError
-        If an option is unknown or widths do not fit.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.core.window import Window
-    >>> from taylorformer_forecast.models.contiformer import ContiFormer
-    >>> net = ContiFormer(d_model=16)
-    >>> w = Window(torch.linspace(-1, 1, 12).repeat(3, 1), torch.randn(3, 12, 1), n_context=8)
-    >>> net(w).mean.shape
-    torch.Size([3, 4, 1])
+    dim_y, dim_covariates, d_model, n_heads, n_layers, dim_encoding, dropout, distribution, scale, baseline
+        See :class:`ContiFormer`; so are the others.
     """
-
-    grid: Tensor
 
     def __init__(
         self,
@@ -124,19 +72,16 @@ class ContiFormer(OneShotNet):
         dropout: float = 0.1,
         distribution: str | Head = "studentt",
         scale: str = "exp",
-        context_length: int | None = None,
-        horizon: int | None = None,
+        baseline: Baseline | None = None,
+        weight: float = 1.0,
         time_min: float = 0.1,
         time_max: float = 1.0,
         **attention: Any,
     ) -> None:
-        super().__init__()
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
-        if (context_length is None) != (horizon is None):
-            raise ValueError("a linear path needs both context_length and horizon")
+        super().__init__(find_head(distribution, scale), baseline, weight)
         self.dim_y = dim_y
-        self.head = find_head(distribution, scale)
         self.encoding = TimeEncoding(dim_encoding, time_min, time_max)
         self.embed = nn.Linear(2 * dim_y + dim_encoding + dim_covariates, d_model)
         self.target = nn.Linear(dim_encoding + dim_covariates, d_model, bias=False)
@@ -147,16 +92,11 @@ class ContiFormer(OneShotNet):
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))
         self.to_params = nn.Linear(d_model, dim_y * self.head.n_params)
-        self.linear: TemporalMap | None = None
-        if context_length is not None and horizon is not None:
-            self.linear = TemporalMap(context_length, horizon, bias=False)
-            nn.init.zeros_(self.linear.steps.weight)
-            grid = torch.arange(1.0 - context_length, 1.0) / context_length
-            self.register_buffer("grid", grid, persistent=False)
-            self.horizon: int = horizon
-        # Training starts near the last value with deviation 1.
+        # Training starts from the baseline, or near the last value with deviation 1.
         nn.init.xavier_uniform_(self.to_params.weight, gain=0.1)
         nn.init.zeros_(self.to_params.bias)
+        if baseline is not None:
+            start_at_baseline(self.to_params)
 
     @property
     def layers(self) -> list[Block]:
@@ -189,8 +129,70 @@ class ContiFormer(OneShotNet):
         tokens = torch.cat([y, observed.to(y.dtype), features], -1)
         return References(t, place < count, tokens, features, before)
 
-    def parts(self, window: Window) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"]]:
-        """Raw numbers of the head and anchors of all targets."""
+
+class ContiFormer(ContinuousLayers, OneShotNet):
+    """Direct forecasts of any later time by attention in continuous time.
+
+    The observed points of the context are the reference points of all layers: their keys and values move on
+    from their own times. The last layer is asked at the times of the targets, as far ahead as they may be;
+    there the network goes on from the last reference point with the features of the target in the place of
+    its own. Points that were not observed are left out, so that times may be irregular and values missing.
+
+    The targets are predicted at once and independently of each other: given the context, every time has a
+    distribution of its own. For joint paths see
+    :class:`~taylorformer_forecast.models.contiformer_paths.ContiFormerPaths`.
+
+    Parameters
+    ----------
+    dim_y, dim_covariates : int
+        Columns D of y and covariates C. Times have one coordinate.
+    d_model, n_heads : int
+        Width and attention heads.
+    n_layers : int, default=2
+        Layers, the one that targets are asked in included.
+    dim_encoding : int, default=16
+        Width of the encoding of times.
+    dropout : float, default=0.1
+        Dropout in the feed-forward parts.
+    distribution : str or Head, default="studentt"
+        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself.
+    scale : {"exp", "bounded"}, default="exp"
+        How raw scales become positive.
+    baseline : Baseline, optional
+        What locations are measured from (:mod:`taylorformer_forecast.baselines`), in the place of the last
+        value. :meth:`fit_closed_form` fits it.
+    weight : float, default=1.0
+        Part of what the network adds to the baseline that is taken after training.
+    time_min, time_max : float
+        Shortest time difference and largest time of the encoding, in units of the context's length.
+    **attention
+        ``dynamics``, ``solver``, ``interpolation``, ``value_average``, ``both_sides``, ``window``,
+        ``n_nodes`` and ``fastest``; see
+        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
+
+    Attributes
+    ----------
+    one_shot : bool
+        True: sampling needs one call for all targets.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or widths do not fit.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.models.contiformer import ContiFormer
+    >>> net = ContiFormer(d_model=16)
+    >>> w = Window(torch.linspace(-1, 1, 12).repeat(3, 1), torch.randn(3, 12, 1), n_context=8)
+    >>> net(w).mean.shape
+    torch.Size([3, 4, 1])
+    """
+
+    def parts(self, window: Window) -> tuple[Tensor, ...]:
+        """Unconstrained parameters, locations and maybe scales of all targets."""
         features = self.features(window)
         r = self.references(window, features)
         *inner, last = self.layers
@@ -204,19 +206,6 @@ class ContiFormer(OneShotNet):
         x_at = Interpolant.through(r.t, x, kind)(at) + shift
         z = last.finish(last.attention(x, r.t, mask, at, x_at, shift), x_at)
         raw = rearrange(self.to_params(z), "b t (p d) -> b t d p", d=self.dim_y)
-        return raw, self.anchor(r, at)
-
-    def anchor(self, r: References, at: Float[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
-        """What locations are measured from: the last value before, between values the line through them."""
-        path = Interpolant.through(r.t, r.y)
-        anchor = path(at)
-        if self.linear is None:
-            return anchor
-        # What lies before the first point is as if it were equal to the last.
-        grid = self.grid.to(at.dtype).expand(len(at), -1)
-        begun = grid > r.t[:, :1] - 0.5 / len(self.grid)
-        deviation = torch.where(begun[..., None], path(grid) - r.y[:, -1:], 0.0)
-        steps = self.linear(deviation, self.horizon)
-        place = torch.arange(self.horizon + 1, dtype=at.dtype, device=at.device) / len(self.grid)
-        steps = torch.cat([torch.zeros_like(steps[:, :1]), steps], 1)
-        return anchor + Interpolant.through(place.expand(len(at), -1), steps)(at)
+        if self.baseline is not None:
+            return raw, *self.baseline.direct(window)
+        return raw, Interpolant.through(r.t, r.y)(at)

@@ -7,14 +7,17 @@ from typing import Any
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.distributions import Distribution
 
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.continuous.incremental import RunningSums
 from taylorformer_forecast.core.continuous.interpolation import take
 from taylorformer_forecast.core.window import Window, holds_everywhere
-from taylorformer_forecast.models.contiformer import ContiFormer
+from taylorformer_forecast.models.contiformer import ContiFormer, ContinuousLayers
+from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
 __all__ = ["ContiFormerPaths", "PathsState", "build_contiformer"]
 
@@ -52,8 +55,8 @@ class PathsState:
         Keys and values that each layer attends.
     sequence : Sequence
         Context and targets; what is known of the latter beforehand.
-    lags : int Tensor of shape (B, T, K)
-        Points that the linear path of every target reads, -1 where there is none.
+    baseline : BaselineState
+        The baseline.
     values : Tensor of shape (B, S, N, D)
         Values on every path.
     x, features : Tensor of shape (B, S, I) and (B, 1, G)
@@ -62,13 +65,13 @@ class PathsState:
 
     sums: list[RunningSums]
     sequence: Sequence
-    lags: Tensor | None
+    baseline: BaselineState
     values: Tensor
     x: Tensor
     features: Tensor
 
 
-class ContiFormerPaths(ContiFormer):
+class ContiFormerPaths(ContinuousLayers, StepwiseNet):
     """Autoregressive ContiFormer: joint sample paths, and the exact joint likelihood of the targets.
 
     Targets are reference points for those after them. Queries are held between points, so that nothing that
@@ -77,9 +80,6 @@ class ContiFormerPaths(ContiFormer):
 
     Parameters
     ----------
-    context_length, horizon : int, optional
-        With a ``context_length``, a linear map from the values on the last so many steps of a regular grid,
-        of length ``1 / context_length`` each, is added to the locations. The horizon is ignored.
     **options
         Those of :class:`~taylorformer_forecast.models.contiformer.ContiFormer`.
 
@@ -100,11 +100,7 @@ class ContiFormerPaths(ContiFormer):
     torch.Size([1, 5, 4, 1])
     """
 
-    one_shot = False
-
-    def __init__(
-        self, *, context_length: int | None = None, horizon: int | None = None, **options: Any
-    ) -> None:
+    def __init__(self, **options: Any) -> None:
         dynamics, solver = options.get("dynamics", "linear"), options.get("solver")
         if dynamics not in ("linear", "none") or solver not in (None, "closed"):
             raise ValueError(
@@ -116,8 +112,7 @@ class ContiFormerPaths(ContiFormer):
                 raise ValueError(
                     f"{name}={options[name]!r}: paths that are drawn point by point need {only!r}"
                 )
-        step = None if context_length is None else 1
-        super().__init__(context_length=context_length, horizon=step, **options)
+        super().__init__(**options)
 
     # ---- teacher-forced ------------------------------------------------------------------------------
 
@@ -176,43 +171,18 @@ class ContiFormerPaths(ContiFormer):
         x_at = take(x, before) + shift
         strictly = s.visible[:, None] & (place[:, None] > place)
         z = last.finish(last.attention(x, s.t, strictly, None, x_at, shift), x_at)[:, first:]
-        lags = self.lags(s.t, first)
-        read = None if lags is None else take(s.y, lags.clamp_min(0).flatten(1)).unflatten(1, lags.shape[1:])
-        gap = (s.t - s.t.gather(1, before))[:, first:]
-        anchor = self.path_anchor(s.y[:, first - 1 : -1], read, lags, gap)
-        return self.predictive(z, anchor)
+        raw = self.unconstrained(z)
+        if self.baseline is None:
+            return self.calibration(self.head, raw, s.y[:, first - 1 : -1])
+        return self.around_truth(window, lambda loc, scale: raw)
 
-    def lags(self, t: Float[Tensor, "B N"], first: int) -> Int[Tensor, "B T K"] | None:
-        """Last points at or before the steps of a grid that precede each target, -1 before the context."""
-        if self.linear is None:
-            return None
-        step = 1.0 / len(self.grid)
-        times = t[:, first:, None] + (self.grid.to(t.dtype) - step) + 1e-3 * step
-        index = torch.searchsorted(t.contiguous(), times.flatten(1), right=True).view(times.shape) - 1
-        place = torch.arange(first, t.shape[1], device=t.device)
-        return torch.minimum(index, place[:, None] - 1)
-
-    def path_anchor(
-        self,
-        last: Float[Tensor, "*b D"],
-        lags: Float[Tensor, "*b K D"] | None,
-        index: Int[Tensor, "*c K"] | None,
-        gap: Float[Tensor, "*c"],
-    ) -> Float[Tensor, "*b D"]:
-        """Last value, and one step of the linear path: less of it if the target is less than a step away."""
-        if self.linear is None or lags is None or index is None:
-            return last
-        deviation = torch.where((index >= 0)[..., None], lags - last[..., None, :], 0.0)
-        step = self.linear(deviation.flatten(0, -3), 1).view(last.shape)
-        return last + step * (gap * len(self.grid)).clamp(0.0, 1.0)[..., None]
-
-    def predictive(self, z: Float[Tensor, "*b I"], anchor: Float[Tensor, "*b D"]) -> Distribution:
-        """Distribution around an anchor."""
-        return self.head(rearrange(self.to_params(z), "... (p d) -> ... d p", d=self.dim_y), anchor)
+    def unconstrained(self, z: Float[Tensor, "*b I"]) -> Float[Tensor, "*b D P"]:
+        """Parameters of the family from hidden states."""
+        return rearrange(self.to_params(z), "... (p d) -> ... d p", d=self.dim_y)
 
     # ---- sampling ------------------------------------------------------------------------------------
 
-    def encode(self, window: Window, n_paths: int) -> PathsState:  # type: ignore[override]
+    def encode(self, window: Window, n_paths: int) -> PathsState:
         """Process the context once for all paths and steps.
 
         Parameters
@@ -239,9 +209,10 @@ class ContiFormerPaths(ContiFormer):
         values = s.y[:, None].repeat(1, n_paths, 1, 1)
         values[:, :, n:] = 0.0
         last = x[:, None, -1].expand(-1, n_paths, -1)
-        return PathsState(sums, s, self.lags(s.t, n), values, last, s.features[:, n - 1 : n])
+        baseline = self.encode_baseline(window.to_draw(), n_paths)
+        return PathsState(sums, s, baseline, values, last, s.features[:, n - 1 : n])
 
-    def query(self, state: PathsState, step: int) -> Distribution:  # type: ignore[override]
+    def query(self, state: PathsState, step: int) -> Distribution:
         """Distribution of target number ``step`` on every path, its own value unseen, (B, S, D).
 
         Parameters
@@ -261,15 +232,13 @@ class ContiFormerPaths(ContiFormer):
         shift = self.target(s.features[:, place : place + 1] - state.features).expand_as(state.x)
         x_at = state.x + shift
         z = last.finish(sums.attend(step, x_at, shift), x_at)
-        lags = index = None
-        if state.lags is not None:
-            index = state.lags[:, None, step]
-            read = index.clamp_min(0)[..., None].expand(-1, state.values.shape[1], -1, self.dim_y)
-            lags = state.values.gather(2, read)
-        gap = (s.t[:, place] - s.t[:, place - 1])[:, None]
-        return self.predictive(z, self.path_anchor(state.values[:, :, place - 1], lags, index, gap))
+        raw = self.unconstrained(z)
+        if self.baseline is None:
+            return self.calibration(self.head, raw, state.values[:, :, place - 1])
+        drawn = state.values[:, :, sums.n : place]
+        return self.around_path(state.baseline, step, drawn, lambda loc, scale: raw)
 
-    def observe(self, state: PathsState, step: int, y: Float[Tensor, "B S D"]) -> PathsState:  # type: ignore[override]
+    def observe(self, state: PathsState, step: int, y: Float[Tensor, "B S D"]) -> PathsState:
         """Take note of the value of target number ``step`` on every path.
 
         Parameters
@@ -297,22 +266,28 @@ class ContiFormerPaths(ContiFormer):
             sums.add(step, x)
             x = x if finished is None else finished
         state.x, state.values[:, :, place] = x, y
+        self.observe_baseline(state.baseline, step, y)
         return state
 
 
-def build_contiformer(joint: bool | None = None, **options: Any) -> ContiFormer:
+def build_contiformer(
+    joint: bool | None = None, linear: tuple[int, ...] | None = None, **options: Any
+) -> ContinuousLayers:
     """Build the network for joint paths or the direct one.
 
     Parameters
     ----------
     joint : bool, optional
         Whether paths are joint; by default, where dynamics and solver allow it.
+    linear : tuple of int, optional
+        Context length, horizon and maybe shift of a linear baseline; by default locations are measured from
+        the last value.
     **options
         Arguments of the network.
 
     Returns
     -------
-    ContiFormer
+    ContinuousLayers
         The network.
 
     Examples
@@ -323,4 +298,6 @@ def build_contiformer(joint: bool | None = None, **options: Any) -> ContiFormer:
     """
     if joint is None:
         joint = options.get("dynamics") != "mlp" and options.get("solver") in (None, "closed")
+    if linear is not None:
+        options["baseline"] = (LinearPathBaseline if joint else LinearBaseline)(*linear)
     return (ContiFormerPaths if joint else ContiFormer)(**options)

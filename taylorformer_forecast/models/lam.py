@@ -14,7 +14,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.baselines.linear import TRUST, LinearForecast
+from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.window import Window, holds_everywhere
@@ -32,7 +32,7 @@ class LAMTransformer(OneShotNet):
     of a scaled window; the network knows them by a flag.
 
     The targets are predicted at once: given the context, every step has a distribution of its own. Steps of a
-    path go together as the errors of the linear path do, where there is one (:meth:`noise`).
+    path go together as the errors of the baseline do, where there is one (:meth:`noise`).
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class LAMTransformer(OneShotNet):
     attention : str or callable, default="local"
         Name in :data:`~taylorformer_forecast.core.attention.layer.ATTENTION`, or a kernel with that
         signature.
-    linear_path : bool, default=True
-        Modern: whether locations are measured from a linear forecast, which :meth:`start` fits in closed form
-        (:class:`~taylorformer_forecast.baselines.linear.LinearForecast`).
-    trust : float, default=0.5
-        With a linear forecast: how much of what the rest adds to it is taken after training.
+    baseline : Baseline, optional
+        Modern: what locations are measured from (:mod:`taylorformer_forecast.baselines`); zero by default,
+        the mean of a scaled window. :meth:`fit_closed_form` fits it.
+    weight : float, default=1.0
+        Part of what the network adds to the baseline that is taken after training.
     cross : {"standard", "paper"}, default="standard"
         Faithful: whether decoders take queries from the decoder and keys and values from the encoder, or, as
         in the paper's text, queries and keys from the encoder and values from the decoder.
@@ -110,19 +110,20 @@ class LAMTransformer(OneShotNet):
         scale: str = "exp",
         preset: str = "modern",
         attention: Attention = "local",
-        linear_path: bool = True,
-        trust: float = TRUST,
+        baseline: Baseline | None = None,
+        weight: float = 1.0,
         cross: str = "standard",
         double_residual: bool = False,
         scale_input: bool = True,
     ) -> None:
-        super().__init__()
         if preset not in ("modern", "faithful"):
             raise ValueError(f"preset={preset!r} is neither 'modern' nor 'faithful'")
         if preset == "modern" and (d_model % n_heads or d_model % 2):
             raise ValueError(f"d_model={d_model} must be even and a multiple of n_heads={n_heads}")
+        if baseline is not None and preset == "faithful":
+            raise ValueError("preset='faithful' is the published network: it takes no baseline")
+        super().__init__(find_head(distribution, scale), baseline, weight)
         self.context_length, self.horizon, self.dim_y = context_length, horizon, dim_y
-        self.head = find_head(distribution, scale)
         sizes = (context_length, horizon, dim_y, dim_covariates, self.head.n_params)
         self.trunk: nn.Module
         if preset == "modern":
@@ -131,13 +132,11 @@ class LAMTransformer(OneShotNet):
             self.trunk = FaithfulTrunk(
                 *sizes, n_layers, dropout, attention, cross, double_residual, scale_input
             )
-        linear = preset == "modern" and linear_path
-        self.linear = LinearForecast(context_length, horizon, trust=trust) if linear else None
 
     def parts(
         self, window: Window
     ) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
-        """Raw numbers of the head, anchors and units of all targets.
+        """Unconstrained parameters, locations and scales of all targets.
 
         Raises
         ------
@@ -156,10 +155,9 @@ class LAMTransformer(OneShotNet):
         y, observed = window.y[:, context], window.observed[:, context]
         raw = self.trunk(y, observed, mask, window.covariates, window.n_targets)
         raw = rearrange(raw, "b t (p d) -> b t d p", d=self.dim_y)
-        if self.linear is None:
+        if self.baseline is None:
             return raw, torch.zeros_like(raw[..., 0]), torch.ones_like(raw[:, :, :1, 0])
-        grid = self._on_grid(window)
-        return self.linear.beyond(raw), self.linear(grid), self.linear.unit(grid)
+        return raw, *self.baseline.direct(self._on_grid(window))
 
     def _on_grid(self, window: Window) -> Window:
         """The window with times that follow from positions alone."""
@@ -167,25 +165,12 @@ class LAMTransformer(OneShotNet):
         t = (position + 1 - window.n_context) / self.context_length
         return replace(window, t=t.expand(len(window.y), -1))
 
-    def start(self, window: Window, overlap: int = 0, age: Float[Tensor, " B"] | None = None) -> None:
-        """Fit the linear path in closed form; training starts from its forecasts and their errors.
-
-        Parameters
-        ----------
-        window, overlap, age
-            See :meth:`~taylorformer_forecast.baselines.linear.LinearForecast.start`.
-        """
-        if self.linear is not None:
-            self.linear.start_alone(self._on_grid(window), overlap, age)
+    def fit_closed_form(self, window: Window, embargo: int = 0) -> None:
+        """Fit the baseline; see :class:`~taylorformer_forecast.core.protocol.ForecastNet`."""
+        super().fit_closed_form(self._on_grid(window), embargo)
 
     def noise(
         self, window: Window, n_paths: int, generator: torch.Generator | None = None
     ) -> Float[Tensor, "B S T D"] | None:
-        """Noise that goes along a path as the errors of the linear path do; None without that.
-
-        Parameters
-        ----------
-        window, n_paths, generator
-            See :meth:`~taylorformer_forecast.baselines.linear.LinearForecast.noise`.
-        """
-        return None if self.linear is None else self.linear.noise(self._on_grid(window), n_paths, generator)
+        """Noise of the baseline; see :class:`~taylorformer_forecast.core.protocol.ForecastNet`."""
+        return super().noise(self._on_grid(window), n_paths, generator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from taylorformer_forecast.models.blocks import Block
-from taylorformer_forecast.models.taylorformer import Taylorformer
 
-__all__ = ["build", "reference_names"]
+__all__ = ["load_published", "reference_names"]
 
 
 def _linear(layer: nn.Linear, name: str) -> Iterator[tuple[Tensor, str, bool]]:
@@ -38,7 +37,7 @@ def _block(block: Block, name: str) -> Iterator[tuple[Tensor, str, bool]]:
     yield from _norm(block.norm_feedforward, f"{name}/ffn/layernorm/1")
 
 
-def reference_names(net: Taylorformer) -> Iterator[tuple[Tensor, str, bool]]:
+def reference_names(net: Any) -> Iterator[tuple[Tensor, str, bool]]:
     """Pair every tensor of a ``preset="code"`` network with the name of the published array.
 
     Parameters
@@ -52,7 +51,7 @@ def reference_names(net: Taylorformer) -> Iterator[tuple[Tensor, str, bool]]:
         A view of the network's tensor, the array's name, and whether the array is stored transposed
         (kernels are stored (in, out)).
     """
-    norm = net.tokens.local.norm
+    norm = net.streams.tokens.local.norm
     for tensor, part in (
         (norm.gain, "gamma"),
         (norm.offset, "beta"),
@@ -60,25 +59,42 @@ def reference_names(net: Taylorformer) -> Iterator[tuple[Tensor, str, bool]]:
         (norm.variance, "moving_variance"),
     ):
         yield tensor, f"DE/batch_norm/{part}", False
-    for stream, blocks in (("x", [*net.x_blocks, net.x_last]), ("xy", [*net.xy_blocks])):
+    for stream, blocks in (
+        ("x", [*net.streams.x_blocks, net.streams.x_last]),
+        ("xy", [*net.streams.xy_blocks]),
+    ):
         for i, block in enumerate(blocks):
             assert isinstance(block, Block)
             yield from _block(block, f"mha_{stream}_b/{i - 1}" if i else f"mha_{stream}_a")
-    yield from _linear(net.join, "linear_layer")
-    weight, bias, d = net.to_params.weight, net.to_params.bias, net.dim_y
+    yield from _linear(net.streams.join, "linear_layer")
+    weight, bias, d = net.streams.to_params.weight, net.streams.to_params.bias, net.dim_y
     for part, rows in (("dense_last", slice(0, d)), ("dense_sigma", slice(d, 2 * d))):
         yield weight[rows], f"{part}/kernel", True
         yield bias[rows], f"{part}/bias", False
 
 
-def build(
+def load_published(
+    network: Callable[..., Any],
     arrays: Mapping[str, Any],
     num_heads: int,
     bound_std: bool = False,
     time_max: float | None = None,
     dropout: float = 0.05,
-) -> Taylorformer:
-    """Build the network of :meth:`Taylorformer.from_reference`; see there."""
+) -> Any:
+    """Build a network with weights of the published code; see ``Taylorformer.from_reference``.
+
+    Parameters
+    ----------
+    network : callable
+        The class of the network.
+    arrays, num_heads, bound_std, time_max, dropout
+        See ``Taylorformer.from_reference``.
+
+    Returns
+    -------
+    nn.Module
+        The network, in evaluation mode.
+    """
 
     def shape(name: str) -> tuple[int, ...]:
         return np.shape(arrays[name])
@@ -92,7 +108,7 @@ def build(
     n_layers = 1
     while has(f"mha_xy_b/{n_layers - 1}/mha/W_q/kernel"):
         n_layers += 1
-    net = Taylorformer(
+    net = network(
         dim_y=dim_y,
         dim_t=dim_t,
         d_model=shape("dense_last/kernel")[0],

@@ -17,11 +17,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.attention.cache import PointCache
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
 __all__ = ["TNPA", "TNPAState", "shown_and_hidden"]
 
@@ -67,13 +69,19 @@ class TNPAState:
         Times and covariates of the targets.
     caches : list of PointCache
         Shown tokens that each layer attends.
+    baseline : BaselineState
+        The baseline.
+    drawn : Tensor of shape (B, S, T, D)
+        Values of the targets of every path, written as they are drawn.
     """
 
     x: Float[Tensor, "B T F"]
     caches: list[PointCache]
+    baseline: BaselineState
+    drawn: Float[Tensor, "B S T D"]
 
 
-class TNPA(nn.Module):
+class TNPA(StepwiseNet):
     """The TNP-A network.
 
     An autoregressive likelihood over any set of times. There is no positional encoding: times enter as
@@ -102,6 +110,11 @@ class TNPA(nn.Module):
     value_noise : float, default=0.0
         Standard deviation of noise on the values that targets show in training. The published code adds 0.05
         to images.
+    baseline : Baseline, optional
+        What targets are predicted around (:mod:`taylorformer_forecast.baselines`), in order of time; zero by
+        default, as published.
+    weight : float, default=1.0
+        Part of what the network adds to the baseline that is taken after training.
 
     Raises
     ------
@@ -134,14 +147,15 @@ class TNPA(nn.Module):
         distribution: str | Head = "normal",
         scale: str = "exp",
         value_noise: float = 0.0,
+        baseline: Baseline | None = None,
+        weight: float = 1.0,
     ) -> None:
-        super().__init__()
         if n_layers < 1:
             raise ValueError(f"n_layers={n_layers}, but the network needs at least 1")
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        super().__init__(find_head(distribution, scale), baseline, weight)
         self.dim_y, self.value_noise = dim_y, value_noise
-        self.head = find_head(distribution, scale)
         width = 2 * d_model if dim_feedforward is None else dim_feedforward
         # Columns can be missing one by one: of several, each says whether it was observed.
         dim_token = dim_t + dim_covariates + dim_y * (2 if dim_y > 1 else 1)
@@ -181,10 +195,9 @@ class TNPA(nn.Module):
         nothing = x.new_zeros(*x.shape[:2], self.dim_y)
         return self.shown(x, nothing, nothing.bool())
 
-    def predictive(self, h: Float[Tensor, "B M O"]) -> Distribution:
-        """Distributions of points from their hidden tokens."""
-        raw = rearrange(self.to_params(h), "... (p d) -> ... d p", d=self.dim_y)
-        return self.head(raw, raw.new_zeros(raw.shape[:-1]))
+    def unconstrained(self, h: Float[Tensor, "B M O"]) -> Float[Tensor, "B M D P"]:
+        """Parameters of points from their hidden tokens."""
+        return rearrange(self.to_params(h), "... (p d) -> ... d p", d=self.dim_y)
 
     # ---- teacher-forced ------------------------------------------------------------------------------
 
@@ -210,7 +223,8 @@ class TNPA(nn.Module):
         key, hidden = self.shown(x, y, window.observed), self.hidden(x[:, window.n_context :])
         for block in self.layers[:-1]:
             key, hidden = block(torch.cat([key, hidden], 1), key, mask).split([n, window.n_targets], 1)
-        return self.predictive(self.layers[-1](hidden, key, mask[:, n:]))
+        raw = self.unconstrained(self.layers[-1](hidden, key, mask[:, n:]))
+        return self.around_truth(window, lambda loc, scale: raw)
 
     # ---- sampling ------------------------------------------------------------------------------------
 
@@ -239,7 +253,8 @@ class TNPA(nn.Module):
             caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets))
             if len(caches) < len(self.blocks):
                 token = block(token, token, mask[:, :n, :n])
-        return TNPAState(x[:, n:], caches)
+        drawn = x.new_zeros(len(x), n_paths, window.n_targets, self.dim_y)
+        return TNPAState(x[:, n:], caches, self.encode_baseline(window.to_draw(), n_paths), drawn)
 
     def query(self, state: TNPAState, step: int) -> Distribution:
         """Distribution of target number ``step`` on every path, its own value unseen.
@@ -260,7 +275,8 @@ class TNPA(nn.Module):
         h = self.hidden(state.x[:, step, None]).expand(-1, n_paths, -1)
         for block, cache in zip(self.layers, state.caches, strict=True):
             h = block.finish(block.attention.step(h, cache, step), h)
-        return self.predictive(h)
+        raw = self.unconstrained(h)
+        return self.around_path(state.baseline, step, state.drawn[:, :, :step], lambda loc, scale: raw)
 
     def observe(self, state: TNPAState, step: int, y: Float[Tensor, "B S D"]) -> TNPAState:
         """Take note of the value of target number ``step`` on every path.
@@ -285,4 +301,6 @@ class TNPA(nn.Module):
             cache.write(step, h)
             if block is not self.layers[-1]:  # what attends the last layer's keys are queries
                 h = block.finish(block.attention.step(h, cache, step + 1), h)
+        state.drawn[:, :, step] = y
+        self.observe_baseline(state.baseline, step, y)
         return state

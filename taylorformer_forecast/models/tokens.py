@@ -61,8 +61,6 @@ class Tokens(nn.Module):
         Columns, time coordinates and covariates.
     neighbour_derivative : bool
         Whether a point sees the derivative at its neighbour (paper, eq. 9).
-    taylor_order : {0, 1}
-        Terms of the Taylor expansion in the anchor.
     mark_observed : bool
         Whether keys say which columns were observed; useful where columns can be missing one by one.
     """
@@ -76,13 +74,12 @@ class Tokens(nn.Module):
         dim_t: int,
         dim_covariates: int,
         neighbour_derivative: bool,
-        taylor_order: int,
         mark_observed: bool,
     ) -> None:
         super().__init__()
         self.local, self.encoding = local, encoding
         self.dim_y, self.dim_t = dim_y, dim_t
-        self.neighbour_derivative, self.taylor_order = neighbour_derivative, taylor_order
+        self.neighbour_derivative = neighbour_derivative
         self.mark_observed = mark_observed
         self.dim_x = dim_encoding * dim_t + 2 * local.n_seen * dim_t + dim_covariates
         self.dim_hidden = dim_y * (1 + local.n_seen + 2 * dim_t)
@@ -139,17 +136,3 @@ class Tokens(nn.Module):
         if self.mark_observed:
             parts.append(seen.new_zeros(*seen.shape[:2], self.dim_y))
         return torch.cat([*parts, xf.expand(*seen.shape[:2], -1)], -1)
-
-    def anchor(self, near: Tensor, slopes: Tensor, found: Neighbours) -> Float[Tensor, "B M D"]:
-        """Base of the mean: the Taylor expansion around the nearest neighbour (paper, eq. 8).
-
-        Between two neighbours, where the network looks to both sides, it is the line through them.
-        """
-        value = near[:, :, 0]
-        if self.taylor_order:
-            value = value + (slopes[:, :, 0] * found.offset[:, :, 0].transpose(2, 3)).sum(2)
-        if not self.local.both_sides:
-            return value
-        distance, between = found.offset[:, :, :2, :, 0].abs(), found.valid[:, :, :2].all(2)
-        weight = distance[:, :, 0] / distance.sum(2).clamp_min(torch.finfo(near.dtype).tiny)
-        return torch.where(between, torch.lerp(near[:, :, 0], near[:, :, 1], weight.expand_as(value)), value)

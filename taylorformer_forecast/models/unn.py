@@ -20,6 +20,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window, join_columns
 from taylorformer_forecast.models.blocks import Block
 
@@ -48,7 +49,7 @@ class UNNState:
     paths: Float[Tensor, "B S T"]
 
 
-class UNN(nn.Module):
+class UNN(ForecastNet):
     """The UNN network.
 
     An autoregressive likelihood over any set of points of K series. Windows have one column and say which
@@ -144,14 +145,13 @@ class UNN(nn.Module):
         time_min: float = 0.1,
         time_max: float = 1.0,
     ) -> None:
-        super().__init__()
         for name, value, least in (("n_series", n_series, 1), ("n_layers", n_layers, 1), ("rank", rank, 0)):
             if value < least:
                 raise ValueError(f"{name}={value}, but it must be at least {least}")
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        super().__init__(find_head(distribution, scale))
         self.n_series, self.history_indicator = n_series, history_indicator
-        self.head = find_head(distribution, scale)
         self.encoding = TimeEncoding(dim_encoding, time_min, time_max) if dim_encoding else nn.Identity()
         self.embed_x = nn.Linear(dim_t * (dim_encoding or 1) + dim_covariates, d_model)
         self.embed_series = nn.Embedding(n_series, d_model)
@@ -238,10 +238,10 @@ class UNN(nn.Module):
         attended = self.attention.project_average(average)
         features = torch.cat([attended, skip.expand(-1, attended.shape[1], -1)], -1)
         raw = self.to_params(self.dropout(F.leaky_relu(self.hidden(features), 0.01)))
-        anchor = raw.new_zeros(raw.shape[:-1])
+        loc = raw.new_zeros(raw.shape[:-1])
         if self.mix is not None:
-            anchor = torch.einsum("bhm,h->bm", average[..., 0], self.mix)
-        return self.head(*(part.unflatten(1, (-1, n_columns)) for part in (raw, anchor)))
+            loc = torch.einsum("bhm,h->bm", average[..., 0], self.mix)
+        return self.head(*(part.unflatten(1, (-1, n_columns)) for part in (raw, loc)))
 
     # ---- teacher-forced ------------------------------------------------------------------------------
 
@@ -283,19 +283,7 @@ class UNN(nn.Module):
         UNNState
             For :meth:`query` and :meth:`observe`, whose steps are points.
         """
-        points = self.points(window)
-        assert points.observed is not None
-        n = points.n_context
-        # When a target is looked at, it will have been drawn.
-        is_target = torch.arange(points.y.shape[1], device=points.y.device)[:, None] >= n
-        points = Window(
-            points.t,
-            points.y.masked_fill(is_target, 0.0),
-            points.observed | is_target,
-            points.covariates,
-            points.series,
-            n_context=n,
-        )
+        points = self.points(window).to_draw()
         weights, values, skip = self.smoother(points)
         between = weights[..., weights.shape[-1] - points.n_targets :]
         paths = values.new_zeros(len(values), n_paths, points.n_targets)

@@ -6,7 +6,7 @@ everything else is here.
 
 from __future__ import annotations
 
-import copy
+import time
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,6 +15,7 @@ from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.engine.strategy import choose_strategy, log_decision
 from taylorformer_forecast.sktime._answers import PredictiveMethods
 from taylorformer_forecast.sktime._checks import (
     check_enough,
@@ -36,8 +37,6 @@ from taylorformer_forecast.sktime._pretraining import Pretraining
 __all__ = ["BaseTorchForecaster"]
 
 CLEARLY = 0.9  # ratio of errors from which a longer context pays
-# Parameters that say how a network is trained.
-TRAINING = ("max_steps", "num_epochs", "batch_size", "lr", "dropout", "validation_split", "update_steps")
 
 
 class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
@@ -79,7 +78,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     _joins_columns = False
 
     horizon = None  # parameters that a forecaster may do without
-    pretrained = None
+    strategy = "train"
 
     def __init__(self):
         super().__init__()
@@ -99,18 +98,14 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         return None
 
     @property
-    def _trust(self):
-        """How much of what a network adds to its linear forecast is taken.
+    def _network_weight(self):
+        """Part of what a network adds to its baseline that is taken.
 
-        All if it alone sees X, and where it is to minimise an error that the linear forecast does not.
+        All if it alone sees X, and where it is to minimise an error that the baseline does not.
         """
-        return self._usual_trust if self._scaler is None and not self._is_point else 1.0
+        return self._usual_weight if self._scaler is None and not self._is_point else 1.0
 
-    @property
-    def _usual_trust(self):
-        from taylorformer_forecast.baselines.linear import TRUST
-
-        return TRUST
+    _usual_weight = 0.5
 
     def _build_network(self, dim_covariates):
         """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
@@ -147,11 +142,11 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         check_parameters(self.get_params(deep=False))
         check_values(y, "y")
         pretrained = getattr(self, "pretrained_", None)
-        prior = self._prior(self.pretrained) if pretrained is None else None
         if pretrained is None:
             check_enough(y, self.context_length)
         else:
             check_enough(y, None, least=3 if self.finetune_steps else 1)
+        start = time.perf_counter()
         rng = check_random_state(self.random_state)
         fit_seed, self._seed = (int(seed) for seed in rng.randint(0, 2**31 - 1, size=2))
         self._cur_y = y.copy()  # what the user does to it later leaves the forecaster alone
@@ -164,43 +159,101 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         self._cur_X = self._accepted(X, y, "fit")
         if pretrained is None:
             self._choose(y, fh)
-            if short := self._too_short():
-                prior = self._prior("default")
-            self._train(fit_seed, steps=0 if short else None, prior=prior)
+            self._fit_new(fit_seed)
         elif self.finetune_steps:
-            self._train(fit_seed, self.network_, self.finetune_steps)
+            self._train_further(fit_seed, self.network_, self.finetune_steps)
         else:
             self._series()  # what cannot be used is refused now, not by predict
+        self._seconds = time.perf_counter() - start
+        log_decision(str(self._summary()))
         return self
 
-    def _too_short(self):
-        """Whether the prior in the package is to forecast alone.
+    # ---- strategy: the pretrained network of the package, or one that is trained -----------------------
 
-        Not so if anything was asked for that only a network which is trained has.
+    def _fit_new(self, seed):
+        """Choose the strategy, and fit a network accordingly."""
+        from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
+        from taylorformer_forecast.engine.pretrained import load_pretrained
+
+        weights = None if self.strategy == "train" else load_pretrained(self.pretrained)
+        n_values = int(self._cur_y.notna().sum().sum())
+        obstacle = None if weights is None else self._obstacle(weights)
+        self._strategy = choose_strategy(self.strategy, n_values, self.horizon_, obstacle)
+        training = self._training(seed, float(self.validation_split or 0.0))
+        if self._strategy.is_pretrained:
+            steps = self._n_steps if self._strategy.name == "finetune" else lambda per_epoch: 0
+            fitted = fit_pretrained(training, weights, self._seasonal.width, steps)
+        else:
+            width = _width(training.series)
+            fitted = fit_network(training, lambda: self._build_network(width), self._n_steps)
+        self.network_, self.training_ = fitted
+
+    def _train_further(self, seed, net, steps):
+        """Train a copy of a network for some steps, gently and without validation."""
+        from taylorformer_forecast.engine.forecaster import train_further
+
+        self.network_, self.training_ = train_further(self._training(seed), net, steps)
+
+    def _train_on(self, seed, net):
+        """Train a copy of a network as long as a new one would be."""
+        from taylorformer_forecast.engine.forecaster import train_further
+
+        training = self._training(seed, float(self.validation_split or 0.0))
+        steps = self._n_steps(len(training.batches(training.maker())[0]))
+        self.network_, self.training_ = train_further(training, net, steps, 1.0)
+
+    def _training(self, seed, validation_split=0.0):
+        """The series as they are now, and how a network is trained on them."""
+        from taylorformer_forecast.engine.forecaster import Training
+
+        options = ("patience", "device", "verbose", "trainer_kwargs")
+        return Training(
+            self._series(),
+            self.context_length_,
+            self.horizon_,
+            seed,
+            self.batch_size,
+            self.lr,
+            self._instance_norm,
+            validation_split,
+            self._reorder,
+            0 if self._scaler is None else self._scaler.past_only,
+            {name: getattr(self, name) for name in options},
+        )
+
+    def _obstacle(self, weights):
+        """What the pretrained network cannot do, in words; None if it can do all that is asked."""
+        return None
+
+    @property
+    def strategy_(self):
+        """What was done: "pretrained", "train" or "finetune"."""
+        return self._strategy.name
+
+    def summary(self):
+        """Decisions of the fit: strategy, sizes, seasons, baseline, calibration, steps and seconds.
+
+        Returns
+        -------
+        Summary
+            See :class:`~taylorformer_forecast.engine.summary.Summary`; it prints as a table.
         """
-        if self.pretrained != "auto" or self._scaler is not None:
-            return False
-        from taylorformer_forecast.engine.pretrained import SETTINGS, asks_for_training, too_few
+        self.check_is_fitted()
+        return self._summary()
 
-        params, defaults = self.get_params(deep=False), self.get_param_defaults()
-        if any(params[name] != defaults[name] for name in (*SETTINGS, *TRAINING)):
-            return False
-        if asks_for_training(self.trainer_kwargs or {}):
-            return False
-        return too_few(int(self._cur_y.notna().sum().sum()), self.horizon_)
+    def _summary(self):
+        from taylorformer_forecast.engine.summary import summarise
 
-    def _prior(self, source):
-        """The network to start from, None for none so far."""
-        if source in (None, "auto"):
-            return None
-        from taylorformer_forecast.engine.pretrained import load_prior
-
-        prior = load_prior(source)
-        params = self.get_params(deep=False)
-        if 0 not in (self.max_steps, self.num_epochs):  # else it forecasts alone
-            params = {"linear_path": params["linear_path"]}
-        prior.check(params, self.get_param_defaults())
-        return prior
+        return summarise(
+            self.network_,
+            self._strategy,
+            self.context_length_,
+            self.horizon_,
+            self._seasonal.cycles,
+            self._seasonal.periods,
+            self.training_["steps"],
+            self._seconds,
+        )
 
     def _own_axis(self, y):
         """The time axis of y."""
@@ -230,7 +283,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         self._cur_y = update_data(self._cur_y, y)
         self._series()  # what cannot be used is refused now, not by the next predict
         if update_params and self.update_steps > 0:
-            self._train(self._seed, self.network_, self.update_steps)
+            self._train_further(self._seed, self.network_, self.update_steps)
         return self
 
     def _choose(self, y, fh):
@@ -276,76 +329,6 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         stamps = self._axis.horizon(fh, index[-1], index)
         steps = self._axis.numbers(stamps[-1:])[0] - self._axis.numbers(index[-1:])[0]
         return max(1, round(steps)) if steps > 0 else None
-
-    def _train(self, seed, net=None, steps=None, prior=None):
-        """Train a network, by default a new one, for some steps, by default as many as a fit takes.
-
-        A network that is given stays as it is: a copy is trained. A new one starts from the prior, if any,
-        which forecasts alone if there are no steps.
-        """
-        from taylorformer_forecast.engine.calibration import N_WINDOWS, widen
-        from taylorformer_forecast.engine.pretrained import GENTLE
-        from taylorformer_forecast.engine.training import fit, private_rng
-        from taylorformer_forecast.engine.windows import FLOOR, Batches, WindowMaker
-        from taylorformer_forecast.models.direct import DirectTaylorformer
-
-        series = self._series()
-        context = self.context_length_
-        maker = WindowMaker(series, context, self.horizon_, float(context), FLOOR, self._instance_norm)
-        split = float(self.validation_split or 0.0) if steps is None else 0.0
-        fewest = max(1, min(max(3, context // 2), max(len(s.t) for s in series) - 1))
-        train = maker.starts(fewest, keep=1.0 - split)
-        if len(train) == 0:
-            raise ValueError(f"validation_split={split} leaves nothing to train on")
-        held_out = maker.starts(fewest, skip=1.0 - split) if split else train[:0]
-        held_out = held_out[:: max(1, len(held_out) // 256)]
-        hidden = 0 if self._scaler is None else self._scaler.past_only
-        batches = Batches(maker, train, self.batch_size, seed, 1.0 - split, self._reorder, hidden)
-        lr = self.lr if steps is None else 0.1 * self.lr
-        steps = self._n_steps(len(batches)) if steps is None else steps
-        new = net is None
-        with private_rng(seed):
-            if net is not None:
-                net = copy.deepcopy(net)
-            elif prior is not None:
-                net = self._from_prior(prior, series, maker, fewest, 1.0 - split, alone=steps == 0)
-            else:
-                net = self._build_network(_width(series))
-            if isinstance(net, DirectTaylorformer):
-                lr *= GENTLE
-            self.training_ = fit(
-                net,
-                batches,
-                Batches(maker, held_out, self.batch_size, past_only=hidden) if len(held_out) else None,
-                max_steps=steps,
-                lr=lr,
-                patience=self.patience,
-                device=self.device,
-                verbose=self.verbose,
-                trainer_kwargs=self.trainer_kwargs,
-                start=new,
-            )
-        if steps:
-            widen(net, batches.sample(N_WINDOWS)[0])
-        self.network_ = net
-
-    def _from_prior(self, prior, series, maker, fewest, keep, alone):
-        """The prior's network, or one that is trained as without it and corrected by it."""
-        import torch
-
-        from taylorformer_forecast.baselines.linear import LinearForecast
-        from taylorformer_forecast.engine.pretrained import adapt, adapt_beside, build_direct
-        from taylorformer_forecast.models.direct import CorrectedForecast
-
-        with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
-            linear = LinearForecast(self.context_length_, self.horizon_)
-            direct = build_direct(prior.settings, linear, prior.slots, self._seasonal.width)
-        prior.write_into(direct)
-        if alone:
-            adapt(direct, maker, fewest, prior.trust, keep)
-            return direct
-        adapt_beside(direct, maker, fewest, keep)
-        return self._build_network(_width(series), CorrectedForecast(direct, self._trust))
 
     def _n_steps(self, per_epoch):
         """Optimiser steps: the smaller of ``max_steps`` and ``num_epochs`` passes, where given."""

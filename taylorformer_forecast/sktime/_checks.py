@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import CYCLES, content
+from taylorformer_forecast.engine.strategy import STRATEGIES
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance
 
 __all__ = [
@@ -58,11 +59,8 @@ RULES = [
         "None, True or False",
         lambda value: value is None or isinstance(value, bool),
     ),
-    (
-        ("pretrained",),
-        "None, 'auto', 'default' or a path",
-        lambda value: value is None or isinstance(value, (str, PathLike)),
-    ),
+    (("pretrained",), "'default' or a path", lambda value: isinstance(value, (str, PathLike))),
+    (("strategy",), f"one of {', '.join(STRATEGIES)}", lambda value: value in STRATEGIES),
     (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
     (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
     (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < value < float("inf")),

@@ -46,7 +46,7 @@ class GapTraining:
 
         Where one split is enough, its network is used; else another one is trained on all points.
         """
-        from taylorformer_forecast.engine.gaussian_process import calibrate
+        from taylorformer_forecast.engine.calibration import calibrate_gaussian_process
 
         generator, length = torch.Generator().manual_seed(seed), self.window_length_
         checks, seen, n_rounds = [], 0, 0
@@ -60,28 +60,32 @@ class GapTraining:
             orders = [in_random_order(w, n, ORDERS, float(length), generator)[0] for _, w, n in batches]
             checks.append((self.network_, orders))
             seen, n_rounds = seen + sum(len(gaps.t) for gaps in asked), n_rounds + 1
-        found = calibrate(checks) if checks else (1.0, 1.0, 1.0)
+        found = calibrate_gaussian_process(checks) if checks else (1.0, 1.0, 1.0)
         if len(checks) != 1:
             self._fit_network([gaps.column.series for gaps in columns], seed + n_rounds)
-        trust, mean_trust, stretch = found
-        stretch *= too_small(self.network_.gaussian, sum(len(gaps.column.series.t) for gaps in columns))
-        self.network_.gaussian.set_trust(trust, mean_trust, stretch)
-        self.training_ |= {"trust": trust, "mean_trust": mean_trust, "stretch": stretch}
+        weight, mean_weight, inflation = found
+        n_points = sum(len(gaps.column.series.t) for gaps in columns)
+        inflation *= too_small(self.network_.baseline, n_points)
+        self.network_.calibration.set(weight, inflation, mean_weight)
+        self.training_ |= {"weight": weight, "mean_weight": mean_weight, "inflation": inflation}
         self.training_["calibration_points"] = seen
 
     def _fit_network(self, series, seed):
         """Fit the process, then the network around it."""
+        from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
         from taylorformer_forecast.engine.gaps import GapBatches
-        from taylorformer_forecast.engine.gaussian_process import fit_anchor
+        from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
         from taylorformer_forecast.engine.training import fit, private_rng
         from taylorformer_forecast.engine.windows import WindowMaker
         from taylorformer_forecast.models.taylorformer import Taylorformer
 
         length = self.window_length_
         maker = WindowMaker(series, length - 1, 1, float(length), FLOOR)
+        n_covariates = 0 if series[0].covariates is None else series[0].covariates.shape[1]
+        process = GaussianProcessBaseline(n_covariates)
         with private_rng(seed):
             self.network_ = Taylorformer(
-                dim_covariates=0 if series[0].covariates is None else series[0].covariates.shape[1],
+                dim_covariates=n_covariates,
                 d_model=self.d_model,
                 n_heads=self.n_heads,
                 n_layers=self.n_layers,
@@ -89,10 +93,10 @@ class GapTraining:
                 distribution=self.distribution,
                 derivative_clip=20.0 * length,  # of slopes per window: absent only at extreme jumps
                 both_sides=True,
-                gaussian_anchor=True,
+                baseline=process,
             )
             few = GapBatches(maker, self.gap_length_, ANCHOR_WINDOWS, seed + 1)
-            fit_anchor(self.network_.gaussian, few, min(ANCHOR_STEPS, 2 * self.max_steps))
+            fit_gaussian_process(process, few, min(ANCHOR_STEPS, 2 * self.max_steps))
             self.training_ = fit(
                 self.network_,
                 GapBatches(maker, self.gap_length_, self.batch_size, seed),
@@ -101,7 +105,6 @@ class GapTraining:
                 device=self.device,
                 verbose=self.verbose,
                 trainer_kwargs=self.trainer_kwargs,
-                start=False,
             )
 
 

@@ -123,9 +123,9 @@ def nats_of_columns(
     ----------
     .. [1] Box, Cox: "An Analysis of Transformations", Journal of the Royal Statistical Society B 26 (1964)
     """
-    from taylorformer_forecast.baselines.gaussian_process import GaussianAnchor
+    from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
     from taylorformer_forecast.engine.gaps import GapBatches, scale_gaps
-    from taylorformer_forecast.engine.gaussian_process import fit_anchor
+    from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
     from taylorformer_forecast.engine.windows import FLOOR, WindowMaker
 
     def batches(chosen: Sequence[Gaps]) -> GapBatches:
@@ -133,8 +133,8 @@ def nats_of_columns(
         return GapBatches(maker, n_hidden, WINDOWS, seed)
 
     first = columns[0].column.series.covariates
-    process = GaussianAnchor(0 if first is None else first.shape[1])
-    fit_anchor(process, batches(columns), min(STEPS, n_steps))
+    process = GaussianProcessBaseline(0 if first is None else first.shape[1])
+    fit_gaussian_process(process, batches(columns), min(STEPS, n_steps))
     found = []
     for own in (columns[d::n_columns] for d in range(n_columns)):
         data = batches(own)

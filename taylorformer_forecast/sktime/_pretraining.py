@@ -9,6 +9,7 @@ import torch
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime._checks import check_enough
 from taylorformer_forecast.sktime._frames import ExogenousScaler, arranged
 
@@ -31,6 +32,8 @@ class Pretrained:
         Columns of X and their scale.
     training : dict
         Steps taken and last losses.
+    strategy : Strategy
+        How it came to be.
     """
 
     network: torch.nn.Module
@@ -39,12 +42,15 @@ class Pretrained:
     seasonal: SeasonalFeatures
     scaler: ExogenousScaler | None
     training: dict
+    strategy: Strategy
 
     @classmethod
     def of(cls, forecaster) -> Pretrained:
         """What a fitted forecaster knows, without its data."""
         f = forecaster
-        return cls(f.network_, f.context_length_, f.horizon_, f._seasonal, f._scaler, f.training_)
+        return cls(
+            f.network_, f.context_length_, f.horizon_, f._seasonal, f._scaler, f.training_, f._strategy
+        )
 
     def axis(self, own: TimeAxis, longest: int) -> TimeAxis:
         """The time axis of other series, given their own and the rows of the longest."""
@@ -67,8 +73,8 @@ class Pretraining:
 
     def _pretrain(self, y, X=None, fh=None):
         student = self._like_new()
-        if student.pretrained == "auto":  # what is asked for is to learn from the panel
-            student.pretrained = None
+        if student.strategy == "auto":  # what is asked for is to learn from the panel
+            student.strategy = "train"
         self.pretrained_ = Pretrained.of(student.fit(y, X=X, fh=fh))
         return self
 
@@ -76,14 +82,14 @@ class Pretraining:
         """Train the network further: that of the pretraining, or of a fit without one."""
         check_enough(y, self.context_length)
         start = getattr(self, "pretrained_", None)
-        if start is None and self.pretrained == "auto" and self.training_["steps"] == 0:
-            return self._pretrain(y, X, fh)  # the fit left its series to the prior
+        if start is None and self.strategy == "auto" and self.strategy_ == "pretrained":
+            return self._pretrain(y, X, fh)  # the fit left its series to the pretrained network
         student = self._like_new()
         student.pretrained_ = Pretrained.of(self) if start is None else start
         student._state = "pretrained"  # else fit would reset it
         student.finetune_steps = 0
         student.fit(y, X=X, fh=fh)
-        student._train(student._seed, student.network_)
+        student._train_on(student._seed, student.network_)
         self.pretrained_ = Pretrained.of(student)
         return self
 
@@ -109,4 +115,4 @@ class Pretraining:
         self.context_length_, self.horizon_ = from_panel.context_length, from_panel.horizon
         self._seasonal = replace(from_panel.seasonal, axis=self._axis)
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
-        self.training_ = from_panel.training
+        self.training_, self._strategy = from_panel.training, from_panel.strategy

@@ -186,8 +186,8 @@ class ContiFormerForecaster(BaseTorchForecaster):
             n_layers=self.n_layers,
             dropout=self.dropout,
             distribution=self.distribution,
-            context_length=self.context_length_,
-            horizon=self.horizon_,
+            linear=(self.context_length_, self.horizon_),
+            weight=self._network_weight,
             dynamics=self.dynamics,
             solver=self.solver,
         )

@@ -90,9 +90,8 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         For every column the offset of its logarithm, as a fraction of the mean of the observed values (of
         each instance); None where values are taken as they are.
     training_ : dict
-        Steps taken and last loss; the points used for calibration, and what it chose: ``trust``,
-        ``mean_trust``, ``stretch``
-        (:class:`~taylorformer_forecast.baselines.gaussian_process.GaussianAnchor`).
+        Steps taken and last loss; the points used for calibration, and what it chose: ``weight``,
+        ``mean_weight``, ``inflation`` (:class:`~taylorformer_forecast.core.calibration.Calibration`).
 
     References
     ----------

@@ -199,11 +199,12 @@ class LAMForecaster(BaseTorchForecaster):
         return self.preset != "faithful" if self.instance_norm is None else self.instance_norm
 
     def _build_network(self, dim_covariates):
+        from taylorformer_forecast.baselines.linear import LinearBaseline
         from taylorformer_forecast.models.lam import LAMTransformer
 
+        sizes = (self.context_length_, self.horizon_)
         return LAMTransformer(
-            self.context_length_,
-            self.horizon_,
+            *sizes,
             dim_covariates=dim_covariates,
             d_model=self.d_model,
             n_heads=self.n_heads,
@@ -212,7 +213,8 @@ class LAMForecaster(BaseTorchForecaster):
             distribution=self.distribution,
             preset=self.preset,
             attention=self.attention,
-            trust=self._trust,
+            baseline=LinearBaseline(*sizes) if self.preset == "modern" else None,
+            weight=self._network_weight,
         )
 
     @classmethod

@@ -108,22 +108,18 @@ class TaylorformerForecaster(BaseTorchForecaster):
     trainer_kwargs : dict, optional
         Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers,
         callbacks, ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.
-    pretrained : "auto", None, "default" or path, default="auto"
-        A network to start from that was trained on other series: "default" is the one in the package, which
-        has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
-        wrote. It predicts all targets from the context
-        (:class:`~taylorformer_forecast.models.direct.DirectTaylorformer`), and corrects the linear forecast;
-        how much of that is taken, the end of the series decides
-        (:func:`~taylorformer_forecast.engine.pretrained.adapt`). With ``max_steps=0`` it forecasts alone, and
-        steps of a path go together as the errors of the linear forecast do. Otherwise a network is trained on
-        the series and X as without it, and a part of what the prior adds goes into its forecasts afterwards
-        (:class:`~taylorformer_forecast.models.direct.CorrectedForecast`); ``pretrain`` starts from it too.
-        ``d_model`` and the other sizes are those of the network that is trained. Of calendar cycles and
-        seasons the prior sees the two shortest.
-
-        With "auto", the one in the package forecasts alone where y has fewer observed values than sixteen
-        horizons, which teach a network no more than it knows. Otherwise, with X, after ``pretrain``, and
-        where a size of the network or how it is trained was asked for, there is none, as with None.
+    strategy : {"auto", "pretrained", "train", "finetune"}, default="auto"
+        How the series are forecast. "pretrained": by a network that was trained on other series; only its
+        baseline and its calibration are fitted. "train": by a new network, trained on the series.
+        "finetune": by the pretrained network, trained further. "auto" looks at the data alone: the
+        pretrained network forecasts where y has fewer observed values than sixteen horizons, without X; all
+        else is trained, and so is what the pretrained network cannot do (another ``distribution``,
+        ``order="random"``). Sizes and training parameters are those of a network that is trained. What was
+        done is ``strategy_``.
+    pretrained : "default" or path, default="default"
+        The pretrained network: the one in the package, which has seen synthetic series of many kinds, or a
+        file. It predicts all targets from the context
+        (:class:`~taylorformer_forecast.models.direct.DirectTaylorformer`) and sees the two shortest seasons.
 
     Attributes
     ----------
@@ -189,7 +185,8 @@ class TaylorformerForecaster(BaseTorchForecaster):
         verbose=False,
         trainer_kwargs=None,
         order="time",
-        pretrained="auto",
+        strategy="auto",
+        pretrained="default",
     ):
         self.context_length = context_length
         self.num_samples = num_samples
@@ -218,15 +215,20 @@ class TaylorformerForecaster(BaseTorchForecaster):
         self.verbose = verbose
         self.trainer_kwargs = trainer_kwargs
         self.order = order
+        self.strategy = strategy
         self.pretrained = pretrained
         super().__init__()
 
-    def _build_network(self, dim_covariates, forecast=None):
-        from taylorformer_forecast.baselines.linear import LinearForecast
+    _usual_weight = 0.75
+
+    def _build_network(self, dim_covariates):
+        from taylorformer_forecast.baselines.linear_path import LinearPathBaseline, LinearTwoSidedBaseline
         from taylorformer_forecast.models.taylorformer import Taylorformer
 
-        if forecast is None and self.linear_path:
-            forecast = LinearForecast(self.context_length_, self.horizon_, trust=self._trust)
+        both_sides, baseline = self.order == "random", None
+        if self.linear_path:
+            kind = LinearTwoSidedBaseline if both_sides else LinearPathBaseline
+            baseline = kind(self.context_length_, self.horizon_)
         return Taylorformer(
             dim_covariates=dim_covariates,
             d_model=self.d_model,
@@ -239,15 +241,20 @@ class TaylorformerForecaster(BaseTorchForecaster):
             derivative_clip=20.0 * self.context_length_,
             taylor_order=self.taylor_order,
             attention=self.attention,
-            linear=forecast,
-            both_sides=self.order == "random",
+            baseline=baseline,
+            weight=self._network_weight,
+            both_sides=both_sides,
         )
 
-    @property
-    def _usual_trust(self):
-        from taylorformer_forecast.models.taylorformer import TRUST
-
-        return TRUST
+    def _obstacle(self, weights):
+        if self._scaler is not None:
+            return "X is given, which the pretrained network has not seen"
+        if self.order == "random":
+            return "order='random', while the pretrained network forecasts in order of time"
+        own = weights.distribution
+        if self.distribution != own:
+            return f"distribution={self.distribution!r}, while the pretrained network has {own!r}"
+        return None if self.linear_path else "linear_path=False, while the pretrained network needs it"
 
     @property
     def _reorder(self):
@@ -321,10 +328,11 @@ class TaylorformerForecaster(BaseTorchForecaster):
         """
         small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 3, "random_state": 0}
         return [
-            {**small, "context_length": 3, "distribution": "normal"},
+            {**small, "context_length": 3, "distribution": "normal", "strategy": "train"},
             {
                 **small,
                 "linear_path": False,
+                "strategy": "train",
                 "taylor_order": 1,
                 "n_derivative_neighbours": 2,
                 "validation_split": 0.25,
@@ -339,5 +347,6 @@ class TaylorformerForecaster(BaseTorchForecaster):
                 "attention": "local",
             },
             {**small, "context_length": 4, "order": "random"},
-            {"pretrained": "default", "max_steps": 1, "num_samples": 3, "random_state": 0},
+            {"num_samples": 3, "random_state": 0},
+            {"strategy": "finetune", "max_steps": 1, "num_samples": 3, "random_state": 0},
         ]

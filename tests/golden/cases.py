@@ -38,20 +38,25 @@ def _quantiles(forecaster: object, X: object = None) -> np.ndarray:
     return forecaster.predict_quantiles(FH, X=X, alpha=LEVELS).to_numpy()  # type: ignore[attr-defined]
 
 
+def _trained(name: str, **options: object) -> object:
+    """A forecaster whose network is trained, however short the series."""
+    import taylorformer_forecast.sktime as hosts
+
+    if name == "TaylorformerForecaster":
+        options = {"strategy": "train", **options}
+    return getattr(hosts, name)(**{**SMALL, **options})
+
+
 def _sktime(name: str, **options: object) -> Callable[[], np.ndarray]:
     def run() -> np.ndarray:
-        import taylorformer_forecast.sktime as hosts
-
-        forecaster = getattr(hosts, name)(**{**SMALL, **options})
+        forecaster = _trained(name, **options)
         return _quantiles(forecaster.fit(_series(), fh=FH))
 
     return run
 
 
 def _paths() -> np.ndarray:
-    from taylorformer_forecast.sktime import TaylorformerForecaster
-
-    forecaster = TaylorformerForecaster(**SMALL).fit(_series(), fh=FH)
+    forecaster = _trained("TaylorformerForecaster").fit(_series(), fh=FH)
     return forecaster.predict_proba(FH, marginal=False).sample(3).to_numpy()
 
 
@@ -63,10 +68,8 @@ def _points() -> np.ndarray:
 
 
 def _panel() -> np.ndarray:
-    from taylorformer_forecast.sktime import TaylorformerForecaster
-
     panel = pd.concat({k: _series(60 + 10 * k, k).to_frame() for k in range(3)}, names=["id"])
-    return _quantiles(TaylorformerForecaster(**SMALL).fit(panel, fh=FH))
+    return _quantiles(_trained("TaylorformerForecaster").fit(panel, fh=FH))
 
 
 def _pretrain() -> np.ndarray:
@@ -79,11 +82,9 @@ def _pretrain() -> np.ndarray:
 
 def _exogenous(name: str, **options: object) -> Callable[[], np.ndarray]:
     def run() -> np.ndarray:
-        import taylorformer_forecast.sktime as hosts
-
         whole = _series(128)
         X = pd.DataFrame({"a": np.sin(np.arange(128)), "b": np.cos(np.arange(128) / 3)}, whole.index)
-        forecaster = getattr(hosts, name)(**SMALL, past_only=("b",), **options)
+        forecaster = _trained(name, past_only=("b",), **options)
         forecaster.fit(whole[:120], X[:120], fh=FH)
         return _quantiles(forecaster, X[["a"]][120:])
 
@@ -92,33 +93,27 @@ def _exogenous(name: str, **options: object) -> Callable[[], np.ndarray]:
 
 def _columns(name: str) -> Callable[[], np.ndarray]:
     def run() -> np.ndarray:
-        import taylorformer_forecast.sktime as hosts
-
         y = pd.DataFrame({"u": _series(seed=1), "v": _series(seed=2)})
-        return _quantiles(getattr(hosts, name)(**SMALL).fit(y, fh=FH))
+        return _quantiles(_trained(name).fit(y, fh=FH))
 
     return run
 
 
 def _missing(name: str) -> Callable[[], np.ndarray]:
     def run() -> np.ndarray:
-        import taylorformer_forecast.sktime as hosts
-
         y = _series()
         y.iloc[[5, 6, 30, 77, 78, 79, 110]] = np.nan
-        return _quantiles(getattr(hosts, name)(**SMALL).fit(y, fh=FH))
+        return _quantiles(_trained(name).fit(y, fh=FH))
 
     return run
 
 
 def _irregular(name: str) -> Callable[[], np.ndarray]:
     def run() -> np.ndarray:
-        import taylorformer_forecast.sktime as hosts
-
         rng = np.random.default_rng(3)
         days = np.sort(rng.choice(400, 120, replace=False))
         stamps = pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D")
-        forecaster = getattr(hosts, name)(**SMALL).fit(pd.Series(_values(), stamps))
+        forecaster = _trained(name).fit(pd.Series(_values(), stamps))
         ahead = stamps[-1] + pd.to_timedelta([1, 2, 5, 9], unit="D")
         return forecaster.predict_quantiles(ahead, alpha=LEVELS).to_numpy()
 
@@ -126,24 +121,18 @@ def _irregular(name: str) -> Callable[[], np.ndarray]:
 
 
 def _conditional() -> np.ndarray:
-    from taylorformer_forecast.sktime import TaylorformerForecaster
-
     y = _series()
-    forecaster = TaylorformerForecaster(**SMALL, order="random").fit(y, fh=FH)
+    forecaster = _trained("TaylorformerForecaster", order="random").fit(y, fh=FH)
     return _quantiles(forecaster.condition(y.iloc[-1:].shift(5, freq="M") * 1.1))
 
 
 def _update() -> np.ndarray:
-    from taylorformer_forecast.sktime import TaylorformerForecaster
-
-    forecaster = TaylorformerForecaster(**SMALL, update_steps=2).fit(_series()[:110], fh=FH)
+    forecaster = _trained("TaylorformerForecaster", update_steps=2).fit(_series()[:110], fh=FH)
     return _quantiles(forecaster.update(_series()[110:]))
 
 
 def _in_sample() -> np.ndarray:
-    from taylorformer_forecast.sktime import TaylorformerForecaster
-
-    forecaster = TaylorformerForecaster(**SMALL).fit(_series(), fh=FH)
+    forecaster = _trained("TaylorformerForecaster").fit(_series(), fh=FH)
     return forecaster.predict_quantiles([-100, -3, 0, 1, 20], alpha=LEVELS).to_numpy()
 
 
@@ -160,7 +149,7 @@ def _imputer() -> np.ndarray:
 def _pretrained() -> np.ndarray:
     from taylorformer_forecast.sktime import TaylorformerForecaster
 
-    forecaster = TaylorformerForecaster(pretrained="default", max_steps=0, num_samples=20, random_state=0)
+    forecaster = TaylorformerForecaster(strategy="pretrained", num_samples=20, random_state=0)
     return _quantiles(forecaster.fit(_series(), fh=FH))
 
 
@@ -179,8 +168,7 @@ def _darts(name: str, likelihood: str | None = None, **options: object) -> Calla
         chosen = {} if likelihood is None else {"likelihood": getattr(known, likelihood)()}
         small = {"d_model": 8, "n_heads": 2, "batch_size": 64, "n_epochs": 2, "random_state": 0}
         model = getattr(hosts, name)(24, 8, **{**small, **chosen, "pl_trainer_kwargs": QUIET, **options})
-        covariates = {} if options.get("n_epochs") == 0 else {"future_covariates": extra}
-        model.fit(y[:120], past_covariates=None, **covariates)
+        model.fit(y[:120], future_covariates=extra)
         paths = model.predict(8, num_samples=20, verbose=False).all_values()
         return np.quantile(paths, LEVELS, axis=2)
 
@@ -193,9 +181,7 @@ def _darts_pretrained() -> np.ndarray:
     from taylorformer_forecast.darts import TaylorformerModel
 
     y = TimeSeries.from_series(_series().to_timestamp().astype("float32"))
-    model = TaylorformerModel(
-        24, 8, pretrained="default", n_epochs=0, random_state=0, pl_trainer_kwargs=QUIET
-    )
+    model = TaylorformerModel(24, 8, strategy="pretrained", random_state=0, pl_trainer_kwargs=QUIET)
     return np.quantile(model.fit(y).predict(8, num_samples=20, verbose=False).all_values(), LEVELS, axis=2)
 
 
@@ -225,7 +211,7 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
     **{f"darts {name}": _darts(f"{name}Model") for name in FORECASTERS},
     "darts Taylorformer laplace": _darts("TaylorformerModel", "LaplaceLikelihood"),
     "darts LAM quantiles": _darts("LAMModel", "QuantileRegression"),
-    "darts Taylorformer poisson": _darts("TaylorformerModel", "PoissonLikelihood", pretrained=None),
+    "darts Taylorformer poisson": _darts("TaylorformerModel", "PoissonLikelihood"),
     "darts Taylorformer pretrained": _darts_pretrained,
 }
 

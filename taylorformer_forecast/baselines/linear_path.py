@@ -1,0 +1,181 @@
+"""The linear baseline along a path: forecasts from the context, and what earlier errors say of the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from taylorformer_forecast.baselines.base import Neighbourhood
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
+from taylorformer_forecast.baselines.residuals import N_LAGS, lagged
+from taylorformer_forecast.core.taylor import gather_points
+from taylorformer_forecast.core.window import Window
+
+__all__ = ["LinearPathBaseline", "LinearState", "LinearTwoSidedBaseline"]
+
+
+@dataclass(frozen=True)
+class LinearState:
+    """Linear forecasts at the targets of windows.
+
+    Parameters
+    ----------
+    loc : Tensor of shape (B, T, D)
+        Forecasts.
+    scale : Tensor of shape (B, T, 1)
+        Scale of what remains.
+    weights : Tensor of shape (B, T, K), optional
+        Of the K errors before each, where errors are carried on in order of time.
+    context : Tensor of shape (B, L, D), optional
+        Values of the context, where errors are read at neighbours.
+    """
+
+    loc: Tensor
+    scale: Tensor
+    weights: Tensor | None = None
+    context: Tensor | None = None
+
+
+class LinearPathBaseline(LinearBaseline):
+    """Linear forecast from the context, plus an autoregression of the errors made on the path so far.
+
+    The forecast of every step comes straight from the context, so that errors do not accumulate along a path.
+
+    Parameters
+    ----------
+    n_context, horizon, shift : int
+        See :class:`~taylorformer_forecast.baselines.linear.LinearBaseline`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
+    >>> from taylorformer_forecast.core.window import Window
+    >>> w = Window(torch.arange(-3.0, 3.0)[None] / 4, torch.arange(6.0)[None, :, None], n_context=4)
+    >>> loc, scale = LinearPathBaseline(4, 2).teacher_forced(w, None)
+    >>> loc.flatten().tolist()  # not fitted: the value before
+    [3.0, 4.0]
+    """
+
+    carries_errors = True
+    weights: Tensor
+
+    def __init__(self, n_context: int, horizon: int, shift: int = 0) -> None:
+        super().__init__(n_context, horizon, shift)
+        weights = torch.zeros(horizon, N_LAGS)
+        weights[:, -1] = 1.0  # before the fit errors stay as they are
+        self.register_buffer("weights", weights)
+
+    @torch.no_grad()
+    def fit_closed_form(self, window: Window, embargo: int = 0) -> None:
+        """Fit the map, the autoregression of its errors, and the scale of what that leaves.
+
+        Parameters
+        ----------
+        window, embargo
+            See :meth:`~taylorformer_forecast.baselines.linear.LinearBaseline.fit_map`.
+        """
+        residuals = self.fit_map(window, embargo)
+        if residuals is None:
+            return
+        inside, outside = residuals
+        weights = outside.autoregression(N_LAGS, self.horizon)
+        self.weights.copy_(weights)
+        self._fit_scale(inside.after(weights), outside.after(weights))
+
+    def encode(self, window: Window, n_paths: int) -> LinearState:
+        """Forecasts, scales and weights at the targets."""
+        steps = torch.cat([self.weights[:1], self.weights])[None]
+        return LinearState(self(window), self.scales(window), self.at_targets(steps, window))
+
+    def teacher_forced(
+        self, window: Window, neighbourhood: Neighbourhood | None, added: Tensor | None = None
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
+        """Location and scale of all targets; earlier ones that were not observed count as forecast."""
+        state = self.encode(window, 1)
+        assert state.weights is not None
+        y, observed = window.targets
+        error = y - state.loc if added is None else y - state.loc - added
+        error = (error * observed).transpose(1, 2)
+        lags = lagged(error.flatten(0, 1), N_LAGS).unflatten(0, error.shape[:2])  # (B, D, T, K)
+        return state.loc + (lags * state.weights[:, None]).sum(-1).transpose(1, 2), state.scale
+
+    def scale_at(self, state: LinearState, step: int) -> Float[Tensor, "B 1 1"]:
+        """Scale of one target."""
+        return state.scale[:, step, None]
+
+    def at(
+        self, state: LinearState, step: int, drawn: Float[Tensor, "B S K D"], neighbourhood: Neighbourhood
+    ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1"]]:
+        """Location of one target on every path, and its scale."""
+        assert state.weights is not None
+        before = slice(max(0, step - N_LAGS), step)
+        error = drawn[:, :, before] - state.loc[:, None, before]
+        weights = state.weights[:, step, N_LAGS - error.shape[2] :]
+        loc = state.loc[:, None, step] + torch.einsum("bskd,bk->bsd", error, weights)
+        return loc, self.scale_at(state, step)
+
+
+class LinearTwoSidedBaseline(LinearBaseline):
+    """Linear forecast from the context, plus the line between the errors at both neighbours in time.
+
+    For targets in any order, where points look to both sides.
+
+    Parameters
+    ----------
+    n_context, horizon, shift : int
+        See :class:`~taylorformer_forecast.baselines.linear.LinearBaseline`.
+    """
+
+    def __init__(self, n_context: int, horizon: int, shift: int = 0) -> None:
+        super().__init__(n_context, horizon, shift)
+        self.between = NeighbourBaseline(both_sides=True)
+
+    @torch.no_grad()
+    def fit_closed_form(self, window: Window, embargo: int = 0) -> None:
+        """Fit the map, and the scale of what it leaves.
+
+        Parameters
+        ----------
+        window, embargo
+            See :meth:`~taylorformer_forecast.baselines.linear.LinearBaseline.fit_map`.
+        """
+        residuals = self.fit_map(window, embargo)
+        if residuals is not None:  # on one side of all known points, the error of the neighbour stays
+            inside, outside = residuals
+            weights = outside.error.new_ones(self.horizon, 1)
+            self._fit_scale(inside.after(weights), outside.after(weights))
+
+    def encode(self, window: Window, n_paths: int) -> LinearState:
+        """Forecasts and scales at the targets."""
+        return LinearState(self(window), self.scales(window), context=window.y[:, : window.n_context])
+
+    def error_between(self, state: LinearState, seen: Neighbourhood) -> Float[Tensor, "B M D"]:
+        """Error on the line between neighbours; at points of the context there is none."""
+        assert state.context is not None
+        forecast = torch.cat([state.context, state.loc], 1)
+        there = gather_points(forecast, seen.found.index)  # shared by all paths of a target
+        error = (seen.near - there) * seen.found.valid
+        return self.between.expand(Neighbourhood(seen.found, error, torch.zeros_like(seen.slopes)))
+
+    def teacher_forced(
+        self, window: Window, neighbourhood: Neighbourhood, added: Tensor | None = None
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
+        """Location and scale of all targets, given true values at their neighbours."""
+        state = self.encode(window, 1)
+        return state.loc + self.error_between(state, neighbourhood), state.scale
+
+    def scale_at(self, state: LinearState, step: int) -> Float[Tensor, "B 1 1"]:
+        """Scale of one target."""
+        return state.scale[:, step, None]
+
+    def at(
+        self, state: LinearState, step: int, drawn: Tensor, neighbourhood: Neighbourhood
+    ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1"]]:
+        """Location of one target on every path, and its scale."""
+        error = self.error_between(state, neighbourhood)
+        return state.loc[:, None, step] + error, self.scale_at(state, step)

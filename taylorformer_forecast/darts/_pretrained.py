@@ -1,0 +1,188 @@
+"""darts models that may start from a pretrained network, and how they choose."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from darts import TimeSeries
+from darts.utils.ts_utils import series2seq
+
+from taylorformer_forecast.darts._base import BaseForecastModel
+from taylorformer_forecast.darts._dataset import DatasetWindows
+from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.darts.likelihoods import StudentTLikelihood
+from taylorformer_forecast.engine.calibration import calibrate_pretrained
+from taylorformer_forecast.engine.pretrained import Pretrained, load_pretrained
+from taylorformer_forecast.engine.strategy import STRATEGIES, Strategy, choose_strategy
+
+__all__ = ["DISTRIBUTION", "PretrainedModel", "PretrainedModule"]
+
+DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTLikelihood reads alike
+
+
+class PretrainedModule(ForecastModule):
+    """Base of modules whose network may have pretrained weights."""
+
+    usual_weight: float | None = None  # of the pretrained network, until it is calibrated
+
+    def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+        """Calibrate the pretrained network, if it is one, then fit the baseline, once."""
+        if self.usual_weight is not None:
+            net = copy.deepcopy(self.net).cpu().float()
+            calibrate_pretrained(net, DatasetWindows(self, dataset, collate), 1, self.usual_weight)
+            self.net.load_state_dict(net.state_dict())
+            self.usual_weight = None
+        super().begin(dataset, collate)
+
+
+class PretrainedModel(BaseForecastModel):
+    """Base of models with the parameters ``strategy`` and ``pretrained``.
+
+    The file is read by the first fit alone: checkpoints hold the weights that came of it.
+    """
+
+    _strategy: Strategy | None
+
+    def _set_up(self) -> None:
+        self._strategy, self._tuning = None, False
+        self._settings: Mapping[str, Any] | None = None  # of the pretrained network, once they are known
+        asked = self.model_params["strategy"]
+        if asked not in STRATEGIES:
+            raise ValueError(f"strategy={asked!r}, but it must be one of {', '.join(STRATEGIES)}")
+        if isinstance(self.model_params["pretrained"], PathLike):  # darts loads no paths
+            self.model_params["pretrained"] = fspath(self.model_params["pretrained"])
+        super()._set_up()
+        if asked in ("pretrained", "finetune"):  # refuse at once what the parameters rule out
+            choose_strategy(asked, 0, 1, self._obstacle_of_parameters())
+
+    @property
+    def _is_pretrained(self) -> bool:
+        """Whether the network has pretrained weights."""
+        return self._strategy is not None and self._strategy.is_pretrained
+
+    def _obstacle_of_parameters(self) -> str | None:
+        """What the pretrained network cannot do of what the parameters ask for, in words."""
+        if not isinstance(self.likelihood, StudentTLikelihood):
+            name = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
+            return f"{name} is given, while the pretrained network has StudentTLikelihood, the default"
+        if not self.model_params["use_reversible_instance_norm"]:
+            return "use_reversible_instance_norm=False, while the pretrained network needs it"
+        if not self.model_params["linear_path"]:
+            return "linear_path=False, while the pretrained network needs it"
+        return None
+
+    def _obstacle(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> str | None:
+        """What it cannot do of all that is asked; ``options`` are those of the fit."""
+        for name in ("past_covariates", "future_covariates"):
+            if options.get(name):
+                return f"{name} are given, which the pretrained network has not seen"
+        if self.add_encoders:
+            return "add_encoders is given, and the pretrained network has seen no covariates"
+        if self.model_params["use_static_covariates"] and any(one.has_static_covariates for one in series):
+            return "the series has static covariates, which the pretrained network has not seen"
+        return self._obstacle_of_parameters()
+
+    def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
+        before = (self.model, self.train_sample, self._strategy, self.n_epochs)
+        if self._strategy is not None and self._strategy.name == "pretrained":
+            self.model = self.train_sample = None  # nothing was trained that a fit could go on from
+        try:
+            if self.model is None:
+                self._decide(series2seq(series), kwargs)
+            return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
+        except BaseException:
+            self.model, self.train_sample, self._strategy, self.n_epochs = before
+            raise
+
+    def _decide(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
+        """Choose the strategy."""
+        asked = "train" if self._tuning else self.model_params["strategy"]
+        observed = sum(int(np.isfinite(one.all_values(copy=False)).sum()) for one in series)
+        horizon = self.model_params["output_chunk_length"]
+        self._adopt(choose_strategy(asked, observed, horizon, self._obstacle(series, options)))
+
+    def _adopt(self, strategy: Strategy | None) -> None:
+        """Take a strategy, and the epochs that belong to it."""
+        self._strategy = strategy
+        if strategy is not None and strategy.name == "pretrained":
+            self.n_epochs = 0
+        elif self.model_params["n_epochs"] is None:
+            self.n_epochs = self._max_epochs
+        else:
+            self.n_epochs = self.model_params["n_epochs"]
+
+    def lr_find(self, *args: Any, **kwargs: Any) -> Any:
+        """Look for a learning rate; see darts."""
+        return self._tuned(super().lr_find, *args, **kwargs)
+
+    def scale_batch_size(self, *args: Any, **kwargs: Any) -> Any:
+        """Look for a batch size; see darts."""
+        return self._tuned(super().scale_batch_size, *args, **kwargs)
+
+    def _tuned(self, tune: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Tune the training of a network, however short the series."""
+        self._tuning = True
+        try:
+            return tune(*args, **kwargs)
+        finally:
+            self._tuning = False
+
+    def _own_params(self) -> dict[str, Any]:
+        params = super()._own_params()
+        if self._is_pretrained:
+            if self._settings is None:  # weights are loaded unchecked
+                self._settings = self._settings_of(self._weights())
+            params["network"]["pretrained"] = dict(self._settings)
+        return params
+
+    def _weights(self) -> Pretrained:
+        """The pretrained network."""
+        source = self.model_params["pretrained"]
+        weights = load_pretrained(source)
+        if weights.distribution != DISTRIBUTION:
+            raise ValueError(
+                f"pretrained={source!r} was trained with distribution={weights.distribution!r}, but darts "
+                f"models can start from {DISTRIBUTION!r} only"
+            )
+        return weights
+
+    @staticmethod
+    def _settings_of(weights: Pretrained) -> dict[str, Any]:
+        return {**weights.settings, "max_cycles": weights.max_cycles}
+
+    def _setup_for_train(self, train_dataset: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        weights = None
+        asked = self.model_params["strategy"]
+        if self._strategy is None and asked in ("pretrained", "finetune"):
+            raise ValueError(
+                f"strategy={asked!r} needs the time stamps of a series: call fit, not fit_from_dataset"
+            )
+        if self._is_pretrained and self.model is None:
+            weights = self._weights()
+            self._settings = self._settings_of(weights)
+        setup = super()._setup_for_train(train_dataset, *args, **kwargs)
+        if weights is not None:
+            weights.write_into(setup["model"].net)
+            setup["model"].usual_weight = weights.weight
+        return setup
+
+    @property
+    def _ckpt_skipped_params(self) -> list[str]:
+        return [*super()._ckpt_skipped_params, "pretrained", "strategy"]
+
+    def _check_ckpt_parameters(self, tfm_save: Any) -> None:
+        """Compare with the parameters of saved weights. They may come from another file, not from none."""
+        super()._check_ckpt_parameters(tfm_save)
+        asked = self.model_params["strategy"]
+        found = "train" if tfm_save._strategy is None else tfm_save._strategy.name
+        if asked != "auto" and (asked == "train") != (found == "train"):
+            raise ValueError(
+                f"the weights are those of a model with strategy={found!r}, and fit no model with "
+                f"strategy={asked!r}: a pretrained network and one that was trained from nothing differ"
+            )
+        self._adopt(tfm_save._strategy)
+        self._settings = tfm_save._settings

@@ -1,0 +1,195 @@
+"""Fit a network to series: windows, baseline, training, calibration, in this order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.engine.calibration import N_WINDOWS, calibrate_pretrained, inflate_by_paths
+from taylorformer_forecast.engine.pretrained import Pretrained
+from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.windows import FLOOR, Batches, Series, WindowMaker
+
+__all__ = ["Training", "fit_network", "fit_pretrained", "train_further"]
+
+MOST_HELD_OUT = 256  # windows of a validation loss
+FURTHER_LR = 0.1  # of the learning rate, where a trained network is trained further
+
+
+@dataclass(frozen=True)
+class Training:
+    """Series, sizes of their windows, and how a network is trained on them.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        The data, standardised.
+    context_length, horizon : int
+        Points of a context, and targets of a window.
+    seed : int
+        Seed of everything random.
+    batch_size : int
+        Windows in a step.
+    lr : float
+        Peak learning rate.
+    normalise : bool, default=True
+        Whether every window is scaled by its context.
+    validation_split : float, default=0.0
+        Fraction at the end of every series that is kept from training.
+    reorder : callable, optional
+        How targets are ordered, see :class:`~taylorformer_forecast.engine.windows.Batches`.
+    past_only : int, default=0
+        How many covariates, the last ones, are known of the past only.
+    options : mapping
+        ``patience``, ``device``, ``verbose``, ``trainer_kwargs`` of
+        :func:`~taylorformer_forecast.engine.training.fit`.
+    """
+
+    series: Sequence[Series]
+    context_length: int
+    horizon: int
+    seed: int
+    batch_size: int
+    lr: float
+    normalise: bool = True
+    validation_split: float = 0.0
+    reorder: Callable[..., Window] | None = None
+    past_only: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def keep(self) -> float:
+        """Part of every series that is trained on."""
+        return 1.0 - self.validation_split
+
+    @property
+    def min_context(self) -> int:
+        """Rows that precede the first target of a window, at least: half of a context where there are."""
+        longest = max(len(one.t) for one in self.series)
+        return max(1, min(max(3, self.context_length // 2), longest - 1))
+
+    def maker(self) -> WindowMaker:
+        """Cutter of the windows."""
+        unit = float(self.context_length)
+        return WindowMaker(
+            self.series, self.context_length, self.horizon, unit, FLOOR, normalise=self.normalise
+        )
+
+    def batches(self, maker: WindowMaker) -> tuple[Batches, Batches | None]:
+        """Random batches of the training part, and one pass over windows of the validation part."""
+        train = maker.starts(self.min_context, keep=self.keep)
+        if len(train) == 0:
+            raise ValueError(f"validation_split={self.validation_split} leaves nothing to train on")
+        batches = Batches(maker, train, self.batch_size, self.seed, self.keep, self.reorder, self.past_only)
+        if not self.validation_split:
+            return batches, None
+        held_out = maker.starts(self.min_context, skip=self.keep)
+        held_out = held_out[:: max(1, len(held_out) // MOST_HELD_OUT)]
+        if not len(held_out):
+            return batches, None
+        return batches, Batches(maker, held_out, self.batch_size, past_only=self.past_only)
+
+
+Steps = Callable[[int], int]  # from the batches of one pass to optimiser steps
+
+
+def fit_network(
+    training: Training, build: Callable[[], ForecastNet], steps: Steps
+) -> tuple[ForecastNet, dict[str, float]]:
+    """Fit the baseline of a new network in closed form, train the network, and calibrate it.
+
+    Parameters
+    ----------
+    training : Training
+        Series, windows, seeds.
+    build : callable
+        Makes the network. It is called in a random state of its own.
+    steps : callable
+        From the number of batches in one pass to optimiser steps.
+
+    Returns
+    -------
+    ForecastNet, dict
+        The network on the CPU, in evaluation mode; steps taken and last losses.
+    """
+    batches, validation = training.batches(training.maker())
+    with private_rng(training.seed):
+        net = build()
+        net.fit_closed_form(*batches.sample())
+        return _trained(net, training, batches, validation, steps(len(batches)), training.lr * net.lr_factor)
+
+
+def fit_pretrained(
+    training: Training, weights: Pretrained, n_phases: int, steps: Steps
+) -> tuple[ForecastNet, dict[str, float]]:
+    """Build the pretrained network around a baseline of these series, and calibrate it.
+
+    Parameters
+    ----------
+    training : Training
+        Series, windows, seeds.
+    weights : Pretrained
+        The pretrained network.
+    n_phases : int
+        Phases of seasons among the covariates, the first ones.
+    steps : callable
+        As for :func:`fit_network`; zero leaves the weights as they are.
+
+    Returns
+    -------
+    ForecastNet, dict
+        As for :func:`fit_network`.
+    """
+    maker = training.maker()
+    batches, validation = training.batches(maker)
+    with private_rng(training.seed):
+        net = weights.build(training.context_length, training.horizon, n_phases)
+        calibrate_pretrained(net, maker, training.min_context, weights.weight, training.keep)
+        net.fit_closed_form(*batches.sample())
+        return _trained(net, training, batches, validation, steps(len(batches)), training.lr * net.lr_factor)
+
+
+def train_further(
+    training: Training, net: ForecastNet, steps: int, lr_factor: float = FURTHER_LR
+) -> tuple[ForecastNet, dict[str, float]]:
+    """Train a copy of a network further; its baseline stays as it is.
+
+    Parameters
+    ----------
+    training : Training
+        Series, windows, seeds.
+    net : ForecastNet
+        The network. It is not changed.
+    steps : int
+        Optimiser steps.
+    lr_factor : float
+        Factor on the learning rate.
+
+    Returns
+    -------
+    ForecastNet, dict
+        As for :func:`fit_network`.
+    """
+    batches, validation = training.batches(training.maker())
+    with private_rng(training.seed):
+        lr = training.lr * net.lr_factor * lr_factor
+        return _trained(copy.deepcopy(net), training, batches, validation, steps, lr)
+
+
+def _trained(
+    net: ForecastNet,
+    training: Training,
+    batches: Batches,
+    validation: Batches | None,
+    steps: int,
+    lr: float,
+) -> tuple[ForecastNet, dict[str, float]]:
+    """Train a network in place, then set the inflation of its paths."""
+    record = fit(net, batches, validation, max_steps=steps, lr=lr, **training.options)
+    if steps:
+        inflate_by_paths(net, batches.sample(N_WINDOWS)[0])
+    return net, record

@@ -1,0 +1,94 @@
+"""Whether a series is left to the pretrained network, or a network is trained on it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+__all__ = ["STRATEGIES", "Strategy", "choose_strategy", "log_decision"]
+
+STRATEGIES = ("auto", "pretrained", "train", "finetune")
+MIN_HORIZONS_TO_TRAIN = (
+    16  # of observed values: with fewer a trained network is no better than the pretrained
+)
+
+logger = logging.getLogger("taylorformer_forecast")
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How a network comes to forecast a series.
+
+    Parameters
+    ----------
+    name : {"pretrained", "train", "finetune"}
+        The pretrained network as it is; a new network, trained on the series; the pretrained network, trained
+        further on the series.
+    reason : str
+        Why.
+    """
+
+    name: str
+    reason: str
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether the network starts from pretrained weights."""
+        return self.name in ("pretrained", "finetune")
+
+
+def choose_strategy(asked: str, n_values: int, horizon: int, obstacle: str | None = None) -> Strategy:
+    """Choose how a series is forecast: as asked, or by the data alone.
+
+    No parameter of training or of a network counts, whatever its value: a search over learning rates compares
+    one kind of model.
+
+    Parameters
+    ----------
+    asked : {"auto", "pretrained", "train", "finetune"}
+        "auto" takes the pretrained network where all series together have fewer observed values than sixteen
+        horizons and nothing stands against it, and trains otherwise.
+    n_values : int
+        Observed values of all series.
+    horizon : int
+        Targets of a training window.
+    obstacle : str, optional
+        What the pretrained network cannot do, if anything: covariates, another distribution.
+
+    Returns
+    -------
+    Strategy
+        What is done, and why.
+
+    Raises
+    ------
+    ValueError
+        If there is no such strategy, or the pretrained network is asked for and cannot do it.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.strategy import choose_strategy
+    >>> choose_strategy("auto", n_values=100, horizon=12).name
+    'pretrained'
+    >>> choose_strategy("auto", n_values=1000, horizon=12).reason
+    '1000 values are at least 16 horizons of 12'
+    """
+    if asked not in STRATEGIES:
+        raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
+    if asked != "auto":
+        if obstacle and asked != "train":
+            raise ValueError(
+                f"strategy={asked!r}: {obstacle}; take strategy='train', or 'auto', which trains then"
+            )
+        return Strategy(asked, f"strategy={asked!r}")
+    few = n_values < MIN_HORIZONS_TO_TRAIN * horizon
+    compared = "fewer than" if few else "at least"
+    size = f"{n_values} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
+    if few and obstacle is None:
+        return Strategy("pretrained", size)
+    return Strategy("train", size if obstacle is None else obstacle)
+
+
+def log_decision(text: str) -> None:
+    """Write one INFO record of what a fit decided."""
+    logger.info(text)

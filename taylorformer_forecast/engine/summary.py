@@ -1,0 +1,128 @@
+"""What a fit decided, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.engine.strategy import Strategy
+
+__all__ = ["Summary", "summarise"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Decisions of a fit.
+
+    Parameters
+    ----------
+    strategy : str
+        "pretrained", "train" or "finetune".
+    reason : str
+        Why.
+    network : str
+        Class of the network.
+    n_parameters : int
+        Parameters that gradients train.
+    baseline : str
+        Class of the baseline; empty without one.
+    context_length, horizon : int
+        Points of a context, and targets of a training window.
+    seasons : tuple of str
+        Calendar cycles, and seasons in steps.
+    weight, inflation : float
+        Calibration of the network.
+    steps : int
+        Optimiser steps.
+    seconds : float
+        Time of the fit.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.summary import Summary
+    >>> print(Summary("train", "1000 values", "Taylorformer", 9, "", 24, 12, ("year",), 0.75, 1.0, 150, 2.0))
+    strategy        train (1000 values)
+    network         Taylorformer, 9 parameters
+    context length  24
+    horizon         12
+    seasons         year
+    calibration     weight 0.75, inflation 1.00
+    training        150 steps, 2.0 s
+    """
+
+    strategy: str
+    reason: str
+    network: str
+    n_parameters: int
+    baseline: str
+    context_length: int
+    horizon: int
+    seasons: tuple[str, ...]
+    weight: float
+    inflation: float
+    steps: int
+    seconds: float
+
+    def __str__(self) -> str:
+        around = f" around {self.baseline}" if self.baseline else ""
+        rows = {
+            "strategy": f"{self.strategy} ({self.reason})",
+            "network": f"{self.network}{around}, {self.n_parameters:,} parameters",
+            "context length": f"{self.context_length}",
+            "horizon": f"{self.horizon}",
+            "seasons": ", ".join(self.seasons) or "none",
+            "calibration": f"weight {self.weight:.2f}, inflation {self.inflation:.2f}",
+            "training": f"{self.steps} steps, {self.seconds:.1f} s",
+        }
+        return "\n".join(f"{name:<16}{text}" for name, text in rows.items())
+
+
+def summarise(
+    net: ForecastNet,
+    strategy: Strategy,
+    context_length: int,
+    horizon: int,
+    cycles: Sequence[str],
+    periods: Sequence[float],
+    steps: int,
+    seconds: float,
+) -> Summary:
+    """Collect what a fit decided.
+
+    Parameters
+    ----------
+    net : ForecastNet
+        The fitted network.
+    strategy : Strategy
+        How it came to be.
+    context_length, horizon : int
+        Its sizes.
+    cycles : sequence of str
+        Calendar cycles.
+    periods : sequence of float
+        Further seasons, in steps.
+    steps : int
+        Optimiser steps.
+    seconds : float
+        Time of the fit.
+
+    Returns
+    -------
+    Summary
+        For ``summary()`` of both hosts and for the log.
+    """
+    return Summary(
+        strategy.name,
+        strategy.reason,
+        type(net).__name__,
+        sum(p.numel() for p in net.parameters() if p.requires_grad),
+        "" if net.baseline is None else type(net.baseline).__name__,
+        context_length,
+        horizon,
+        (*cycles, *(f"{period:g} steps" for period in periods)),
+        float(net.calibration.weight),
+        float(net.calibration.inflation),
+        steps,
+        seconds,
+    )
