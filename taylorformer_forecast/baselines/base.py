@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.taylor import Neighbours
+from taylorformer_forecast.core.neighbours import Neighbours
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["Baseline", "Neighbourhood"]

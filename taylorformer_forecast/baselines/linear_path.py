@@ -12,7 +12,7 @@ from taylorformer_forecast.baselines.base import Neighbourhood
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
 from taylorformer_forecast.baselines.residuals import N_LAGS, lagged
-from taylorformer_forecast.core.taylor import gather_points
+from taylorformer_forecast.core.neighbours import gather_points
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["LinearPathBaseline", "LinearState", "LinearTwoSidedBaseline"]

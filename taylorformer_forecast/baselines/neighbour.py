@@ -31,7 +31,7 @@ class NeighbourBaseline(Baseline):
     >>> import torch
     >>> from taylorformer_forecast.baselines.base import Neighbourhood
     >>> from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
-    >>> from taylorformer_forecast.core.taylor import Neighbours
+    >>> from taylorformer_forecast.core.neighbours import Neighbours
     >>> offset = torch.tensor([1.0, -3.0]).view(1, 1, 2, 1, 1)
     >>> found = Neighbours(torch.zeros(1, 1, 2, 1, dtype=torch.long), torch.ones(1, 1, 2, 1).bool(), offset,
     offset[..., 0, 0])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.base import Neighbourhood
 from taylorformer_forecast.core.attention.cache import PointCache
-from taylorformer_forecast.core.taylor import Neighbours, gather_points
+from taylorformer_forecast.core.neighbours import Neighbours, gather_points
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.streams import Streams
 

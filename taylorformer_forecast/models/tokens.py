@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
+from taylorformer_forecast.core.neighbours import Neighbours, gather_points
+from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window, holds_everywhere
 
 __all__ = ["Features", "Tokens"]

@@ -10,12 +10,13 @@ import torch
 
 from taylorformer_forecast.engine.gaps import gaps_like
 from taylorformer_forecast.engine.windows import FLOOR, Series
-from taylorformer_forecast.sktime._fills import Gaps, gap_windows, in_random_order
+from taylorformer_forecast.sktime._gaps import Gaps
+from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
 from taylorformer_forecast.sktime._logarithm import choose_offsets, nats_of_columns
 
 __all__ = ["GapTraining"]
 
-ANCHOR_STEPS, ANCHOR_WINDOWS = 150, 8  # of the fit of the Gaussian process: batches, windows in each
+PROCESS_STEPS, PROCESS_WINDOWS = 150, 8  # of the fit of the Gaussian process: batches, windows in each
 KEPT, MOST_KEPT = 0.2, 500  # fraction of a column that is kept for calibration, and points at most
 FEWEST = 40  # points of a column of which some are kept
 ENOUGH, ROUNDS = 100, 4  # points that calibration needs, and how often a short series is split for that
@@ -95,8 +96,8 @@ class GapTraining:
                 both_sides=True,
                 baseline=process,
             )
-            few = GapBatches(maker, self.gap_length_, ANCHOR_WINDOWS, seed + 1)
-            fit_gaussian_process(process, few, min(ANCHOR_STEPS, 2 * self.max_steps))
+            few = GapBatches(maker, self.gap_length_, PROCESS_WINDOWS, seed + 1)
+            fit_gaussian_process(process, few, min(PROCESS_STEPS, 2 * self.max_steps))
             self.training_ = fit(
                 self.network_,
                 GapBatches(maker, self.gap_length_, self.batch_size, seed),

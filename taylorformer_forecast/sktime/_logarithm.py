@@ -1,69 +1,19 @@
-"""Logarithms of values whose spread grows with their level: the map, and where it is worth its while."""
+"""Choose for every column whether its gaps are filled on a logarithmic scale."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-if TYPE_CHECKING:
-    from taylorformer_forecast.sktime._fills import Gaps
+from taylorformer_forecast.sktime._gaps import Gaps
 
-__all__ = ["Logarithm", "choose_offsets", "nats_of_columns"]
+__all__ = ["choose_offsets", "nats_of_columns"]
 
 OFFSETS = (1.0, 0.3, 0.1, 0.01)  # to choose from, in units of the mean: from a slight bend to a logarithm
 EVIDENCE = 3.0  # nats by which a further bend must describe a column better
 STEPS, WINDOWS, CHECKED = 60, 4, 32  # of the fits that are compared; windows they are compared on
-
-
-@dataclass(frozen=True)
-class Logarithm:
-    """The map from ``y`` to ``log(y + offset)``; beyond the largest value known it goes on straight.
-
-    What lies above all that was seen is thus not raised to a power: heavy tails keep their weight, and
-    moments exist.
-
-    Parameters
-    ----------
-    offset : float
-        Added before the logarithm is taken.
-    top : float
-        Where the straight part begins.
-    """
-
-    offset: float
-    top: float
-
-    @classmethod
-    def of(cls, y: np.ndarray, offset: float | None) -> Logarithm | None:
-        """The map for observed values; None if there is no offset, or for values that go below zero.
-
-        Parameters
-        ----------
-        y : ndarray
-            Values, NaN where missing.
-        offset : float or None
-            In units of the mean, so that what is filled follows the units of the data.
-        """
-        if offset is None or np.nanmin(y) < 0 or np.nanmax(y) == 0 or (offset == 0 and np.nanmin(y) == 0):
-            return None
-        return cls(offset * float(np.nanmean(y)), float(np.nanmax(y)))
-
-    def __call__(self, y: np.ndarray) -> np.ndarray:
-        """Logarithms of values."""
-        edge = self.top + self.offset
-        beyond = np.maximum(y - self.top, 0.0)
-        return np.log(np.minimum(y, self.top) + self.offset) + beyond / edge
-
-    def inverse(self, z: np.ndarray) -> np.ndarray:
-        """Values of logarithms."""
-        edge = self.top + self.offset
-        highest = math.log(edge)
-        return np.exp(np.minimum(z, highest)) - self.offset + np.maximum(z - highest, 0.0) * edge
 
 
 def choose_offsets(

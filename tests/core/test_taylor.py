@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 
-from taylorformer_forecast.core.taylor import DerivativeNorm, LocalTaylor, gather_points, nearest
+from taylorformer_forecast.core.neighbours import gather_points, nearest
+from taylorformer_forecast.core.taylor import DerivativeNorm, LocalTaylor
 
 pytestmark = pytest.mark.usefixtures("float64")
 

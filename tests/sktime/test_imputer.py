@@ -13,7 +13,7 @@ from sktime.forecasting.naive import NaiveForecaster
 from sktime.transformations.impute import Imputer
 
 from taylorformer_forecast.sktime import TaylorformerForecaster, TaylorformerImputer
-from taylorformer_forecast.sktime._logarithm import Logarithm
+from taylorformer_forecast.sktime._scale import Logarithm
 
 pytestmark = pytest.mark.filterwarnings("ignore:The default of config:FutureWarning")  # sktime's own
 

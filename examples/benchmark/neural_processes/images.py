@@ -39,7 +39,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, Normal
 from training import count_parameters, train
 
-from taylorformer_forecast.core.taylor import nearest
+from taylorformer_forecast.core.neighbours import nearest
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA

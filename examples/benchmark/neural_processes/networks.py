@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours
+from taylorformer_forecast.core.neighbours import Neighbours
+from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
 

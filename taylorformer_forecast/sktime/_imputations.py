@@ -5,127 +5,22 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 
-from taylorformer_forecast.core.heads import Components
 from taylorformer_forecast.core.sampling import PathSamples, join_samples, sample_paths
 from taylorformer_forecast.core.scaling import Scale
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.gaps import scale_gaps
 from taylorformer_forecast.engine.training import resolve_device
 from taylorformer_forecast.engine.windows import FLOOR
-from taylorformer_forecast.sktime import _mixtures as mixtures
-from taylorformer_forecast.sktime._logarithm import Logarithm
-from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
+from taylorformer_forecast.sktime._gaps import Gaps
 
-__all__ = ["Gaps", "fill_gaps", "gap_windows", "in_random_order"]
+__all__ = ["fill_gaps", "gap_windows", "in_random_order"]
 
 N_ORDERS = 4  # orders in which the points of a window are drawn, each by a part of the paths
-AT_ONCE = 256  # missing points that are drawn jointly
 WINDOWS_AT_ONCE = 64
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """Missing points of one column of one instance.
-
-    Parameters
-    ----------
-    column : ColumnSeries
-        The observed points.
-    t : ndarray of shape (m,)
-        Times of the missing points, in steps.
-    covariates : ndarray of shape (m, C), optional
-        Covariates there.
-    y : ndarray of shape (m, 1), optional
-        Standardised values there, if they are only hidden: to check a network.
-    log : Logarithm, optional
-        What the values of the column were mapped by before they were standardised.
-    """
-
-    column: ColumnSeries
-    t: np.ndarray
-    covariates: np.ndarray | None
-    y: np.ndarray | None = None
-    log: Logarithm | None = None
-
-    def to_data(self, value: np.ndarray) -> np.ndarray:
-        """Values of the column, standardised, in the units of the data."""
-        value = self.column.center.item() + self.column.spread.item() * value
-        return value if self.log is None else self.log.inverse(value)
-
-    def mixture(self, conditionals: Components, as_pieces: bool) -> dict[str, Any]:
-        """Parameters of the marginal mixtures in the units of the data, arrays (m, K), from (S, m, K).
-
-        ``as_pieces`` gives uniform ones, whatever the family: what a logarithm needs.
-        """
-        c = conditionals.map(lambda value: value.transpose(0, 1).flatten(1))
-        loc, scale, weights, df = (
-            None if v is None else v.numpy() for v in (c.loc, c.scale, c.weights, c.df)
-        )
-        if as_pieces:
-            family = mixtures.FAMILIES[c.family] if df is None else mixtures.STUDENT
-            weights = None if weights is None else weights / len(conditionals.loc)
-            loc, scale, weights = mixtures.mapped(family, loc, scale, weights, df, self.to_data)
-            return {"mu": loc, "sigma": scale, "weights": weights, "df": None, "family": "uniform"}
-        spread = self.column.spread.item()
-        mu = self.column.center.item() + spread * loc
-        return {"mu": mu, "sigma": spread * scale, "weights": weights, "df": df, "family": c.family}
-
-    @property
-    def point_mass(self) -> float:
-        """Scale of a value that is known, in the units of the data."""
-        step = self.to_data(np.array([-0.5, 0.5]))
-        return POINT_MASS * float(step[1] - step[0])
-
-    def chunks(self, n_context: int, n_targets: int) -> Iterator[tuple[slice, slice]]:
-        """Yield (missing points, observed points around them) for one window after another.
-
-        Neighbouring gaps share a window while it has place; a gap is cut only if it is very long.
-        """
-        seen = self.column.series.t
-        before = np.searchsorted(seen, self.t)  # observed points before every missing one
-        start = 0
-        while start < len(self.t):
-            full = start + n_targets
-            wide = int(np.searchsorted(before, before[start] + n_context // 2, side="right"))
-            stop = min(full, wide, len(self.t))
-            # To the end of the gap that the last point lies in, or back to the end of the gap before.
-            gap = slice(
-                int(np.searchsorted(before, before[stop - 1], side="left")),
-                int(np.searchsorted(before, before[stop - 1], side="right")),
-            )
-            if stop < gap.stop:
-                stop = gap.start if gap.start > start else min(gap.stop, start + max(AT_ONCE, n_targets))
-            inside = before[stop - 1] - before[start]
-            first = max(0, before[start] - (n_context - inside) // 2)
-            last = min(len(seen), first + n_context)
-            yield slice(start, stop), slice(max(0, last - n_context), last)
-            start = stop
-
-    def window(self, missing: slice, around: slice, n_context: int, length: int) -> Window:
-        """One window, its context padded at the start and its targets at the end."""
-        s, lack = self.column.series, n_context - (around.stop - around.start)
-        n_extra = length - (missing.stop - missing.start)
-
-        def join(seen: np.ndarray, asked: np.ndarray, fill: float | None = None) -> torch.Tensor:
-            def pad(like: np.ndarray, n: int) -> np.ndarray:
-                return np.repeat(like, n, 0) if fill is None else np.full((n, *like.shape[1:]), fill)
-
-            parts = [pad(seen[:1], lack), seen, asked, pad(asked[-1:], n_extra)]
-            return torch.as_tensor(np.concatenate(parts))
-
-        asked = self.t[missing]
-        hidden = np.full((len(asked), 1), np.nan) if self.y is None else self.y[missing]
-        y = join(s.y[around], hidden, np.nan)
-        covariates = None
-        if s.covariates is not None and self.covariates is not None:
-            covariates = join(s.covariates[around], self.covariates[missing])[None]
-        return Window(join(s.t[around], asked)[None], y[None], None, covariates, n_context=n_context)
 
 
 def gap_windows(

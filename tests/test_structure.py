@@ -1,0 +1,149 @@
+"""What the design asks of the code: layers without cycles, no probing, plain words, short files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import taylorformer_forecast
+
+ROOT = Path(taylorformer_forecast.__file__).parent
+NAME = ROOT.name
+FILES = {
+    ".".join([NAME, *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+TREES = {module: ast.parse(path.read_text()) for module, path in FILES.items()}
+# Every layer may import those before it, and itself. The hosts import neither each other nor are imported.
+LAYERS = ("core", "baselines", "models", "calendar", "engine", "host")
+HOSTS = ("sktime", "darts")
+# Words that the glossary replaces: the left column.
+PRIVATE_WORDS = (
+    "anchor",
+    "honest",
+    "stretch",
+    "widen",
+    "trust",
+    "foretold",
+    "made_up",
+    "drafts",
+    "time_courses",
+    "corrected_forecast",
+    "begin_look",
+)
+# darts' own argument of ``load``, which says that a file is safe to unpickle.
+FOREIGN_WORDS = ("trusted",)
+
+
+def layer(module: str) -> str:
+    """Layer of a module; the package itself is above all."""
+    part = module.split(".")[1] if "." in module else "host"
+    return "host" if part in HOSTS else part
+
+
+def imported(module: str) -> set[str]:
+    """Modules of the package that a module imports anywhere: in functions and for type checking too."""
+    found = set()
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(NAME):
+            inner = {f"{node.module}.{alias.name}" for alias in node.names} & set(FILES)
+            found |= inner or {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith(NAME)}
+    return found & set(FILES) - {module}
+
+
+def functions(tree: ast.AST) -> list[ast.FunctionDef]:
+    """All functions and methods."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def code_lines(node: ast.AST, source: str) -> int:
+    """Lines of a node with code: neither docstrings nor comments nor blank lines."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docs = set(
+        chain.from_iterable(
+            range(inner.body[0].lineno, inner.body[0].end_lineno + 1)
+            for inner in ast.walk(node)
+            if isinstance(inner, documented) and ast.get_docstring(inner) is not None
+        )
+    )
+    first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", len(source.splitlines()))
+    lines = source.splitlines()[first - 1 : last]
+    return sum(
+        1
+        for number, line in enumerate(lines, first)
+        if line.strip() and not line.strip().startswith("#") and number not in docs
+    )
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if m != NAME and layer(m) != "synthetic"])
+def test_a_module_imports_its_own_layer_and_those_below(module):
+    own = LAYERS.index(layer(module))
+    for other in imported(module):
+        assert other != NAME, "the package itself imports lazily, for users"
+        assert layer(other) in LAYERS, f"{module} imports {other}"
+        assert LAYERS.index(layer(other)) <= own, f"{module} imports {other}"
+        if layer(other) == layer(module) == "host":
+            assert other.split(".")[1] == module.split(".")[1], f"{module} imports {other}"
+
+
+def test_there_are_no_cycles():
+    graph = {module: imported(module) for module in FILES if module != NAME}
+    done: set[str] = set()
+
+    def visit(module: str, above: tuple[str, ...]) -> None:
+        assert module not in above, " -> ".join([*above[above.index(module) :], module])
+        if module not in done:
+            for other in sorted(graph.get(module, ())):
+                visit(other, (*above, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize(
+    "module", [m for m in FILES if layer(m) in ("core", "baselines", "models", "engine")]
+)
+def test_pandas_and_hosts_stay_at_the_edge(module):
+    outside = {"pandas", "sktime", "skpro", "darts", "sklearn"}
+    for node in ast.walk(TREES[module]):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not {name.split(".")[0] for name in names} & outside, f"{module}: {names}"
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if m != f"{NAME}.core.protocol"])
+def test_networks_are_asked_and_never_probed(module):
+    """Callers ask a network for what its class says; they do not look whether it has something."""
+    asked = re.compile(r"(hasattr|getattr|isinstance)\((self\.)?(net|network|model\.net)\b")
+    assert not asked.findall(FILES[module].read_text()), module
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_names_are_those_of_the_field(module):
+    names = set()
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+    wrong = {n for n in names for w in PRIVATE_WORDS if w in n.lower() and n.lower() not in FOREIGN_WORDS}
+    assert not wrong
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_files_and_functions_are_short(module):
+    source = FILES[module].read_text()
+    assert len(source.splitlines()) <= 300
+    for function in functions(TREES[module]):
+        assert code_lines(function, source) <= 60, f"{module}.{function.name}"
