@@ -8,7 +8,7 @@ those of the targets hidden from their own queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -22,8 +22,8 @@ from taylorformer_forecast.baselines.gaussian_process import GaussianAnchor, Gau
 from taylorformer_forecast.baselines.linear import LinearForecast
 from taylorformer_forecast.baselines.linear_anchor import LinearAnchor, LinearState
 from taylorformer_forecast.core.attention.cache import PointCache
-from taylorformer_forecast.core.attention.kernels import Kernel
-from taylorformer_forecast.core.attention.layer import MultiHeadAttention, find_kernel
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import Head, center_of, find_head
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
@@ -130,8 +130,8 @@ class Taylorformer(nn.Module):
         value at a neighbour or a line. The network starts as that process, and learns what it leaves. For one
         time coordinate.
     attention : str or Kernel, default="full"
-        Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
-        time (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`). Local attention restricts every
+        Attention of the stream over values: ``"full"``, ``"local"`` or a kernel with a one-query form
+        (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`). Local attention restricts every
         point to
         those before it, by position, within a window that follows from the number of points, context and
         targets together. The stream over times always sees all that its mask allows.
@@ -177,7 +177,7 @@ class Taylorformer(nn.Module):
         time_min: float = 0.1,
         time_max: float = 1.0,
         linear: LinearForecast | None = None,
-        attention: str | Callable[..., Tensor] = "full",
+        attention: Attention = "full",
         both_sides: bool = False,
         gaussian_anchor: bool = False,
         sees_anchor: bool = False,
@@ -196,13 +196,7 @@ class Taylorformer(nn.Module):
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; give head_dim")
         if taylor_order not in (0, 1) or (taylor_order == 1 and published):
             raise ValueError(f"taylor_order={taylor_order} with preset={preset!r}: 0, or 1 with 'paper'")
-        kernel = find_kernel(attention)
-        if not (isinstance(kernel, Kernel) and kernel.stepwise):
-            raise ValueError(
-                f"attention={attention!r} does not answer one query at a time, so that the likelihood of a "
-                "point given earlier ones would not be exact: take 'full' or 'local'"
-            )
-        self.kernel = kernel
+        kernel = find_kernel(attention, needs="one_query")
         head_dim = d_model // n_heads if head_dim is None else head_dim
         self.dim_y = dim_y
         self.head = find_head(distribution, scale)
@@ -219,7 +213,7 @@ class Taylorformer(nn.Module):
         )
         attention_scale = (n_heads * head_dim if published else head_dim) ** -0.5
 
-        def block(dim_in: int, dim_value: int | None = None, attention: str | Kernel = "full") -> Block:
+        def block(dim_in: int, dim_value: int | None = None, attention: Attention = "full") -> Block:
             layer = MultiHeadAttention(
                 dim_in, d_model, n_heads, head_dim, dim_value, attention, scale=attention_scale
             )
@@ -441,10 +435,9 @@ class Taylorformer(nn.Module):
         visible = window.visible[:, context]
         attended = None if holds_everywhere(visible) else visible
         n_points = window.y.shape[1]
-        reach = self.kernel.reach(n_points)
         caches: list[PointCache] = []
         for block in self.xy_blocks:
-            caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets, reach))
+            caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets))
             if len(caches) < len(self.xy_blocks):
                 token = block(token, token, mask[:, context, context], n_points)
         points = torch.cat([window.y, f.derivatives.flatten(2)], -1)

@@ -19,6 +19,7 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.attention.cache import PointCache
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
@@ -77,8 +78,8 @@ class TNPA(nn.Module):
     """The TNP-A network.
 
     An autoregressive likelihood over any set of times. There is no positional encoding: times enter as
-    numbers, so that the order of the context means nothing, and that of the targets only says which of them
-    are known when one is predicted.
+    numbers, so that with full attention the order of the context means nothing, and that of the targets only
+    says which of them are known when one is predicted.
 
     Parameters
     ----------
@@ -102,6 +103,11 @@ class TNPA(nn.Module):
     value_noise : float, default=0.0
         Standard deviation of noise on the values that targets show in training. The published code adds 0.05
         to images.
+    attention : str or Kernel, default="full"
+        ``"full"``, ``"local"`` or a kernel with a one-query form
+        (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`). With local attention the order of the
+        context matters: a point sees those before it, by position, within a window that follows from the
+        number of points, context and targets together.
 
     Raises
     ------
@@ -134,12 +140,14 @@ class TNPA(nn.Module):
         distribution: str | Head = "normal",
         scale: str = "exp",
         value_noise: float = 0.0,
+        attention: Attention = "full",
     ) -> None:
         super().__init__()
         if n_layers < 1:
             raise ValueError(f"n_layers={n_layers}, but the network needs at least 1")
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        kernel = find_kernel(attention, needs="one_query")
         self.dim_y, self.value_noise = dim_y, value_noise
         self.head = find_head(distribution, scale)
         width = 2 * d_model if dim_feedforward is None else dim_feedforward
@@ -151,8 +159,8 @@ class TNPA(nn.Module):
         self.embedding = nn.Sequential(*layers)
 
         def block() -> Block:
-            attention = MultiHeadAttention(d_model, d_model, n_heads, d_model // n_heads)
-            return Block(attention, d_model, d_model, dropout, width, nn.ReLU)
+            layer = MultiHeadAttention(d_model, d_model, n_heads, d_model // n_heads, attention=kernel)
+            return Block(layer, d_model, d_model, dropout, width, nn.ReLU)
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))
         self.to_params = nn.Sequential(
@@ -209,7 +217,8 @@ class TNPA(nn.Module):
         n = y.shape[1]
         key, hidden = self.shown(x, y, window.observed), self.hidden(x[:, window.n_context :])
         for block in self.layers[:-1]:
-            key, hidden = block(torch.cat([key, hidden], 1), key, mask).split([n, window.n_targets], 1)
+            # Two calls, as in each the queries are the last of the points.
+            key, hidden = block(key, key, mask[:, :n]), block(hidden, key, mask[:, n:])
         return self.predictive(self.layers[-1](hidden, key, mask[:, n:]))
 
     # ---- sampling ------------------------------------------------------------------------------------
@@ -238,7 +247,7 @@ class TNPA(nn.Module):
         for block in self.layers:
             caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets))
             if len(caches) < len(self.blocks):
-                token = block(token, token, mask[:, :n, :n])
+                token = block(token, token, mask[:, :n, :n], window.y.shape[1])
         return TNPAState(x[:, n:], caches)
 
     def query(self, state: TNPAState, step: int) -> Distribution:
@@ -284,5 +293,5 @@ class TNPA(nn.Module):
         for block, cache in zip(self.layers, state.caches, strict=True):
             cache.write(step, h)
             if block is not self.layers[-1]:  # what attends the last layer's keys are queries
-                h = block.finish(block.attention.step(h, cache, step + 1), h)
+                h = block.finish(block.attention.step(h, cache, step, own=True), h)
         return state
