@@ -7,7 +7,7 @@ band
 local
     :class:`~taylorformer_forecast.core.attention.local.Local` with its default window, ``4 * ceil(ln n)``.
 prob
-    :class:`~taylorformer_forecast.core.attention.kernels.Prob`, ProbSparse attention.
+    :class:`~taylorformer_forecast.core.attention.prob.Prob`, ProbSparse attention.
 
 On a CPU one thread is used and times are its processor times: kernels take turns, and the smallest time of
 each counts, so that other work on the machine disturbs them little. Trust the ratios, not the seconds. Memory
@@ -35,8 +35,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from taylorformer_forecast.core.attention.kernels import Prob
 from taylorformer_forecast.core.attention.local import Local, log_window
+from taylorformer_forecast.core.attention.prob import Prob
 
 SEED, TOLERANCE, MIB = 0, 1e-5, 2**20
 LONGEST_QUADRATIC = 8192  # beyond, a run of a kernel that computes all scores takes too long

@@ -4,8 +4,9 @@ from darts.utils.serialization import add_safe_globals
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.core.attention.kernels import Full, Prob
+from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.attention.local import Local, log_window
+from taylorformer_forecast.core.attention.prob import Prob
 from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood

@@ -61,7 +61,7 @@ class LAMModel(BaseForecastModel):
     dropout : float, default=0.1
         Dropout in training, and in predictions with ``mc_dropout=True``.
     attention : str or callable, default="local"
-        Attention kernel, a name in :data:`taylorformer_forecast.core.attention.layer.ATTENTION` or a kernel.
+        Attention kernel, a name in :data:`taylorformer_forecast.core.attention.registry.KERNELS` or a kernel.
     preset : {"modern", "faithful"}, default="modern"
         "faithful" is the architecture of the paper; see
         :class:`~taylorformer_forecast.models.lam.LAMTransformer`.

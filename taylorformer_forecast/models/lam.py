@@ -55,7 +55,7 @@ class LAMTransformer(OneShotNet):
         "modern": linear embedding, pre-norm encoder with GELU, a map over time shared by all features.
         "faithful": the paper's encoder and decoder, post-norm with LeakyReLU.
     attention : str or callable, default="local"
-        Name in :data:`~taylorformer_forecast.core.attention.layer.ATTENTION`, or a kernel with that
+        Name in :data:`~taylorformer_forecast.core.attention.registry.KERNELS`, or a kernel with that
         signature.
     baseline : Baseline, optional
         Modern: what locations are measured from (:mod:`taylorformer_forecast.baselines`); zero by default,

@@ -7,19 +7,17 @@ the number T of targets, and returns (B, T, D * P) raw numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.temporal import TemporalMap
 
 __all__ = ["Attention", "FaithfulTrunk", "ModernTrunk", "TemporalMap", "summed_encoding"]
-
-Attention = str | Callable[..., Tensor]
 
 
 class ModernLayer(nn.Module):

@@ -80,10 +80,9 @@ class StreamCache:
         visible = window.visible[:, context]
         attended = None if holds_everywhere(visible) else visible
         n_points = window.y.shape[1]
-        reach = streams.kernel.reach(n_points)
         caches: list[PointCache] = []
         for block in streams.xy_layers:
-            caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets, reach))
+            caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets))
             if len(caches) < len(streams.xy_blocks):
                 token = block(token, token, mask[:, context, context], n_points)
         points = torch.cat([window.y, f.derivatives.flatten(2)], -1)

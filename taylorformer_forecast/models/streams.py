@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.core.attention.kernels import Kernel
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
@@ -96,7 +97,7 @@ class Streams(nn.Module):
         )
         attention_scale = (n_heads * head_dim if published else head_dim) ** -0.5
 
-        def block(dim_in: int, dim_value: int | None = None, attention: str | Kernel = "full") -> Block:
+        def block(dim_in: int, dim_value: int | None = None, attention: Attention = "full") -> Block:
             layer = MultiHeadAttention(
                 dim_in, d_model, n_heads, head_dim, dim_value, attention, scale=attention_scale
             )

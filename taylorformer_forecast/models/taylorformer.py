@@ -8,7 +8,7 @@ those of the targets hidden from their own queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,8 +18,7 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.baselines.base import Baseline, Neighbourhood
 from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
-from taylorformer_forecast.core.attention.kernels import Kernel
-from taylorformer_forecast.core.attention.layer import find_kernel
+from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.published import load_published
@@ -99,10 +98,9 @@ class Taylorformer(StepwiseNet):
         Whether a point looks to both sides: it sees the nearest earlier neighbour on each side in time and is
         predicted around the line between them. For gaps and for targets in random order.
     attention : str or Kernel, default="full"
-        Attention of the stream over values: ``"full"``, ``"local"`` or a kernel that answers one query at a
-        time (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`). Local attention restricts every
-        point to
-        those before it, by position, within a window that follows from the number of points, context and
+        Attention of the stream over values: ``"full"``, ``"local"`` or a kernel with a one-query form
+        (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`). Local attention restricts every point
+        to those before it, by position, within a window that follows from the number of points, context and
         targets together. The stream over times always sees all that its mask allows.
 
     Raises
@@ -145,7 +143,7 @@ class Taylorformer(StepwiseNet):
         time_max: float = 1.0,
         baseline: Baseline | None = None,
         weight: float = 1.0,
-        attention: str | Callable[..., Tensor] = "full",
+        attention: Attention = "full",
         both_sides: bool = False,
     ) -> None:
         if preset not in ("paper", "code"):
@@ -154,12 +152,7 @@ class Taylorformer(StepwiseNet):
             raise ValueError("preset='code' is the published network: it takes no other baseline")
         if taylor_order not in (0, 1) or (taylor_order == 1 and preset == "code"):
             raise ValueError(f"taylor_order={taylor_order} with preset={preset!r}: 0, or 1 with 'paper'")
-        kernel = find_kernel(attention)
-        if not (isinstance(kernel, Kernel) and kernel.stepwise):
-            raise ValueError(
-                f"attention={attention!r} does not answer one query at a time, so that the likelihood of a "
-                "point given earlier ones would not be exact: take 'full' or 'local'"
-            )
+        kernel = find_kernel(attention, needs="one_query")
         own = NeighbourBaseline(taylor_order, both_sides) if baseline is None else baseline
         super().__init__(find_head(distribution, scale), own, 1.0 if baseline is None else weight)
         self.dim_y = dim_y

@@ -20,6 +20,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.attention.cache import PointCache
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
@@ -85,8 +86,8 @@ class TNPA(StepwiseNet):
     """The TNP-A network.
 
     An autoregressive likelihood over any set of times. There is no positional encoding: times enter as
-    numbers, so that the order of the context means nothing, and that of the targets only says which of them
-    are known when one is predicted.
+    numbers, so that with full attention the order of the context means nothing, and that of the targets only
+    says which of them are known when one is predicted.
 
     Parameters
     ----------
@@ -115,6 +116,11 @@ class TNPA(StepwiseNet):
         default, as published.
     weight : float, default=1.0
         Part of what the network adds to the baseline that is taken after training.
+    attention : str or Kernel, default="full"
+        ``"full"``, ``"local"`` or a kernel with a one-query form
+        (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`). With local attention the order of the
+        context matters: a point sees those before it, by position, within a window that follows from the
+        number of points, context and targets together.
 
     Raises
     ------
@@ -149,11 +155,13 @@ class TNPA(StepwiseNet):
         value_noise: float = 0.0,
         baseline: Baseline | None = None,
         weight: float = 1.0,
+        attention: Attention = "full",
     ) -> None:
         if n_layers < 1:
             raise ValueError(f"n_layers={n_layers}, but the network needs at least 1")
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        kernel = find_kernel(attention, needs="one_query")
         super().__init__(find_head(distribution, scale), baseline, weight)
         self.dim_y, self.value_noise = dim_y, value_noise
         width = 2 * d_model if dim_feedforward is None else dim_feedforward
@@ -165,8 +173,8 @@ class TNPA(StepwiseNet):
         self.embedding = nn.Sequential(*layers)
 
         def block() -> Block:
-            attention = MultiHeadAttention(d_model, d_model, n_heads, d_model // n_heads)
-            return Block(attention, d_model, d_model, dropout, width, nn.ReLU)
+            layer = MultiHeadAttention(d_model, d_model, n_heads, d_model // n_heads, attention=kernel)
+            return Block(layer, d_model, d_model, dropout, width, nn.ReLU)
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))
         self.to_params = nn.Sequential(
@@ -222,7 +230,8 @@ class TNPA(StepwiseNet):
         n = y.shape[1]
         key, hidden = self.shown(x, y, window.observed), self.hidden(x[:, window.n_context :])
         for block in self.layers[:-1]:
-            key, hidden = block(torch.cat([key, hidden], 1), key, mask).split([n, window.n_targets], 1)
+            # Two calls, as in each the queries are the last of the points.
+            key, hidden = block(key, key, mask[:, :n]), block(hidden, key, mask[:, n:])
         raw = self.unconstrained(self.layers[-1](hidden, key, mask[:, n:]))
         return self.around_truth(window, lambda loc, scale: raw)
 
@@ -252,7 +261,7 @@ class TNPA(StepwiseNet):
         for block in self.layers:
             caches.append(PointCache.allocate(token, attended, n_paths, window.n_targets))
             if len(caches) < len(self.blocks):
-                token = block(token, token, mask[:, :n, :n])
+                token = block(token, token, mask[:, :n, :n], window.y.shape[1])
         drawn = x.new_zeros(len(x), n_paths, window.n_targets, self.dim_y)
         return TNPAState(x[:, n:], caches, self.encode_baseline(window.to_draw(), n_paths), drawn)
 
@@ -300,7 +309,7 @@ class TNPA(StepwiseNet):
         for block, cache in zip(self.layers, state.caches, strict=True):
             cache.write(step, h)
             if block is not self.layers[-1]:  # what attends the last layer's keys are queries
-                h = block.finish(block.attention.step(h, cache, step + 1), h)
+                h = block.finish(block.attention.step(h, cache, step, own=True), h)
         state.drawn[:, :, step] = y
         self.observe_baseline(state.baseline, step, y)
         return state

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.protocol import ForecastNet
@@ -97,6 +98,11 @@ class UNN(ForecastNet):
     time_min, time_max : float
         Range of times of the positional encoding
         (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
+    attention : str or Kernel, default="full"
+        ``"full"``, ``"local"`` or a kernel that gives weights for a table of scores
+        (:meth:`~taylorformer_forecast.core.attention.kernels.Kernel.weigh`). With local attention a point
+        sees
+        those before it, of all series, by their order and not by their time.
 
     Attributes
     ----------
@@ -144,26 +150,26 @@ class UNN(ForecastNet):
         decay: bool = True,
         time_min: float = 0.1,
         time_max: float = 1.0,
+        attention: Attention = "full",
     ) -> None:
         for name, value, least in (("n_series", n_series, 1), ("n_layers", n_layers, 1), ("rank", rank, 0)):
             if value < least:
                 raise ValueError(f"{name}={value}, but it must be at least {least}")
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        kernel = find_kernel(attention, needs="weigh")
         super().__init__(find_head(distribution, scale))
         self.n_series, self.history_indicator = n_series, history_indicator
         self.encoding = TimeEncoding(dim_encoding, time_min, time_max) if dim_encoding else nn.Identity()
         self.embed_x = nn.Linear(dim_t * (dim_encoding or 1) + dim_covariates, d_model)
         self.embed_series = nn.Embedding(n_series, d_model)
 
-        def attention(dim_value: int | None = None) -> MultiHeadAttention:
-            return MultiHeadAttention(d_model, d_model, n_heads, d_model // n_heads, dim_value)
+        def layer(dim_value: int | None = None) -> MultiHeadAttention:
+            return MultiHeadAttention(d_model, d_model, n_heads, d_model // n_heads, dim_value, kernel)
 
-        self.blocks = nn.ModuleList(
-            Block(attention(), d_model, d_model, dropout) for _ in range(n_layers - 1)
-        )
+        self.blocks = nn.ModuleList(Block(layer(), d_model, d_model, dropout) for _ in range(n_layers - 1))
         dim_value = 1 + d_model * history_indicator
-        self.attention = attention(dim_value)
+        self.attention = layer(dim_value)
         self.rank = rank if history_indicator else 0
         self.row, self.column = (
             nn.Linear(d_model, n_heads * self.rank, bias=False) if self.rank else None for _ in range(2)
@@ -229,7 +235,8 @@ class UNN(ForecastNet):
             values = torch.cat([self.null_value.expand(len(h), 1, -1), values], 1)
             mask = F.pad(mask, (1, 0), value=True)
         skip = torch.cat([x, series], -1)[:, n:]
-        return self.attention.weights(h[:, n:], key, mask, bias), values, skip
+        weights = self.attention.weights(h[:, n:], key, mask, bias, n_global=key.shape[1] - h.shape[1])
+        return weights, values, skip
 
     def predictive(
         self, average: Float[Tensor, "B H M V"], skip: Float[Tensor, "B M2 F"], n_columns: int = 1

@@ -72,7 +72,7 @@ class LAMForecaster(BaseTorchForecaster):
         loss. "mse" and "mae" are point forecasts trained by squared and absolute errors: they have no
         intervals.
     attention : str or callable, default="local"
-        Attention kernel, a name in :data:`taylorformer_forecast.core.attention.layer.ATTENTION` or a
+        Attention kernel, a name in :data:`taylorformer_forecast.core.attention.registry.KERNELS` or a
         function with
         that signature.
     preset : {"modern", "faithful"}, default="modern"

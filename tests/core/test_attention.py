@@ -9,8 +9,9 @@ import torch
 
 from taylorformer_forecast.core.attention.cache import PointCache
 from taylorformer_forecast.core.attention.kernels import Full, Kernel
-from taylorformer_forecast.core.attention.layer import ATTENTION, MultiHeadAttention
+from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.local import Local
+from taylorformer_forecast.core.attention.registry import KERNELS
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -95,13 +96,13 @@ def test_every_kernel_of_the_registry_serves_a_layer_and_so_does_a_function():
     def first_value(q, k, v, mask=None, scale=None):
         return v[:, :, :1].expand(-1, -1, q.shape[2], -1)
 
-    for attention in (*ATTENTION, *ATTENTION.values(), first_value):
+    for attention in (*KERNELS, *KERNELS.values(), first_value):
         attend = MultiHeadAttention(4, 6, n_heads=2, head_dim=3, attention=attention)
         assert attend(x, x, mask).shape == (2, 9, 6)
         torch.testing.assert_close(attend(x, x, mask), attend(x, x))
     assert attend(x, x).unique(dim=1).shape[1] == 1  # the function is what the layer calls
     with pytest.raises(NotImplementedError):
-        Kernel()(x, x, x)
+        Kernel()(*[x[:, None]] * 3)
 
 
 def test_padding_hides_keys_from_all_queries():
@@ -119,10 +120,10 @@ def test_a_layer_over_some_of_the_points_can_be_told_how_many_there_are():
     assert not torch.allclose(attend(x, x), settled(x, x))
 
 
-def layer(dim_value=None, scale=None):
+def layer(dim_value=None, scale=None, attention="full"):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return MultiHeadAttention(6, 5, n_heads=3, head_dim=4, dim_value=dim_value, scale=scale)
+        return MultiHeadAttention(6, 5, 3, 4, dim_value=dim_value, attention=attention, scale=scale)
 
 
 @pytest.mark.parametrize("scale", [None, 0.1])
@@ -196,10 +197,10 @@ MASKS = {
 }
 
 
-def points_and_cache(mask, length, reach=None):
-    """Make a context, six paths of seven points, and a cache that holds the first ``length`` of each."""
-    context, paths = randn(2, 5, 6), randn(2, 6, 7, 6, seed=1)
-    cache = PointCache.allocate(context, mask, n_paths=6, n_targets=7, reach=reach)
+def points_and_cache(mask, length):
+    """Make a context, six paths of eight points, and a cache that holds the first ``length`` of each."""
+    context, paths = randn(2, 5, 6), randn(2, 6, 8, 6, seed=1)
+    cache = PointCache.allocate(context, mask, n_paths=6, n_targets=8)
     for step in range(length):
         cache.write(step, paths[:, :, step])
     return context, paths, cache
@@ -211,9 +212,10 @@ def points_and_cache(mask, length, reach=None):
 @pytest.mark.parametrize("reach", [None, 1, 2, 4, 12, 20])
 def test_a_cached_step_attends_the_context_and_the_paths_own_points_within_reach(mask, length, scale, reach):
     attend = layer(scale=scale)
-    context, paths, cache = points_and_cache(mask, length, reach)
+    local = layer(scale=scale, attention="full" if reach is None else Local(window=reach))
+    context, paths, cache = points_and_cache(mask, length)
     query = randn(2, 6, 6, seed=5)
-    out = attend.step(query, cache, length)
+    out = local.step(query, cache, length)
     seen = torch.ones(2, 5, dtype=torch.bool) if mask is None else mask
     sees = torch.cat([seen, torch.ones(2, length, dtype=torch.bool)], 1)[:, None]
     if reach is not None:  # the query stands at the next position

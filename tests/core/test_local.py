@@ -120,7 +120,7 @@ def test_a_window_may_be_a_number_or_a_function():
     q, k, v = (randn(1, 1, 90, 3, seed=s) for s in range(3))
     assert torch.equal(Local(window=9)(q, k, v), Local(window=lambda n: n // 10)(q, k, v))
     assert Local(window=lambda n: 0).reach(5) == 1
-    assert Local(window=lambda n: n // 10).settled(90) == Local(window=9)
+    assert Local(window=lambda n: n // 10).for_length(90) == Local(window=9)
 
 
 def test_a_window_of_nothing_and_queries_without_a_position_are_refused():

@@ -7,8 +7,9 @@ import math
 import pytest
 import torch
 
-from taylorformer_forecast.core.attention.kernels import Full, Prob
+from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.prob import Prob
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from taylorformer_forecast.core.attention.kernels import Full, Kernel, Prob
+from taylorformer_forecast.core.attention.kernels import Full, Kernel
 from taylorformer_forecast.core.attention.local import Local
+from taylorformer_forecast.core.attention.prob import Prob
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -27,6 +28,9 @@ class Banded(Full):
         band = (key <= query) & (key > query - self.window)
         return Full()(q, k, v, band[None] if mask is None else mask & band, scale)
 
+    def one_query(self, query, points, scale):
+        return Full().one_query(query, points.last(self.window), scale)
+
 
 @pytest.mark.parametrize("attention", ["prob", Prob(factor=2), lambda q, k, v, mask, scale: v])
 def test_a_kernel_that_looks_at_all_queries_at_once_is_refused(attention):
@@ -34,11 +38,11 @@ def test_a_kernel_that_looks_at_all_queries_at_once_is_refused(attention):
         Taylorformer(attention=attention)
 
 
-def test_a_kernel_makes_no_such_promise_unless_it_says_so():
-    assert not Kernel().stepwise
-    assert Kernel().reach(10) is None
-    assert Full().stepwise
-    assert Local().stepwise
+def test_a_kernel_answers_one_query_only_where_it_defines_how():
+    assert not Kernel().has("one_query")
+    assert not Prob().has("one_query")
+    assert Full().has("one_query")
+    assert Local().has("one_query")
 
 
 def test_only_the_stream_over_values_is_local(build_case):
@@ -80,8 +84,15 @@ def test_the_window_follows_from_context_and_targets_together(build_case):
         n_context=80, n_targets=30
     )  # 4 * ceil(ln 110) = 20, of 80 it would be the same
     short = build_case("local").window(n_context=20, n_targets=30)  # 16, of 20 it would be 12
-    assert [cache.reach for cache in net.encode(w, 2).caches] == [20] * 3
-    assert [cache.reach for cache in net.encode(short, 2).caches] == [16] * 3
+    for window, reach in ((w, 20), (short, 16)):
+        with torch.no_grad():
+            state = net.encode(window, 2)
+            for cache in state.caches:  # a query is at the next position, and may attend those before it
+                cache.context[:, : window.n_context - reach + 1] = torch.nan
+            assert torch.isfinite(net.query(state, 0).mean).all()
+            for cache in state.caches:
+                cache.context[:, window.n_context - reach + 1] = torch.nan
+            assert torch.isnan(net.query(state, 0).mean).any()
 
 
 def test_points_beyond_the_window_are_not_read_by_a_step(build_case):

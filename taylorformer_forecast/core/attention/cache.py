@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor, nn
 
-__all__ = ["PointCache"]
+__all__ = ["CachedPoints", "PointCache", "project_values"]
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,9 @@ class PointCache:
     """Points that one attention layer attends while paths are generated.
 
     Keys and values are linear in the points, so the layer's projections can be applied to the query and to
-    the averaged points instead
-    (:meth:`~taylorformer_forecast.core.attention.layer.MultiHeadAttention.step`): the
-    cache stores the points as they are, I numbers where keys and values would be ``2 * H * E``, and serves
-    all heads with them. Long horizons are bound by reading this memory.
+    the averaged points instead (:class:`CachedPoints`): the cache stores the points as they are, I numbers
+    where keys and values would be ``2 * H * E``, and serves all heads with them. Long horizons are bound by
+    reading this memory.
 
     The context is shared by all paths of a window and stored once. Points generated later belong to a path;
     their place is allocated at the start, and adding one is a single slice write.
@@ -32,8 +31,6 @@ class PointCache:
         Context points that may be attended, all by default.
     paths : Tensor of shape (B, S, T, I)
         Room for generated points.
-    reach : int, optional
-        Positions back that a query sees, its own included; all by default.
 
     Examples
     --------
@@ -41,75 +38,165 @@ class PointCache:
     >>> from taylorformer_forecast.core.attention.cache import PointCache
     >>> cache = PointCache.allocate(torch.randn(1, 5, 4), None, n_paths=3, n_targets=6)
     >>> cache.write(0, torch.zeros(1, 3, 4))
-    >>> cache.attend(torch.randn(1, 2, 3, 4), length=1).shape
-    torch.Size([1, 2, 3, 4])
+    >>> cache.n_points
+    11
     """
 
     context: Float[Tensor, "B L I"]
     mask: Bool[Tensor, "B L"] | None
     paths: Float[Tensor, "B S T I"]
-    reach: int | None = None
 
     @classmethod
     def allocate(
-        cls,
-        context: Float[Tensor, "B L I"],
-        mask: Bool[Tensor, "B L"] | None,
-        n_paths: int,
-        n_targets: int,
-        reach: int | None = None,
+        cls, context: Float[Tensor, "B L I"], mask: Bool[Tensor, "B L"] | None, n_paths: int, n_targets: int
     ) -> PointCache:
         """Make a cache that holds a context and has room for ``n_targets`` points of ``n_paths`` paths."""
         n_windows, _, width = context.shape
-        return cls(context, mask, context.new_empty(n_windows, n_paths, n_targets, width), reach)
+        return cls(context, mask, context.new_empty(n_windows, n_paths, n_targets, width))
+
+    @property
+    def n_points(self) -> int:
+        """Points of the context and targets together."""
+        return self.context.shape[1] + self.paths.shape[2]
 
     def write(self, step: int, point: Float[Tensor, "B S I"]) -> None:
         """Store the generated point number ``step`` of every path."""
         self.paths[:, :, step] = point
 
-    def within_reach(self, length: int) -> tuple[Tensor, Tensor | None, Tensor]:
-        """Context, its mask and points of paths that the query after ``length`` points sees."""
-        n_context = self.context.shape[1]
-        first = 0 if self.reach is None else max(0, n_context + length + 1 - self.reach)
-        mask = None if self.mask is None else self.mask[:, first:]
-        return self.context[:, first:], mask, self.paths[:, :, max(0, first - n_context) : length]
 
-    def sees(self, length: int) -> Bool[Tensor, "B 1 1 1"] | None:
-        """Windows whose queries see any point when paths have ``length`` points; None if all do."""
-        context, mask, own = self.within_reach(length)
-        if own.shape[2] > 0 or (mask is None and context.shape[1] > 0):
+@dataclass(frozen=True)
+class CachedPoints:
+    """Points that one query of every path may attend; it stands for keys, values and mask in a step.
+
+    Keys and values are never formed. The score of a point z is ``q . (W z + b)`` with the query q and the
+    key projection (W, b): ``(q W) . z`` and a constant. One query is projected instead of all points.
+
+    Parameters
+    ----------
+    context : Tensor of shape (B, L, I)
+        Points that all paths share.
+    mask : bool Tensor of shape (B, L), optional
+        Those of them that may be attended, all by default.
+    own : Tensor of shape (B, S, T, I)
+        Points of every path.
+    key, value : nn.Linear
+        Projections of the layer, from I to H * E.
+    first, position : int
+        Position of the first point, and of the query.
+    n_points : int
+        Points of the whole window, those not yet generated included.
+    """
+
+    context: Float[Tensor, "B L I"]
+    mask: Bool[Tensor, "B L"] | None
+    own: Float[Tensor, "B S T I"]
+    key: nn.Linear
+    value: nn.Linear
+    first: int
+    position: int
+    n_points: int
+
+    @classmethod
+    def of(
+        cls, cache: PointCache, key: nn.Linear, value: nn.Linear, step: int, own: bool = False
+    ) -> CachedPoints:
+        """Points before target number ``step``, and with ``own`` that target."""
+        paths, position = cache.paths[:, :, : step + own], cache.context.shape[1] + step
+        return cls(cache.context, cache.mask, paths, key, value, 0, position, cache.n_points)
+
+    def last(self, n: int) -> CachedPoints:
+        """Return the points among the last ``n`` positions, the query's own included."""
+        n_context, n_hidden = self.context.shape[1], max(0, self.position + 1 - n - self.first)
+        return replace(
+            self,
+            context=self.context[:, n_hidden:],
+            mask=None if self.mask is None else self.mask[:, n_hidden:],
+            own=self.own[:, :, max(0, n_hidden - n_context) :],
+            first=self.first + n_hidden,
+        )
+
+    def sees_any(self) -> Bool[Tensor, "B 1 1 1"] | None:
+        """Windows in which there is a point to attend; None if there is one in all."""
+        if self.own.shape[2] > 0 or (self.mask is None and self.context.shape[1] > 0):
             return None
-        n_windows = context.shape[0]
-        seen = context.new_zeros(n_windows, dtype=torch.bool) if mask is None else mask.any(1)
+        n_windows = self.context.shape[0]
+        seen = self.context.new_zeros(n_windows, dtype=torch.bool) if self.mask is None else self.mask.any(1)
         return seen.view(n_windows, 1, 1, 1)
 
-    def attend(self, query: Float[Tensor, "B H S I"], length: int) -> Float[Tensor, "B H S I"]:
-        """Average the context and the path's first ``length`` points, by softmax of their inner products.
+    def scores(self, query: Float[Tensor, "B H S E"], key_bias: bool = False) -> Float[Tensor, "B S H M"]:
+        """Inner products of queries and keys, minus infinity for points that may not be attended.
 
         Parameters
         ----------
-        query : Tensor of shape (B, H, S, I)
-            One query of every head and path, scaled, in the space of the points.
-        length : int
-            Number of points of each path that exist. Those out of reach take no part.
+        query : Tensor of shape (B, H, S, E)
+            Queries of all heads and paths, times the scale.
+        key_bias : bool, default=False
+            Whether to add the product with the key projection's bias. It is the same for all points, so that
+            a softmax does not depend on it.
 
         Returns
         -------
         Tensor
-            Averages, (B, H, S, I); zero where a query sees nothing.
+            Scores of the context, then of the path's own points.
         """
-        b, h, s, i = query.shape
-        query = query.transpose(1, 2).reshape(b, s * h, i)
-        context, mask, own = self.within_reach(length)
-        own, n_context = own.flatten(0, 1), context.shape[1]
+        (b, h, s, _), i = query.shape, self.context.shape[2]
+        projected = query @ self.key.weight.unflatten(0, (h, -1))  # (B, H, S, I)
+        projected = projected.transpose(1, 2).reshape(b, s * h, i)
         # The context is one matrix for all paths and heads: one product instead of S * H small ones.
-        scores = query @ context.mT
-        if mask is not None:
-            scores = scores.masked_fill(~mask[:, None], float("-inf"))
-        own_scores = query.view(b * s, h, i) @ own.mT
-        weights = torch.cat([scores.view(b * s, h, n_context), own_scores], -1).softmax(-1)
-        if self.sees(length) is not None:
-            weights = weights.nan_to_num(0.0)
-        shared = weights[..., :n_context].reshape(b, s * h, n_context) @ context
-        average = torch.baddbmm(shared.view(b * s, h, i), weights[..., n_context:], own)
-        return average.view(b, s, h, i).transpose(1, 2)
+        shared = projected @ self.context.mT
+        if self.mask is not None:
+            shared = shared.masked_fill(~self.mask[:, None], float("-inf"))
+        own = projected.view(b * s, h, i) @ self.own.flatten(0, 1).mT
+        scores = torch.cat([shared.view(b * s, h, -1), own], -1).view(b, s, h, -1)
+        if key_bias:
+            scores = scores + (query @ self.key.bias.view(h, -1, 1)).transpose(1, 2)
+        return scores
+
+    def weighted_sum(
+        self,
+        weights: Float[Tensor, "B S H M"],
+        total: Shaped[
+            Tensor,
+            (
+                B  # S #H 1
+            ),
+        ]
+        | None = None,
+    ) -> Float[Tensor, "B H S E"]:
+        """Sum the values with weights.
+
+        Parameters
+        ----------
+        weights : Tensor of shape (B, S, H, M)
+            Weights of the context, then of the path's own points.
+        total : Tensor of shape (B, S or 1, H or 1, 1), optional
+            Sums of the weights, 1 by default.
+
+        Returns
+        -------
+        Tensor
+            Sums, (B, H, S, E).
+        """
+        (b, s, h, _), (n, i) = weights.shape, self.context.shape[1:]
+        weights = weights.view(b * s, h, -1)
+        shared = weights[..., :n].reshape(b, s * h, n) @ self.context
+        points = torch.baddbmm(shared.view(b * s, h, i), weights[..., n:], self.own.flatten(0, 1))
+        points = points.view(b, s, h, i).transpose(1, 2)
+        return project_values(self.value, points, None if total is None else total.transpose(1, 2))
+
+
+def project_values(
+    value: nn.Linear,
+    points: Float[Tensor, "B H Q I"],
+    total: Shaped[
+        Tensor,
+        (
+            B  # H #Q 1
+        ),
+    ]
+    | None = None,
+) -> Float[Tensor, "B H Q E"]:
+    """Weighted sums of values from weighted sums of points and sums of the weights, 1 by default."""
+    h = points.shape[1]
+    bias = value.bias.view(h, 1, -1)
+    return points @ value.weight.unflatten(0, (h, -1)).mT + (bias if total is None else bias * total)

@@ -1,80 +1,155 @@
 """Attention kernels: what a multi-head layer does between its projections.
 
-A kernel is called as ``kernel(q, k, v, mask=None, scale=None)`` on heads that attend independently, and
-returns one row of values for each query. Masks are True where a query may see a key; a mask of shape
-(B, 1, N) hides keys from all queries (padding), one of shape (B, Q, N) is free. Where a kernel asks for the
-order of points and there are fewer queries than keys, the queries are the last Q of the N positions. A query
-that may see nothing gets zeros, and no gradient passes through it.
+A :class:`Kernel` has up to three forms.
 
-Any function with this signature will do for
-:class:`~taylorformer_forecast.core.attention.layer.MultiHeadAttention`. A subclass of :class:`Kernel` can
-say more
-about itself, which models that sample step by step ask for.
+*Whole sequence*, ``kernel(q, k, v, mask=None, scale=None)``: attends on heads that are independent of each
+other, and returns one row of values for each query. Masks are True where a query may attend a key; a mask of
+shape (B, 1, N) hides keys from all queries (padding), one of shape (B, Q, N) is free. Where a kernel needs
+the order of points and there are fewer queries than keys, the queries are the last Q of the N positions. A
+query that may attend nothing gets zeros, and no gradient passes through it.
+
+*One query*, ``kernel.one_query(query, points, scale)``: the row of one query for each path, from cached
+points. Networks that sample point by point need it.
+
+*Table*, ``kernel.weigh(scores, mask)``: weights from a table of scores. Networks whose weights are known
+before the values need it.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
-import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from taylorformer_forecast.core.attention.cache import CachedPoints
 from taylorformer_forecast.core.window import holds_everywhere
 
-__all__ = ["Full", "Kernel", "Prob"]
+__all__ = ["Full", "FunctionKernel", "Kernel", "softmax_attention", "softmax_query", "softmax_weights"]
 
 FUSED_WIDTH = 16  # width of heads at which PyTorch's fused kernel is fastest on CPUs
 
 
 class Kernel:
-    """A kernel that says what a query's output depends on.
+    """Base class of kernels: the forms that a kernel may have, none of which it has.
 
-    Attributes
-    ----------
-    stepwise : bool
-        Whether the output of a query is the softmax average of the keys that it may see, within
-        :meth:`reach`, whatever the other queries are. Then one query at a time can be answered from a cache
-        of points. False unless a subclass says so.
+    A kernel has a form if the class that defines the form is the one that defines the whole-sequence form.
+    A subclass that changes the whole-sequence form alone has no other form, as what it inherits would
+    belong to other weights.
 
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.core.attention.layer import MultiHeadAttention
-    >>> from taylorformer_forecast.core.attention.kernels import Kernel
-    >>> class Uniform(Kernel):
+    >>> from taylorformer_forecast.core.attention.kernels import Full
+    >>> class Sharp(Full):
     ...     def __call__(self, q, k, v, mask=None, scale=None):
-    ...         weight = q.new_ones(1, 1, k.shape[2]) if mask is None else mask.to(q.dtype)
-    ...         total = weight.sum(-1, keepdim=True).clamp_min(1)
-    ...         return ((weight / total)[:, None] @ v).expand(-1, -1, q.shape[2], -1)
-    >>> x = torch.randn(2, 5, 16)
-    >>> MultiHeadAttention(16, 32, n_heads=4, head_dim=8, attention=Uniform())(x, x).shape
-    torch.Size([2, 5, 32])
+    ...         scale = q.shape[-1] ** -0.5 if scale is None else scale
+    ...         return super().__call__(q, k, v, mask, 2 * scale)
+    ...     def one_query(self, query, points, scale):
+    ...         return super().one_query(query, points, 2 * scale)
+    >>> Sharp().has("one_query"), Sharp().has("weigh")
+    (True, False)
     """
-
-    stepwise: ClassVar[bool] = False
 
     def __call__(
         self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None = None,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H N E"],
+        v: Float[Tensor, "B H N V"],
+        mask: Bool[Tensor, "#B #Q N"] | None = None,
         scale: float | None = None,
-    ) -> Tensor:
-        """Attend; see the module's description."""
+    ) -> Float[Tensor, "B H Q V"]:
+        """Attend from all queries.
+
+        Parameters
+        ----------
+        q, k, v : Tensor
+            Queries, keys and values; v may have another width than q and k.
+        mask : bool Tensor of shape (B or 1, Q or 1, N), optional
+            True where a query may attend a key.
+        scale : float, optional
+            Factor on the scores, ``1 / sqrt(E)`` by default.
+
+        Returns
+        -------
+        Tensor
+            Weighted values, (B, H, Q, V).
+        """
         raise NotImplementedError
 
-    def reach(self, n: int) -> int | None:
-        """Positions back, its own included, that a query among ``n`` points may see; None for all."""
-        return None
+    def one_query(
+        self, query: Float[Tensor, "B H S E"], points: CachedPoints, scale: float
+    ) -> Float[Tensor, "B H S E"]:
+        """Attend from one query of every path, as the whole-sequence form does from that query's row.
 
-    def settled(self, n: int) -> Kernel:
-        """Return this kernel with the reach that it has among ``n`` points, for calls on some of them."""
+        Parameters
+        ----------
+        query : Tensor of shape (B, H, S, E)
+            Queries of all heads and paths.
+        points : CachedPoints
+            Points that may be attended, in the place of keys, values and mask.
+        scale : float
+            Factor on the scores.
+
+        Returns
+        -------
+        Tensor
+            Weighted values, (B, H, S, E).
+        """
+        raise NotImplementedError
+
+    def weigh(
+        self, scores: Float[Tensor, "#B H Q N"], mask: Bool[Tensor, "#B #Q N"], n_global: int = 0
+    ) -> Float[Tensor, "B H Q N"]:
+        """Weights of the values, from scores and a mask.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (B, H, Q, N)
+            Scores, times the scale.
+        mask : bool Tensor of shape (B or 1, Q or 1, N)
+            True where a query may attend a key.
+        n_global : int, default=0
+            First keys that have no position, as all queries may attend them.
+
+        Returns
+        -------
+        Tensor
+            Weights; zero where a query may attend nothing.
+        """
+        raise NotImplementedError
+
+    def for_length(self, n: int) -> Kernel:
+        """Return the kernel that this one is among ``n`` points, for calls on some of them."""
         return self
+
+    def has(self, form: str) -> bool:
+        """Whether the kernel has the form ``"one_query"`` or ``"weigh"``."""
+
+        def owner(name: str) -> type:
+            return next(c for c in type(self).__mro__ if name in vars(c))
+
+        return owner(form) is owner("__call__") is not Kernel
+
+
+class FunctionKernel(Kernel):
+    """A function with the signature of the whole-sequence form, as a kernel without another form."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        self.function = function
+
+    def __call__(
+        self,
+        q: Float[Tensor, "B H Q E"],
+        k: Float[Tensor, "B H N E"],
+        v: Float[Tensor, "B H N V"],
+        mask: Bool[Tensor, "#B #Q N"] | None = None,
+        scale: float | None = None,
+    ) -> Float[Tensor, "B H Q V"]:
+        """Call the function."""
+        return self.function(q, k, v, mask, scale)
 
 
 def softmax_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None) -> Tensor:
@@ -94,6 +169,21 @@ def softmax_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scal
     return (F.scaled_dot_product_attention(q, k, v, mask | ~sees, scale=scale) * sees)[..., :width]
 
 
+def softmax_query(
+    query: Float[Tensor, "B H S E"], points: CachedPoints, scale: float
+) -> Float[Tensor, "B H S E"]:
+    """Softmax attention of one query of every path to cached points."""
+    weights, sees = points.scores(query * scale).softmax(-1), points.sees_any()
+    return points.weighted_sum(weights if sees is None else weights.nan_to_num(0.0), sees)
+
+
+def softmax_weights(
+    scores: Float[Tensor, "#B H Q N"], mask: Bool[Tensor, "#B #Q N"]
+) -> Float[Tensor, "B H Q N"]:
+    """Softmax of scores over the keys that a mask allows, zero where it allows none."""
+    return scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1).nan_to_num(0.0)
+
+
 @dataclass(frozen=True)
 class Full(Kernel):
     """Softmax attention over all keys that the mask allows.
@@ -107,8 +197,6 @@ class Full(Kernel):
     torch.Size([2, 4, 7, 8])
     """
 
-    stepwise: ClassVar[bool] = True
-
     def __call__(
         self,
         q: Float[Tensor, "B H Q E"],
@@ -117,135 +205,17 @@ class Full(Kernel):
         mask: Bool[Tensor, "#B #Q N"] | None = None,
         scale: float | None = None,
     ) -> Float[Tensor, "B H Q V"]:
-        """Attend.
-
-        Parameters
-        ----------
-        q, k, v : Tensor
-            Queries, keys and values; v may have another width than q and k.
-        mask : bool Tensor of shape (B or 1, Q or 1, N), optional
-            True where a query may see a key.
-        scale : float, optional
-            Factor on the scores, ``1 / sqrt(E)`` by default.
-
-        Returns
-        -------
-        Tensor
-            Weighted values, (B, H, Q, V).
-        """
+        """Attend from all queries; see :class:`Kernel`."""
         return softmax_attention(q, k, v, None if mask is None else mask[:, None], scale)
 
+    def one_query(
+        self, query: Float[Tensor, "B H S E"], points: CachedPoints, scale: float
+    ) -> Float[Tensor, "B H S E"]:
+        """Attend from one query of every path; see :class:`Kernel`."""
+        return softmax_query(query, points, scale)
 
-# ---- ProbSparse -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Prob(Kernel):
-    """ProbSparse attention: exact for the queries that stand out, the mean of the values for the others.
-
-    A query stands out if its largest score exceeds its mean score by much; both are estimated from some keys,
-    drawn with replacement. Of Q queries, ``factor * ceil(ln Q)`` attend, from as many drawn keys in terms
-    of N. It is not causal: which queries attend depends on all of them.
-
-    Parameters
-    ----------
-    factor : int, default=5
-        Factor on the number of queries that attend and of keys drawn.
-    generator : torch.Generator, optional
-        Source of the drawn keys. By default every call draws as if it were the first one, so that results
-        can be repeated; the global generator is never used.
-
-    Raises
-    ------
-    ValueError
-        If ``factor`` is less than 1.
-
-    References
-    ----------
-    Zhou et al., "Informer: Beyond Efficient Transformer for Long Sequence Time-Series Forecasting".
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.core.attention.kernels import Prob
-    >>> q, v = torch.randn(1, 2, 96, 8), torch.randn(1, 2, 96, 8)
-    >>> out = Prob()(q, q, v)
-    >>> means = torch.isclose(out, v.mean(2, keepdim=True), atol=1e-6).all(-1)
-    >>> means.sum(-1).tolist()  # all but 5 * ceil(ln 96) queries of each head
-    [[71, 71]]
-    """
-
-    factor: int = 5
-    generator: torch.Generator | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse factors at which no query attends."""
-        if self.factor < 1:
-            raise ValueError(f"factor={self.factor} must be at least 1")
-
-    def __call__(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H N E"],
-        v: Float[Tensor, "B H N V"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "B H Q V"]:
-        """Attend.
-
-        Parameters
-        ----------
-        q, k, v : Tensor
-            Queries, keys and values; v may have another width than q and k.
-        mask : bool Tensor of shape (B or 1, Q or 1, N), optional
-            True where a query may see a key. Hidden keys count neither in the choice of queries nor in the
-            means.
-        scale : float, optional
-            Factor on the scores, ``1 / sqrt(E)`` by default.
-
-        Returns
-        -------
-        Tensor
-            Weighted values, (B, H, Q, V).
-        """
-        rows = q.shape[2]
-        chosen = self.standing_out(q, k, mask).topk(self.count(rows), -1).indices[..., None]  # (B, H, U, 1)
-        if mask is None:
-            lazy, visible = v.mean(2, keepdim=True), None
-        else:
-            weight = mask.to(v.dtype)[:, None]
-            lazy = weight @ v / weight.sum(-1, keepdim=True).clamp_min(1)
-            every = mask[:, None].expand(q.shape[0], q.shape[1], rows, -1)
-            visible = every.gather(2, chosen.expand(-1, -1, -1, k.shape[2]))
-        out = softmax_attention(q.gather(2, chosen.expand(-1, -1, -1, q.shape[3])), k, v, visible, scale)
-        return lazy.expand(-1, -1, rows, -1).scatter(2, chosen.expand_as(out), out.to(lazy.dtype))
-
-    def count(self, n: int) -> int:
-        """Queries that attend, or keys drawn, of ``n``."""
-        return max(1, min(n, self.factor * math.ceil(math.log(n))))
-
-    @torch.no_grad()
-    def standing_out(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H N E"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
-    ) -> Float[Tensor, "B H Q"]:
-        """How much each query's largest drawn score exceeds the sum of the drawn scores over N."""
-        generator = torch.Generator().manual_seed(0) if self.generator is None else self.generator
-        rows, n = q.shape[2], k.shape[2]
-        drawn = torch.randint(n, (rows, self.count(n)), generator=generator, device=generator.device)
-        parts, size = list[Tensor](), 32  # the keys drawn for all queries at once would fill no cache
-        counts = None if mask is None else mask.sum(-1).clamp_min(1)  # (B, Q or 1)
-        for start in range(0, rows, size):
-            index = drawn[start : start + size].to(q.device)
-            keys = k.index_select(2, index.flatten()).unflatten(2, index.shape)
-            score = torch.einsum("bhqe,bhque->bhqu", q[:, :, start : start + size], keys)
-            if mask is None or counts is None:
-                parts.append(score.amax(-1) - score.sum(-1) / n)
-                continue
-            row = torch.arange(start, start + len(index), device=q.device) % mask.shape[1]  # of padding, 0
-            hidden, count = ~mask[:, row[:, None], index][:, None], counts[:, None, row]
-            largest = score.masked_fill(hidden, -math.inf).amax(-1)
-            parts.append(largest - score.masked_fill(hidden, 0.0).sum(-1) / count)
-        return torch.cat(parts, -1)
+    def weigh(
+        self, scores: Float[Tensor, "#B H Q N"], mask: Bool[Tensor, "#B #Q N"], n_global: int = 0
+    ) -> Float[Tensor, "B H Q N"]:
+        """Weights of the values; see :class:`Kernel`."""
+        return softmax_weights(scores, mask)

@@ -1,58 +1,16 @@
-"""The multi-head attention layer, with a choice of kernel.
-
-:data:`ATTENTION` names the kernels of :mod:`~taylorformer_forecast.core.attention.kernels` and
-:mod:`~taylorformer_forecast.core.attention.local`. Every model takes a name, or a kernel itself, as its
-``attention``
-argument: ``attention="local"`` or ``attention=Local(window=16)``.
-"""
+"""The multi-head attention layer, with a choice of kernel and a cached single-step form."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.attention.cache import PointCache
-from taylorformer_forecast.core.attention.kernels import Full, Kernel, Prob
-from taylorformer_forecast.core.attention.local import Local
+from taylorformer_forecast.core.attention.cache import CachedPoints, PointCache, project_values
+from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 
-__all__ = ["ATTENTION", "MultiHeadAttention", "find_kernel"]
-
-ATTENTION: dict[str, Kernel] = {"full": Full(), "local": Local(), "prob": Prob()}
-
-
-def find_kernel(attention: str | Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return a kernel by its name in :data:`ATTENTION`; a kernel itself passes.
-
-    Parameters
-    ----------
-    attention : str or callable
-        Name or kernel.
-
-    Returns
-    -------
-    callable
-        The kernel.
-
-    Raises
-    ------
-    ValueError
-        If there is no kernel of that name.
-
-    Examples
-    --------
-    >>> from taylorformer_forecast.core.attention.layer import find_kernel
-    >>> find_kernel("local").reach(720)
-    28
-    """
-    if callable(attention):
-        return attention
-    if attention not in ATTENTION:
-        raise ValueError(f"attention={attention!r} is neither a kernel nor one of {sorted(ATTENTION)}")
-    return ATTENTION[attention]
+__all__ = ["MultiHeadAttention"]
 
 
 class MultiHeadAttention(nn.Module):
@@ -93,7 +51,7 @@ class MultiHeadAttention(nn.Module):
         n_heads: int,
         head_dim: int,
         dim_value: int | None = None,
-        attention: str | Callable[..., Tensor] = "full",
+        attention: Attention = "full",
         scale: float | None = None,
     ) -> None:
         super().__init__()
@@ -138,9 +96,7 @@ class MultiHeadAttention(nn.Module):
             Output of the layer, (B, Q, O).
         """
         q, k, v = self.split(self.query(query)), self.split(self.key(key)), self.split(self.value(key))
-        kernel = self.kernel
-        if n_points is not None and isinstance(kernel, Kernel):
-            kernel = kernel.settled(n_points)
+        kernel = self.kernel if n_points is None else self.kernel.for_length(n_points)
         return self.merge(kernel(q, k, v, mask, self.scale))
 
     def average(
@@ -169,47 +125,51 @@ class MultiHeadAttention(nn.Module):
         key: Float[Tensor, "B N I"],
         mask: Bool[Tensor, "#B Q N"],
         bias: Float[Tensor, "#B #H #Q N"] | None = None,
+        n_global: int = 0,
     ) -> Float[Tensor, "B H Q N"]:
-        """Weights of full attention, for layers whose weights are known before the values.
+        """Weights of the values, from the table of scores with ``bias`` added.
 
-        ``bias`` is added to the scores.
+        The first ``n_global`` keys have no position: all queries may attend them.
         """
         q, k = self.split(self.query(query)), self.split(self.key(key))
         scores = (q @ k.transpose(-1, -2)) * self.scale
-        scores = scores if bias is None else scores + bias
-        return scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1).nan_to_num(0.0)
+        return self.kernel.weigh(scores if bias is None else scores + bias, mask, n_global)
 
-    def project_average(
-        self,
-        average: Float[Tensor, "B H Q D"],
-        sees: Bool[Tensor, "B 1 1 1"] | None = None,
-    ) -> Float[Tensor, "B Q O"]:
+    def project_average(self, average: Float[Tensor, "B H Q D"]) -> Float[Tensor, "B Q O"]:
         """Apply the value and output projections to averages.
 
         Parameters
         ----------
         average : Tensor of shape (B, H, Q, D)
             Each head's weighted average of what the value projection applies to.
-        sees : bool Tensor of shape (B, 1, 1, 1), optional
-            False for windows whose queries see nothing: their values are zero, without bias.
 
         Returns
         -------
         Tensor
             Output of the layer, (B, Q, O).
         """
-        weight = self.value.weight.unflatten(0, (self.n_heads, -1)).mT  # (H, D, E)
-        values = average @ weight + self.value.bias.view(self.n_heads, 1, -1)
-        return self.merge(values if sees is None else values * sees)
+        return self.merge(project_values(self.value, average))
 
-    def step(self, query: Float[Tensor, "B S I"], cache: PointCache, length: int) -> Float[Tensor, "B S O"]:
-        """Attend from one new point of every path to the context and ``length`` earlier points.
+    def step(
+        self, query: Float[Tensor, "B S I"], cache: PointCache, step: int, own: bool = False
+    ) -> Float[Tensor, "B S O"]:
+        """Attend from target number ``step`` of every path, by the one-query form of the kernel.
 
-        As far as the cache reaches, this is softmax attention: the kernel must be ``stepwise``.
+        Parameters
+        ----------
+        query : Tensor of shape (B, S, I)
+            The point that the query comes from, on every path.
+        cache : PointCache
+            Context, and the targets that were written.
+        step : int
+            Number of the target.
+        own : bool, default=False
+            Whether the query attends the point at its own position too, which was written.
 
-        The score of a point z is ``q . (W z + b)`` with the query q and the key projection (W, b). Since b
-        adds the same to all scores, softmax sees ``(q W) . z``: one query is projected instead of all points.
+        Returns
+        -------
+        Tensor
+            Output of the layer, (B, S, O).
         """
-        q = self.split(self.query(query)) * self.scale
-        weight = self.key.weight.unflatten(0, (self.n_heads, -1))  # (H, E, I)
-        return self.project_average(cache.attend(q @ weight, length), cache.sees(length))
+        points = CachedPoints.of(cache, self.key, self.value, step, own)
+        return self.merge(self.kernel.one_query(self.split(self.query(query)), points, self.scale))

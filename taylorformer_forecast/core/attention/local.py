@@ -6,18 +6,26 @@ Long-Sequence Time Series Forecasting", definition 1.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.core.attention.kernels import Kernel, softmax_attention
+from taylorformer_forecast.core.attention.cache import CachedPoints
+from taylorformer_forecast.core.attention.kernels import (
+    Kernel,
+    softmax_attention,
+    softmax_query,
+    softmax_weights,
+)
 
 __all__ = ["Local", "log_window"]
 
@@ -57,7 +65,6 @@ class Local(Kernel):
     """
 
     window: int | Callable[[int], int] = log_window
-    stepwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse windows that see nothing."""
@@ -68,7 +75,7 @@ class Local(Kernel):
         """Window among ``n`` points, from 1 to ``n``."""
         return max(1, min(n, self.window if isinstance(self.window, int) else self.window(n)))
 
-    def settled(self, n: int) -> Local:
+    def for_length(self, n: int) -> Local:
         """Return the kernel with the window that it has among ``n`` points."""
         return replace(self, window=self.reach(n))
 
@@ -80,22 +87,7 @@ class Local(Kernel):
         mask: Bool[Tensor, "#B #Q N"] | None = None,
         scale: float | None = None,
     ) -> Float[Tensor, "B H Q V"]:
-        """Attend.
-
-        Parameters
-        ----------
-        q, k, v : Tensor
-            Queries, keys and values; v may have another width than q and k. The queries are the last Q of
-            the N positions.
-        mask : bool Tensor of shape (B or 1, Q or 1, N), optional
-            True where a query may see a key that is within its window.
-        scale : float, optional
-            Factor on the scores, ``1 / sqrt(E)`` by default.
-
-        Returns
-        -------
-        Tensor
-            Weighted values, (B, H, Q, V).
+        """Attend from the last Q of the N positions; see :class:`Kernel`.
 
         Raises
         ------
@@ -117,6 +109,20 @@ class Local(Kernel):
         with torch.autocast(q.device.type, enabled=False):
             out = _Blocks.apply(*wide, mask, scale, reach)
         return out.to(v.dtype).unflatten(0, q.shape[:2])
+
+    def one_query(
+        self, query: Float[Tensor, "B H S E"], points: CachedPoints, scale: float
+    ) -> Float[Tensor, "B H S E"]:
+        """Attend from one query of every path, to points within the window; see :class:`Kernel`."""
+        return softmax_query(query, points.last(self.reach(points.n_points)), scale)
+
+    def weigh(
+        self, scores: Float[Tensor, "#B H Q N"], mask: Bool[Tensor, "#B #Q N"], n_global: int = 0
+    ) -> Float[Tensor, "B H Q N"]:
+        """Weights of the values, the queries at the last Q positions; see :class:`Kernel`."""
+        rows, n = scores.shape[2], scores.shape[3] - n_global
+        band = _band(rows, n, n - rows, self.reach(n), scores.device)
+        return softmax_weights(scores, mask & F.pad(band, (n_global, 0), value=True))
 
 
 def _band(rows: int, n: int, first: int, reach: int, device: torch.device) -> Tensor:
@@ -186,20 +192,22 @@ def _weights(
 
 # ---- a fused kernel of GPUs -------------------------------------------------------------------------------
 
-try:
-    from torch.nn.attention.varlen import varlen_attn
 
-    HAS_WINDOWS = "window_size" in inspect.signature(varlen_attn).parameters
-except ImportError:
-    HAS_WINDOWS = False
+@functools.cache
+def _varlen_attention() -> Callable[..., Tensor] | None:
+    """PyTorch's fused attention, where it has windows. Its module takes a second to load: load it late."""
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:
+        return None
+    return varlen_attn if "window_size" in inspect.signature(varlen_attn).parameters else None
 
 
 def _flash_window_fits(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether PyTorch's fused window can serve: CUDA, half precision, as many queries as keys."""
     half = q.is_cuda and q.dtype in (torch.float16, torch.bfloat16) and q.dtype == k.dtype == v.dtype
-    return (
-        HAS_WINDOWS and half and q.shape == k.shape == v.shape and q.shape[3] % 8 == 0 and q.shape[3] <= 256
-    )
+    alike = q.shape == k.shape == v.shape and q.shape[3] % 8 == 0 and q.shape[3] <= 256
+    return half and alike and _varlen_attention() is not None
 
 
 def _flash_window(q: Tensor, k: Tensor, v: Tensor, scale: float, reach: int) -> Tensor:
@@ -207,6 +215,8 @@ def _flash_window(q: Tensor, k: Tensor, v: Tensor, scale: float, reach: int) -> 
     b, _, n, _ = q.shape
     ends = torch.arange(0, (b + 1) * n, n, dtype=torch.int32, device=q.device)
     q, k, v = (rearrange(x, "b h n e -> (b n) h e") for x in (q, k, v))
-    out = varlen_attn(q, k, v, ends, ends, n, n, scale=scale, window_size=(reach - 1, 0))
+    attend = _varlen_attention()
+    assert attend is not None
+    out = attend(q, k, v, ends, ends, n, n, scale=scale, window_size=(reach - 1, 0))
     assert isinstance(out, Tensor)
     return rearrange(out, "(b n) h e -> b h n e", b=b)

@@ -1,0 +1,105 @@
+"""Kernels by name, and what a network may demand of a kernel.
+
+Every network takes a name in :data:`KERNELS`, a kernel or a plain function as its ``attention`` argument:
+``attention="local"`` or ``attention=Local(window=16)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from taylorformer_forecast.core.attention.kernels import Full, FunctionKernel, Kernel
+from taylorformer_forecast.core.attention.local import Local
+from taylorformer_forecast.core.attention.prob import Prob
+
+__all__ = ["KERNELS", "Attention", "find_kernel", "register"]
+
+Attention = str | Callable[..., Tensor]
+
+KERNELS: dict[str, Kernel] = {"full": Full(), "local": Local(), "prob": Prob()}
+
+LACKS = {  # what it means not to have a form, where a network needs it
+    "one_query": "does not answer one query at a time, so that the likelihood of a point given earlier ones "
+    "would not be exact",
+    "weigh": "gives no weights before the values are known, which this network needs",
+}
+
+
+def register(name: str, kernel: Kernel) -> Kernel:
+    """Make a kernel known by a name to all networks, and return it.
+
+    Parameters
+    ----------
+    name : str
+        Name, for ``attention=name``.
+    kernel : Kernel
+        The kernel.
+
+    Returns
+    -------
+    Kernel
+        The kernel.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.core.attention.local import Local
+    >>> from taylorformer_forecast.core.attention.registry import KERNELS, find_kernel, register
+    >>> register("local-8", Local(window=8)) is find_kernel("local-8")
+    True
+    >>> del KERNELS["local-8"]
+    """
+    if name in KERNELS:
+        raise ValueError(f"there is a kernel named {name!r} already")
+    KERNELS[name] = kernel
+    return kernel
+
+
+def find_kernel(attention: Attention, needs: str | None = None) -> Kernel:
+    """Return a kernel by its name in :data:`KERNELS`; a kernel itself passes, a function becomes one.
+
+    Parameters
+    ----------
+    attention : str, Kernel or callable
+        Name, kernel, or function ``f(q, k, v, mask, scale)``, which has the whole-sequence form only.
+    needs : {"one_query", "weigh"}, optional
+        Form that the kernel must have
+        (:meth:`~taylorformer_forecast.core.attention.kernels.Kernel.has`).
+
+    Returns
+    -------
+    Kernel
+        The kernel.
+
+    Raises
+    ------
+    ValueError
+        If there is no kernel of that name, or it lacks the form.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.core.attention.registry import find_kernel
+    >>> find_kernel("local", needs="one_query").reach(720)
+    28
+    >>> find_kernel(lambda q, k, v, mask, scale: v).has("one_query")
+    False
+    """
+    if isinstance(attention, str):
+        if attention not in KERNELS:
+            raise ValueError(f"attention={attention!r} is neither a kernel nor one of {sorted(KERNELS)}")
+        kernel = KERNELS[attention]
+    else:
+        kernel = attention if isinstance(attention, Kernel) else FunctionKernel(attention)
+    if needs is not None and not kernel.has(needs):
+        suitable = " or ".join(repr(name) for name, known in KERNELS.items() if known.has(needs))
+        raise ValueError(
+            f"attention={attention!r} {LACKS[needs]}: take {suitable}, or a kernel whose class defines both "
+            f"__call__ and {needs}"
+        )
+    return kernel
