@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.heads import Head
+from taylorformer_forecast.core.families import Family, family_of
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["ForecastNet", "OneShotNet", "OneShotState", "negative_log_likelihood", "training_loss"]
@@ -54,7 +54,7 @@ class OneShotState:
     Parameters
     ----------
     parts : tuple of Tensor of shape (B, T, ...)
-        What the head makes distributions of, for all targets. No drawn value changes it.
+        Arguments of the family's distributions, for all targets. No drawn value changes them.
     n_paths : int
         Paths S.
     """
@@ -66,14 +66,14 @@ class OneShotState:
 class OneShotNet(nn.Module):
     """Base of networks that predict all targets at once, each on its own given the context.
 
-    A subclass has a ``head`` and says what the head is called with (:meth:`parts`).
+    A subclass has a ``head``, its family, and defines the arguments of its distributions (:meth:`parts`).
     """
 
     one_shot = True
-    head: Head
+    head: Family
 
     def parts(self, window: Window) -> tuple[Tensor, ...]:
-        """Arguments of the head for all targets: raw numbers (B, T, D, P), anchors (B, T, D), maybe units."""
+        """Unconstrained parameters (B, T, D, P), locations (B, T, D), maybe residual scales."""
         raise NotImplementedError
 
     def forward(self, window: Window) -> Distribution:
@@ -109,8 +109,8 @@ class OneShotNet(nn.Module):
 def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, ""]:
     """Mean score of the observed targets: the loss that every model is trained with.
 
-    The score is the distribution's own where it has one (pinball loss of quantiles, squared or absolute
-    error of points), else the negative log-density.
+    The score is the loss of the distribution's family: the negative log-density, for quantiles the pinball
+    loss, for points the squared or absolute error.
 
     Parameters
     ----------
@@ -127,17 +127,14 @@ def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, "
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.core.distributions import Point
+    >>> from taylorformer_forecast.core.families.point import Point
     >>> from taylorformer_forecast.core.window import Window
     >>> from taylorformer_forecast.core.protocol import training_loss
     >>> w = Window(torch.arange(3.0)[None], torch.zeros(1, 3, 1), n_context=1)
     >>> training_loss(Point(torch.full((1, 2, 1), 3.0), power=2), w).item()
     9.0
     """
-    score = getattr(distribution, "score", None)
-    if score is None:
-        return negative_log_likelihood(distribution, window)
-    return _mean_over_observed(score(window.targets[0]), window)
+    return _mean_over_observed(family_of(distribution).loss(distribution, window.targets[0]), window)
 
 
 def negative_log_likelihood(distribution: Distribution, window: Window) -> Float[Tensor, ""]:

@@ -8,6 +8,7 @@ from taylorformer_forecast.core.attention.kernels import Full, Prob
 from taylorformer_forecast.core.attention.local import Local, log_window
 from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
+from taylorformer_forecast.darts.likelihoods import FamilyLikelihood as FamilyLikelihood
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
 from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
 from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
@@ -15,6 +16,7 @@ from taylorformer_forecast.darts.unn import UNNModel as UNNModel
 
 __all__ = [
     "ContiFormerModel",
+    "FamilyLikelihood",
     "LAMModel",
     "StudentTLikelihood",
     "TNPModel",
@@ -23,6 +25,7 @@ __all__ = [
 ]
 
 # darts unpickles only what it knows to be safe, unless called with trusted=True.
-add_safe_globals([StudentTLikelihood, ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
+add_safe_globals([FamilyLikelihood, StudentTLikelihood])
+add_safe_globals([ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
 add_safe_globals([SeasonalFeatures, TimeAxis])
 add_safe_globals([Full, Local, Prob, log_window])

@@ -16,7 +16,7 @@ from torch import nn
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
+from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.pretrained import (
     GENTLE,
     Prior,
@@ -155,14 +155,14 @@ class StartingModel(BaseForecastModel):
         self._settings: Mapping[str, Any] | None = None  # of the prior's network, once they are known
         if self._pretrained is None:
             return
-        if self._alone and not isinstance(self.likelihood, StudentTLikelihood):
+        if self._alone and family_of_likelihood(self.likelihood).distribution_name != DISTRIBUTION:
             name = "loss_fn" if self.likelihood is None else f"likelihood={type(self.likelihood).__name__}"
             raise ValueError(
                 f"{name}: the network of pretrained={self._pretrained!r} was trained with "
                 f"StudentTLikelihood, the default; leave likelihood and loss_fn at that, train it "
                 f"(n_epochs=0 does not), or take pretrained=None"
             )
-        if not LikelihoodHead(self.likelihood).has_location:
+        if not family_of_likelihood(self.likelihood).has_location:
             raise ValueError(
                 f"likelihood={type(self.likelihood).__name__} has no location, around which the network of "
                 f"pretrained={self._pretrained!r} predicts: take another likelihood, or pretrained=None"

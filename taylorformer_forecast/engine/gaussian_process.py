@@ -9,7 +9,7 @@ from itertools import islice, product
 import torch
 
 from taylorformer_forecast.baselines.gaussian_process import GaussianAnchor
-from taylorformer_forecast.core.heads import affine
+from taylorformer_forecast.core.families import affine
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.lightning import make_optimizer

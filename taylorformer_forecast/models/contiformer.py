@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention
 from taylorformer_forecast.core.continuous.interpolation import Interpolant, take
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.temporal import TemporalMap
 from taylorformer_forecast.core.window import Window
@@ -75,8 +75,8 @@ class ContiFormer(OneShotNet):
         Width of the encoding of times.
     dropout : float, default=0.1
         Dropout in the feed-forward parts.
-    distribution : str or Head, default="studentt"
-        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself.
+    distribution : str or Family, default="studentt"
+        Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family itself.
     scale : {"exp", "bounded"}, default="exp"
         How raw scales become positive.
     context_length, horizon : int, optional
@@ -122,7 +122,7 @@ class ContiFormer(OneShotNet):
         n_layers: int = 2,
         dim_encoding: int = 16,
         dropout: float = 0.1,
-        distribution: str | Head = "studentt",
+        distribution: str | Family = "studentt",
         scale: str = "exp",
         context_length: int | None = None,
         horizon: int | None = None,
@@ -136,7 +136,7 @@ class ContiFormer(OneShotNet):
         if (context_length is None) != (horizon is None):
             raise ValueError("a linear path needs both context_length and horizon")
         self.dim_y = dim_y
-        self.head = find_head(distribution, scale)
+        self.head = find_family(distribution, scale)
         self.encoding = TimeEncoding(dim_encoding, time_min, time_max)
         self.embed = nn.Linear(2 * dim_y + dim_encoding + dim_covariates, d_model)
         self.target = nn.Linear(dim_encoding + dim_covariates, d_model, bias=False)
@@ -190,7 +190,7 @@ class ContiFormer(OneShotNet):
         return References(t, place < count, tokens, features, before)
 
     def parts(self, window: Window) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"]]:
-        """Raw numbers of the head and anchors of all targets."""
+        """Unconstrained parameters and anchors of all targets."""
         features = self.features(window)
         r = self.references(window, features)
         *inner, last = self.layers

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.linear import LinearForecast
 from taylorformer_forecast.baselines.residuals import Residuals
-from taylorformer_forecast.core.heads import center_of
+from taylorformer_forecast.core.families import center_of
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.taylorformer import Taylorformer
@@ -70,7 +70,7 @@ class DirectTaylorformer(OneShotNet):
     def parts(
         self, window: Window
     ) -> tuple[Float[Tensor, "B T D P"], Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
-        """Raw numbers of the head, linear forecasts and units of their errors, for all targets."""
+        """Unconstrained parameters, linear forecasts and units of their errors, for all targets."""
         seen = window.y[..., :0] if window.covariates is None else window.covariates[..., : self.n_phases]
         seen = F.pad(seen, (0, self.dim_covariates - seen.shape[-1]))  # crops what is too wide
         window = replace(window, covariates=seen)

@@ -25,7 +25,7 @@ from taylorformer_forecast.core.attention.cache import PointCache
 from taylorformer_forecast.core.attention.kernels import Kernel
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention, find_kernel
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import Head, center_of, find_head
+from taylorformer_forecast.core.families import Family, center_of, find_family
 from taylorformer_forecast.core.taylor import LocalTaylor, Neighbours, gather_points
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
@@ -97,7 +97,7 @@ class Taylorformer(nn.Module):
         Width of the positional encoding of each time coordinate.
     dropout : float, default=0.05
         Dropout in the feed-forward parts.
-    distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
+    distribution : str or Family, default="normal"
         Predictive distribution of a point given all earlier ones.
     scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive.
@@ -167,7 +167,7 @@ class Taylorformer(nn.Module):
         n_layers: int = 3,
         dim_encoding: int = 32,
         dropout: float = 0.05,
-        distribution: str | Head = "normal",
+        distribution: str | Family = "normal",
         scale: str = "exp",
         preset: str = "paper",
         taylor_order: int = 0,
@@ -205,7 +205,7 @@ class Taylorformer(nn.Module):
         self.kernel = kernel
         head_dim = d_model // n_heads if head_dim is None else head_dim
         self.dim_y = dim_y
-        self.head = find_head(distribution, scale)
+        self.head = find_family(distribution, scale)
         self.tokens = Tokens(
             LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip, both_sides),
             TimeEncoding(dim_encoding, time_min, time_max),
@@ -351,7 +351,7 @@ class Taylorformer(nn.Module):
         return self.tokens.anchor((near - there) * found.valid, torch.zeros_like(slopes), found)
 
     def raw(self, x: Tensor, xy: Tensor, anchor: Tensor, unit: Tensor | None) -> Float[Tensor, "*b D P"]:
-        """Join the streams and turn them into raw numbers of the head."""
+        """Join the streams and turn them into unconstrained parameters."""
         parts = [x, xy]
         if self.sees_anchor and unit is not None:
             # Bounded, so that a path that has gone far does not widen what follows without end.

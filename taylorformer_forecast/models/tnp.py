@@ -19,7 +19,7 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.attention.cache import PointCache
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
 
@@ -94,9 +94,9 @@ class TNPA(nn.Module):
         Width inside the feed-forward parts and the last map, ``2 * d_model`` by default.
     dropout : float, default=0.0
         Dropout in the feed-forward parts.
-    distribution : str or Head, default="normal"
-        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself: the predictive distribution
-        of a point given all earlier ones.
+    distribution : str or Family, default="normal"
+        Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family: the predictive
+        distribution of a point given all earlier ones.
     scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive. "bounded" is the paper's choice for images.
     value_noise : float, default=0.0
@@ -131,7 +131,7 @@ class TNPA(nn.Module):
         n_layers: int = 6,
         dim_feedforward: int | None = None,
         dropout: float = 0.0,
-        distribution: str | Head = "normal",
+        distribution: str | Family = "normal",
         scale: str = "exp",
         value_noise: float = 0.0,
     ) -> None:
@@ -141,7 +141,7 @@ class TNPA(nn.Module):
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
         self.dim_y, self.value_noise = dim_y, value_noise
-        self.head = find_head(distribution, scale)
+        self.head = find_family(distribution, scale)
         width = 2 * d_model if dim_feedforward is None else dim_feedforward
         # Columns can be missing one by one: of several, each says whether it was observed.
         dim_token = dim_t + dim_covariates + dim_y * (2 if dim_y > 1 else 1)
