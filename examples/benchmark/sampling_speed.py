@@ -40,7 +40,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Normal
 
-from taylorformer_forecast.core.heads import draw
+from taylorformer_forecast.core.families import draw
 from taylorformer_forecast.core.sampling import PathSamples, sample_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.taylorformer import Taylorformer

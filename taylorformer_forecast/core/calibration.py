@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.heads import Head, center_of
+from taylorformer_forecast.core.families import Family, center_of
 
 __all__ = ["Calibration"]
 
@@ -35,9 +35,9 @@ class Calibration(nn.Module):
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.calibration import Calibration
-    >>> from taylorformer_forecast.core.heads import find_head
+    >>> from taylorformer_forecast.core.families import find_family
     >>> calibrated = Calibration(weight=0.5, inflation=2.0).eval()
-    >>> d = calibrated(find_head("normal"), torch.tensor([[[1.0, 0.0]]]), torch.zeros(1, 1), 1.0)
+    >>> d = calibrated(find_family("normal"), torch.tensor([[[1.0, 0.0]]]), torch.zeros(1, 1), 1.0)
     >>> round(d.mean.item(), 3), round(d.stddev.item(), 3)
     (0.5, 2.002)
     """
@@ -75,7 +75,7 @@ class Calibration(nn.Module):
 
     def forward(
         self,
-        head: Head,
+        head: Family,
         raw: Float[Tensor, "*b D P"],
         loc: Float[Tensor, "*b D"],
         scale: Tensor | float = 1.0,
@@ -84,7 +84,7 @@ class Calibration(nn.Module):
 
         Parameters
         ----------
-        head : Head
+        head : Family
             Family of the distribution.
         raw : Tensor of shape (..., D, P)
             Unconstrained parameters.
@@ -108,7 +108,9 @@ class Calibration(nn.Module):
         shift = (self.mean_weight - self.inflation) * center_of(head(raw, torch.zeros_like(loc), 1.0))
         return head(raw, loc + scale * shift, self.inflation * scale)
 
-    def added(self, head: Head, raw: Float[Tensor, "*b D P"], scale: Tensor | float) -> Float[Tensor, "*b D"]:
+    def added(
+        self, head: Family, raw: Float[Tensor, "*b D P"], scale: Tensor | float
+    ) -> Float[Tensor, "*b D"]:
         """What the network adds to the location of the baseline."""
         raw = raw if self.training else self.weight * raw
         nothing = raw.new_zeros(raw.shape[:-1])

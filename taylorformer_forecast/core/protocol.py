@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.calibration import Calibration
-from taylorformer_forecast.core.heads import Head
+from taylorformer_forecast.core.families import Family, family_of
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["ForecastNet", "OneShotNet", "OneShotState", "negative_log_likelihood", "training_loss"]
@@ -27,7 +27,7 @@ class ForecastNet(nn.Module):
 
     Parameters
     ----------
-    head : Head
+    head : Family
         Family of the predictive distributions.
     baseline : nn.Module, optional
         What targets are predicted around (:mod:`taylorformer_forecast.baselines`).
@@ -51,9 +51,9 @@ class ForecastNet(nn.Module):
     one_shot: ClassVar[bool] = False
     joins_columns: ClassVar[bool] = False
     lr_factor: ClassVar[float] = 1.0
-    head: Head
+    head: Family
 
-    def __init__(self, head: Head, baseline: nn.Module | None = None, weight: float = 1.0) -> None:
+    def __init__(self, head: Family, baseline: nn.Module | None = None, weight: float = 1.0) -> None:
         super().__init__()
         self.head = head
         self.baseline: Any = baseline
@@ -175,8 +175,8 @@ class OneShotNet(ForecastNet):
 def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, ""]:
     """Mean score of the observed targets: the loss that every model is trained with.
 
-    The score is the distribution's own where it has one (pinball loss of quantiles, squared or absolute
-    error of points), else the negative log-density.
+    The score is the loss of the distribution's family: the negative log-density, for quantiles the pinball
+    loss, for points the squared or absolute error.
 
     Parameters
     ----------
@@ -193,17 +193,14 @@ def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, "
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.core.distributions import Point
+    >>> from taylorformer_forecast.core.families.point import Point
     >>> from taylorformer_forecast.core.window import Window
     >>> from taylorformer_forecast.core.protocol import training_loss
     >>> w = Window(torch.arange(3.0)[None], torch.zeros(1, 3, 1), n_context=1)
     >>> training_loss(Point(torch.full((1, 2, 1), 3.0), power=2), w).item()
     9.0
     """
-    score = getattr(distribution, "score", None)
-    if score is None:
-        return negative_log_likelihood(distribution, window)
-    return _mean_over_observed(score(window.targets[0]), window)
+    return _mean_over_observed(family_of(distribution).loss(distribution, window.targets[0]), window)
 
 
 def negative_log_likelihood(distribution: Distribution, window: Window) -> Float[Tensor, ""]:

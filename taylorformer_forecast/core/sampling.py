@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.heads import Components, Conditional, components, draw
+from taylorformer_forecast.core.families import Components, components, draw, family_of
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window, join_columns
@@ -73,17 +73,13 @@ class PathSamples:
 def join_samples(parts: list[PathSamples], dim: int) -> PathSamples:
     """Join samples along one axis; conditionals that all paths share are repeated only beside others."""
 
-    def join(tensors: list[Tensor | None]) -> Tensor | None:
-        present = [tensor for tensor in tensors if tensor is not None]
-        if not present:
-            return None
-        shape = [max(sizes) for sizes in zip(*(tensor.shape for tensor in present), strict=True)]
+    def join(tensors: list[Tensor]) -> Tensor:
+        shape = [max(sizes) for sizes in zip(*(tensor.shape for tensor in tensors), strict=True)]
         shape[dim] = -1
-        return torch.cat([tensor.expand(shape) for tensor in present], dim)
+        return torch.cat([tensor.expand(shape) for tensor in tensors], dim)
 
-    c = [part.conditionals for part in parts]
-    joined = {name: join([getattr(x, name) for x in c]) for name in ("loc", "scale", "weights", "df")}
-    return PathSamples(torch.cat([p.paths for p in parts], dim), replace(c[0], **joined))  # type: ignore[arg-type]
+    conditionals = Components.combine([part.conditionals for part in parts], join)
+    return PathSamples(torch.cat([part.paths for part in parts], dim), conditionals)
 
 
 def draw_paths(
@@ -119,12 +115,9 @@ def draw_paths(
     >>> samples.paths.shape, samples.conditionals.loc.shape
     (torch.Size([2, 5, 7, 1]), torch.Size([2, 1, 7, 1, 1]))
     """
-    shared = components(conditional).map(lambda value: value.unsqueeze(1))
-    if isinstance(conditional, Conditional):  # it alone knows how it is drawn
-        follow = [None] * n_paths if noise is None else noise.unbind(1)
-        return PathSamples(torch.stack([draw(conditional, generator, one) for one in follow], 1), shared)
-    every = shared.map(lambda value: value.expand(-1, n_paths, *value.shape[2:]))
-    return PathSamples(draw(every, generator, noise), shared)
+    family = family_of(conditional)
+    shared = family.components(conditional).map(lambda value: value.unsqueeze(1))
+    return PathSamples(family.sample_paths(conditional, n_paths, generator, noise), shared)
 
 
 @torch.no_grad()

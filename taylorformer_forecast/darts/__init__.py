@@ -9,6 +9,7 @@ from taylorformer_forecast.core.attention.local import Local, log_window
 from taylorformer_forecast.core.attention.prob import Prob
 from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
+from taylorformer_forecast.darts.likelihoods import FamilyLikelihood as FamilyLikelihood
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
 from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
 from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
@@ -17,6 +18,7 @@ from taylorformer_forecast.engine.strategy import Strategy
 
 __all__ = [
     "ContiFormerModel",
+    "FamilyLikelihood",
     "LAMModel",
     "StudentTLikelihood",
     "TNPModel",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 # darts unpickles only what it knows to be safe, unless called with trusted=True.
-add_safe_globals([StudentTLikelihood, ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
+add_safe_globals([FamilyLikelihood, StudentTLikelihood])
+add_safe_globals([ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
 add_safe_globals([SeasonalFeatures, Strategy, TimeAxis])
 add_safe_globals([Full, Local, Prob, log_window])

@@ -21,7 +21,7 @@ from darts.utils.ts_utils import series2seq
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.darts.likelihoods import LikelihoodHead, StudentTLikelihood
+from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.engine.windows import FLOOR
@@ -48,7 +48,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         params = dict(self.model_params)
         if params.get("likelihood") is None and params.get("loss_fn") is None:
             params["likelihood"] = StudentTLikelihood()
-        LikelihoodHead(params.get("likelihood"))  # refuses what it cannot serve
+        family_of_likelihood(params.get("likelihood"))  # refuses what it cannot serve
         if params["n_epochs"] is None:
             params["n_epochs"] = self._max_epochs
         norm = params["use_reversible_instance_norm"]

@@ -17,12 +17,12 @@ from darts.utils.torch import MonteCarloDropout
 from einops import rearrange
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.heads import Components, components
+from taylorformer_forecast.core.families import Components, center_of, components
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.darts.likelihoods import LikelihoodHead
+from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.calibration import N_WINDOWS, inflate_by_paths
 from taylorformer_forecast.engine.lightning import CLIP, make_optimizer, time_spent
 from taylorformer_forecast.engine.windows import SAMPLE
@@ -82,7 +82,7 @@ class ForecastModule(PLForecastingModule):
         self.n_past_columns = n_past + len(self.past_flags)
         self.own_optimizer, self.lr = own_optimizer, lr
         self.register_buffer("floor", torch.tensor(list(floor), dtype=torch.float64), persistent=False)
-        self.head = LikelihoodHead(self.likelihood)
+        self.head = family_of_likelihood(self.likelihood)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
         # Windows G of a series, and components W of a window.
         self.sizes = {"g": 1} if self.joins_columns else {"w": 1}
@@ -249,7 +249,7 @@ class ForecastModule(PLForecastingModule):
         """Conditional distributions along the path of their own centres, (B, T, D, K)."""
         if self.net.one_shot:
             return components(self.net(window))
-        path = sample_paths(self.net, window, 1, pick=lambda conditional, _: conditional.center())
+        path = sample_paths(self.net, window, 1, pick=lambda conditional, _: center_of(conditional))
         return path.conditionals.map(lambda value: value[:, 0])
 
     def sample(self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int) -> PathSamples:

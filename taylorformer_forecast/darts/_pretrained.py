@@ -14,7 +14,7 @@ from darts.utils.ts_utils import series2seq
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.darts.likelihoods import StudentTLikelihood
+from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
 from taylorformer_forecast.engine.pretrained import Pretrained, load_pretrained
 from taylorformer_forecast.engine.strategy import STRATEGIES, Strategy, choose_strategy
@@ -66,7 +66,7 @@ class PretrainedModel(BaseForecastModel):
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""
-        if not isinstance(self.likelihood, StudentTLikelihood):
+        if family_of_likelihood(self.likelihood).distribution_name != DISTRIBUTION:
             name = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
             return f"{name} is given, while the pretrained network has StudentTLikelihood, the default"
         if not self.model_params["use_reversible_instance_norm"]:

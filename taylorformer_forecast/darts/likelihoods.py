@@ -1,12 +1,12 @@
-"""Likelihoods of the darts models: the package's own, and how networks speak to any of darts'."""
+"""Likelihoods of the darts models: any registered family, and how networks predict for any of darts' own."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
-import torch.nn.functional as F
 from darts.utils.likelihood_models.base import LikelihoodType
 from darts.utils.likelihood_models.torch import (
     CauchyLikelihood,
@@ -18,24 +18,83 @@ from darts.utils.likelihood_models.torch import (
     TorchLikelihood,
 )
 from torch import Tensor
-from torch.distributions import Distribution, StudentT
+from torch.distributions import Distribution
 
-from taylorformer_forecast.core.heads import Components, Conditional, StudentTHead, draw
+from taylorformer_forecast.core.families import Components, Family, draw, find_family
+from taylorformer_forecast.darts._adapters import (
+    LikelihoodFamily,
+    LocationScaleAdapter,
+    PointAdapter,
+    QuantileAdapter,
+    RegisteredAdapter,
+)
 
-__all__ = ["LikelihoodHead", "StudentTLikelihood"]
-
-UNIT_SCALE = math.log(math.expm1(1.0))  # softplus of it is 1
-
-# Variance of each location-scale family at scale 1; None where there is none.
-VARIANCE: dict[type[TorchLikelihood], float | None] = {
-    GaussianLikelihood: 1.0,
-    LaplaceLikelihood: 2.0,
-    GumbelLikelihood: math.pi**2 / 6,
-    CauchyLikelihood: None,
-}
+__all__ = ["FamilyLikelihood", "StudentTLikelihood", "family_of_likelihood"]
 
 
-class StudentTLikelihood(TorchLikelihood):
+class FamilyLikelihood(TorchLikelihood):
+    """A family of the package's registry as a likelihood of its darts models.
+
+    Parameters
+    ----------
+    distribution : str
+        Name in :data:`~taylorformer_forecast.core.families.FAMILIES`.
+    scale : {"exp", "bounded", "softplus"}, default="exp"
+        How unconstrained scales become positive.
+    names : sequence of str, optional
+        Names of the parameters; by default those of the family.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.darts import FamilyLikelihood
+    >>> FamilyLikelihood("normal").parameter_names
+    ['loc', 'scale']
+    >>> FamilyLikelihood("mixture").num_parameters  # location, scale and weight of three components
+    9
+    """
+
+    def __init__(self, distribution: str, scale: str = "exp", names: Sequence[str] | None = None) -> None:
+        # The family is looked up whenever it is needed: what darts saves are strings, safe to load.
+        self.distribution, self.scale = distribution, scale
+        found = self._like()
+        self._layout = {name: value.shape[-1] for name, value in found.tensors().items()}
+        own = [f"{name}{k}" if n > 1 else name for name, n in self._layout.items() for k in range(n)]
+        super().__init__(LikelihoodType.Gaussian, list(names or own))  # darts has no type for others
+
+    @property
+    def family(self) -> Family:
+        """The family."""
+        return find_family(self.distribution, self.scale)
+
+    def _like(self) -> Components:
+        """Components of one distribution of the family."""
+        raw = torch.zeros(1, 1, self.family.n_params)
+        return self.family.components(self.family(raw, raw[..., 0]))
+
+    def components(self, parameters: Tensor) -> Components:
+        """Components that parameters (..., P) describe."""
+        split = parameters.split(list(self._layout.values()), -1)
+        return self._like().with_tensors(dict(zip(self._layout, split, strict=True)))
+
+    def _params_from_output(self, model_output: Tensor) -> tuple[Tensor, ...]:
+        # The family has made scales positive, and parameters are in the units of the data.
+        return model_output.unbind(-1)
+
+    def _distr_from_params(self, params: tuple[Tensor, ...]) -> Distribution:
+        return self.family.rebuild(self.components(torch.stack(params, -1)))
+
+    def _nllloss(
+        self, params_out: tuple[Tensor, ...], target: Tensor, sample_weight: Tensor | None
+    ) -> Tensor:
+        loss = self.family.loss(self._distr_from_params(params_out), target)
+        return (loss if sample_weight is None else loss * sample_weight).mean()
+
+    def sample(self, model_output: Tensor) -> Tensor:
+        """Draw from the distribution, shape (B, T, C)."""
+        return draw(self._distr_from_params(self._params_from_output(model_output)))
+
+
+class StudentTLikelihood(FamilyLikelihood):
     """Student-t with free location, scale and degrees of freedom; the default of the package's models.
 
     - Univariate continuous distribution, support: the real numbers.
@@ -52,155 +111,54 @@ class StudentTLikelihood(TorchLikelihood):
     """
 
     def __init__(self) -> None:
-        super().__init__(LikelihoodType.Gaussian, ["mu", "sigma", "nu"])  # darts has no type of this name
-
-    def _params_from_output(self, model_output: Tensor) -> tuple[Tensor, ...]:
-        # The networks' own head has made them positive, and they are in the units of the data.
-        return model_output.unbind(-1)
-
-    def _distr_from_params(self, params: tuple[Tensor, ...]) -> Distribution:
-        loc, scale, df = params
-        return StudentT(df, loc, scale, validate_args=False)
-
-    def sample(self, model_output: Tensor) -> Tensor:
-        """Draw from the distribution, shape (B, T, C)."""
-        return self._distr_from_params(self._params_from_output(model_output)).sample()
+        super().__init__("studentt", names=("mu", "sigma", "nu"))
 
 
-class LikelihoodConditional(Conditional):
-    """Distribution of one of darts' likelihoods, or a point where there is none.
-
-    Parameters
-    ----------
-    likelihood : TorchLikelihood or None
-        What draws; without one, the location itself is predicted.
-    raw : Tensor of shape (..., D, P)
-        Raw parameters in the units of the network, around the anchor where there is a location.
-    """
-
-    def __init__(self, likelihood: TorchLikelihood | None, raw: Tensor) -> None:
-        super().__init__(raw.shape[:-1], validate_args=False)
-        self.likelihood, self.raw = likelihood, raw
-
-    def draw(self, generator: torch.Generator | None = None, noise: Tensor | None = None) -> Tensor:
-        """Draw with the likelihood's own sampler, which knows torch's global generator only, and no noise."""
-        if isinstance(self.likelihood, StudentTLikelihood):
-            return draw(self.components(), generator, noise).to(self.raw.dtype)
-        return self.raw[..., 0] if self.likelihood is None else self.likelihood.sample(self.raw)
-
-    def components(self) -> Components:
-        """Natural location and scale; where a likelihood has none, its raw parameters as they are."""
-        if isinstance(self.likelihood, StudentTLikelihood):
-            loc, scale, df = self.raw.split(1, -1)
-            return Components(loc, scale, df=df)
-        if type(self.likelihood) in VARIANCE:
-            return Components(self.raw[..., :1], F.softplus(self.raw[..., 1:]))
-        return Components(self.raw, torch.zeros_like(self.raw))
-
-    def center(self) -> Tensor:
-        """Value that stands for the distribution where a single path is followed."""
-        if type(self.likelihood) in (type(None), StudentTLikelihood, *VARIANCE):
-            return self.raw[..., 0]
-        if isinstance(self.likelihood, QuantileRegression):
-            return self.raw[..., self.likelihood.quantiles.index(0.5)]
-        params = self.likelihood._params_from_output(self.raw)
-        return self.likelihood._distr_from_params(params).mean
+def _refuse(likelihood: TorchLikelihood) -> LikelihoodFamily:
+    raise ValueError(
+        f"{type(likelihood).__name__} joins the components of a series, "
+        f"but each has a distribution of its own"
+    )
 
 
-class LikelihoodHead:
-    """Head of a network that serves a darts likelihood.
+# What networks need of darts' likelihoods, by class; a subclass is served like the class it derives from.
+ADAPTERS: dict[type, Callable[..., LikelihoodFamily]] = {
+    type(None): PointAdapter,
+    FamilyLikelihood: RegisteredAdapter,
+    GaussianLikelihood: partial(LocationScaleAdapter, variance=1.0),
+    LaplaceLikelihood: partial(LocationScaleAdapter, variance=2.0),
+    GumbelLikelihood: partial(LocationScaleAdapter, variance=math.pi**2 / 6),
+    CauchyLikelihood: partial(LocationScaleAdapter, variance=None),
+    QuantileRegression: QuantileAdapter,
+    DirichletLikelihood: _refuse,
+    TorchLikelihood: LikelihoodFamily,
+}
 
-    Networks work in scaled units and predict around an anchor. Families with a location and a scale, and
-    quantiles, are moved and stretched parameter by parameter, so that normalising a window leaves the
-    likelihood intact; where raw parameters are zero, scales are 1 and quantiles those of a Gaussian. Others
-    (counts, probabilities, positive values) have a natural unit: their windows are not normalised and their
-    parameters have no anchor.
+
+def family_of_likelihood(likelihood: TorchLikelihood | None) -> LikelihoodFamily:
+    """Return the family of a likelihood of darts or of the package.
 
     Parameters
     ----------
     likelihood : TorchLikelihood or None
         None for point forecasts.
 
+    Returns
+    -------
+    LikelihoodFamily
+        What networks need of it.
+
     Raises
     ------
     ValueError
         If the likelihood joins the components of a series.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.darts import StudentTLikelihood
+    >>> from taylorformer_forecast.darts.likelihoods import family_of_likelihood
+    >>> family_of_likelihood(StudentTLikelihood()).n_params
+    3
     """
-
-    def __init__(self, likelihood: TorchLikelihood | None) -> None:
-        if isinstance(likelihood, DirichletLikelihood):
-            raise ValueError(
-                "DirichletLikelihood joins the components of a series, but each has a distribution of its own"
-            )
-        self.likelihood = likelihood
-        self.n_params = 1 if likelihood is None else likelihood.num_parameters
-
-    @property
-    def has_location(self) -> bool:
-        """Whether values may be moved and stretched."""
-        kinds = (*VARIANCE, type(None), QuantileRegression, StudentTLikelihood)
-        return type(self.likelihood) in kinds
-
-    def __call__(self, raw: Tensor, anchor: Tensor, unit: Tensor | float = 1.0) -> LikelihoodConditional:
-        """Distribution with batch shape (..., D)."""
-        if isinstance(self.likelihood, StudentTLikelihood):
-            df, loc, scale = StudentTHead().params(raw, anchor, unit)
-            raw = torch.stack([loc, scale, df], -1)
-        elif type(self.likelihood) in VARIANCE:
-            unit = torch.as_tensor(unit)[..., None]
-            scale = unit * F.softplus(raw[..., 1:] + UNIT_SCALE)
-            raw = torch.cat([anchor[..., None] + unit * raw[..., :1], _inverse_softplus(scale)], -1)
-        elif self.has_location:
-            if isinstance(self.likelihood, QuantileRegression):
-                levels = torch.tensor(self.likelihood.quantiles, dtype=torch.float64)
-                raw = raw + torch.special.ndtri(levels).to(raw)
-            raw = anchor[..., None] + torch.as_tensor(unit)[..., None] * raw
-        return LikelihoodConditional(self.likelihood, raw)
-
-    def to_raw(self, parts: Components) -> Tensor:
-        """Raw parameters (..., D, P) that the likelihood turns into these components."""
-        if parts.df is not None:
-            return torch.cat([parts.loc, parts.scale, parts.df], -1)
-        if type(self.likelihood) in VARIANCE:
-            return torch.cat([parts.loc, _inverse_softplus(parts.scale)], -1)
-        return parts.loc
-
-    def marginal(self, parts: Components, paths: Tensor) -> Tensor:
-        """Parameters of the marginal distribution of each step, from those along sample paths.
-
-        Location and scale have the mean and variance of the mixture of all paths, quantiles are those of the
-        paths, and other parameters are averaged.
-
-        Parameters
-        ----------
-        parts : Components
-            Along the paths, (B, S, T, D, K), or (B, 1, T, D, K) where all paths share them.
-        paths : Tensor of shape (B, S, T, D)
-            The paths.
-
-        Returns
-        -------
-        Tensor
-            Raw parameters, (B, T, D, P).
-        """
-        if parts.loc.shape[1] == 1:  # all paths share it
-            return self.to_raw(parts)[:, 0]
-        if isinstance(self.likelihood, QuantileRegression):
-            levels = paths.new_tensor(self.likelihood.quantiles)
-            return paths.quantile(levels, dim=1).movedim(0, -1)
-        if type(self.likelihood) in VARIANCE or parts.df is not None:
-            unit: Any = VARIANCE[type(self.likelihood)] if parts.df is None else parts.df / (parts.df - 2.0)
-            loc, scale = parts.loc.mean(1), parts.scale.mean(1)
-            if unit is not None:
-                variance = (unit * parts.scale.square()).mean(1) + parts.loc.var(1, unbiased=False)
-                df = None if parts.df is None else parts.df.mean(1)
-                scale = (variance / (unit if df is None else df / (df - 2.0))).sqrt()
-            else:
-                df = None
-            return self.to_raw(Components(loc, scale, df=df))
-        return parts.loc.mean(1)
-
-
-def _inverse_softplus(scale: Tensor) -> Tensor:
-    """Raw number whose softplus is the scale, without overflow."""
-    return scale + (-torch.expm1(-scale)).log()
+    kind = next(kind for kind in type(likelihood).__mro__ if kind in ADAPTERS)
+    return ADAPTERS[kind](likelihood=likelihood)

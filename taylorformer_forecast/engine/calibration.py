@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.heads import affine
+from taylorformer_forecast.core.families import affine
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet, training_loss
 from taylorformer_forecast.core.sampling import draw_paths, sample_paths
 from taylorformer_forecast.core.window import Window, holds_everywhere

@@ -97,7 +97,7 @@ def make_optimizer(
 
 
 class TrainingModule(pl.LightningModule):
-    """Train a network by the score of its distribution, for most heads the likelihood.
+    """Train a network by the score of its distribution, for most families the likelihood.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention
 from taylorformer_forecast.core.continuous.interpolation import Interpolant, take
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.blocks import Block
@@ -70,7 +70,7 @@ class ContinuousLayers(ForecastNet):
         n_layers: int = 2,
         dim_encoding: int = 16,
         dropout: float = 0.1,
-        distribution: str | Head = "studentt",
+        distribution: str | Family = "studentt",
         scale: str = "exp",
         baseline: Baseline | None = None,
         weight: float = 1.0,
@@ -80,7 +80,7 @@ class ContinuousLayers(ForecastNet):
     ) -> None:
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
-        super().__init__(find_head(distribution, scale), baseline, weight)
+        super().__init__(find_family(distribution, scale), baseline, weight)
         self.dim_y = dim_y
         self.encoding = TimeEncoding(dim_encoding, time_min, time_max)
         self.embed = nn.Linear(2 * dim_y + dim_encoding + dim_covariates, d_model)
@@ -154,8 +154,8 @@ class ContiFormer(ContinuousLayers, OneShotNet):
         Width of the encoding of times.
     dropout : float, default=0.1
         Dropout in the feed-forward parts.
-    distribution : str or Head, default="studentt"
-        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself.
+    distribution : str or Family, default="studentt"
+        Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family.
     scale : {"exp", "bounded"}, default="exp"
         How raw scales become positive.
     baseline : Baseline, optional

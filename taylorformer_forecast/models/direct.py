@@ -12,7 +12,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.attention.kernels import Full
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.stepwise import start_at_baseline
@@ -39,7 +39,7 @@ class DirectTaylorformer(OneShotNet):
         Of the covariates of a window, the network sees the first so many, of these no more than its
         ``dim_covariates``, and zeros in the place of those that are missing. By default the first
         ``dim_covariates``.
-    distribution : str or Head, default="normal"
+    distribution : str or Family, default="normal"
         Predictive distribution of a target.
     scale : {"exp", "bounded", "softplus"}, default="exp"
         How scales become positive.
@@ -69,12 +69,12 @@ class DirectTaylorformer(OneShotNet):
         dim_t: int = 1,
         dim_covariates: int = 0,
         n_phases: int | None = None,
-        distribution: str | Head = "normal",
+        distribution: str | Family = "normal",
         scale: str = "exp",
         weight: float = 0.5,
         **options: Any,
     ) -> None:
-        super().__init__(find_head(distribution, scale), baseline, weight)
+        super().__init__(find_family(distribution, scale), baseline, weight)
         self.dim_covariates = dim_covariates
         self.n_phases = dim_covariates if n_phases is None else n_phases
         self.layers = Streams(

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
@@ -47,8 +47,8 @@ class LAMTransformer(OneShotNet):
         Encoder layers; the faithful network has as many decoder layers.
     dropout : float, default=0.1
         Dropout.
-    distribution : str or Head, default="studentt"
-        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself. The paper's own is "mse".
+    distribution : str or Family, default="studentt"
+        Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family. The paper's own is "mse".
     scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive.
     preset : {"modern", "faithful"}, default="modern"
@@ -106,7 +106,7 @@ class LAMTransformer(OneShotNet):
         n_heads: int = 4,
         n_layers: int = 2,
         dropout: float = 0.1,
-        distribution: str | Head = "studentt",
+        distribution: str | Family = "studentt",
         scale: str = "exp",
         preset: str = "modern",
         attention: Attention = "local",
@@ -122,7 +122,7 @@ class LAMTransformer(OneShotNet):
             raise ValueError(f"d_model={d_model} must be even and a multiple of n_heads={n_heads}")
         if baseline is not None and preset == "faithful":
             raise ValueError("preset='faithful' is the published network: it takes no baseline")
-        super().__init__(find_head(distribution, scale), baseline, weight)
+        super().__init__(find_family(distribution, scale), baseline, weight)
         self.context_length, self.horizon, self.dim_y = context_length, horizon, dim_y
         sizes = (context_length, horizon, dim_y, dim_covariates, self.head.n_params)
         self.trunk: nn.Module

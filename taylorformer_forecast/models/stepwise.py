@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.baselines.base import Baseline, Neighbourhood
-from taylorformer_forecast.core.heads import Head
+from taylorformer_forecast.core.families import Family
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 
@@ -48,7 +48,7 @@ class StepwiseNet(ForecastNet):
         See :class:`~taylorformer_forecast.core.protocol.ForecastNet`.
     """
 
-    def __init__(self, head: Head, baseline: Baseline | None = None, weight: float = 1.0) -> None:
+    def __init__(self, head: Family, baseline: Baseline | None = None, weight: float = 1.0) -> None:
         super().__init__(head, baseline, weight)
         # Steps from one true value to the next are learnt from covariates where levels are not: if all that
         # the network adds is taken, it belongs to the errors that are carried on.

@@ -19,7 +19,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.baselines.base import Baseline, Neighbourhood
 from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
 from taylorformer_forecast.core.attention.registry import Attention, find_kernel
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.published import load_published
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet, start_at_baseline
@@ -132,7 +132,7 @@ class Taylorformer(StepwiseNet):
         n_layers: int = 3,
         dim_encoding: int = 32,
         dropout: float = 0.05,
-        distribution: str | Head = "normal",
+        distribution: str | Family = "normal",
         scale: str = "exp",
         preset: str = "paper",
         taylor_order: int = 0,
@@ -154,7 +154,7 @@ class Taylorformer(StepwiseNet):
             raise ValueError(f"taylor_order={taylor_order} with preset={preset!r}: 0, or 1 with 'paper'")
         kernel = find_kernel(attention, needs="one_query")
         own = NeighbourBaseline(taylor_order, both_sides) if baseline is None else baseline
-        super().__init__(find_head(distribution, scale), own, 1.0 if baseline is None else weight)
+        super().__init__(find_family(distribution, scale), own, 1.0 if baseline is None else weight)
         self.dim_y = dim_y
         self.streams = Streams(
             dim_y,

@@ -21,7 +21,7 @@ from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.attention.cache import PointCache
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.registry import Attention, find_kernel
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
@@ -103,9 +103,9 @@ class TNPA(StepwiseNet):
         Width inside the feed-forward parts and the last map, ``2 * d_model`` by default.
     dropout : float, default=0.0
         Dropout in the feed-forward parts.
-    distribution : str or Head, default="normal"
-        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself: the predictive distribution
-        of a point given all earlier ones.
+    distribution : str or Family, default="normal"
+        Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family: the predictive
+        distribution of a point given all earlier ones.
     scale : {"exp", "bounded", "softplus"}, default="exp"
         How raw scales become positive. "bounded" is the paper's choice for images.
     value_noise : float, default=0.0
@@ -150,7 +150,7 @@ class TNPA(StepwiseNet):
         n_layers: int = 6,
         dim_feedforward: int | None = None,
         dropout: float = 0.0,
-        distribution: str | Head = "normal",
+        distribution: str | Family = "normal",
         scale: str = "exp",
         value_noise: float = 0.0,
         baseline: Baseline | None = None,
@@ -162,7 +162,7 @@ class TNPA(StepwiseNet):
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
         kernel = find_kernel(attention, needs="one_query")
-        super().__init__(find_head(distribution, scale), baseline, weight)
+        super().__init__(find_family(distribution, scale), baseline, weight)
         self.dim_y, self.value_noise = dim_y, value_noise
         width = 2 * d_model if dim_feedforward is None else dim_feedforward
         # Columns can be missing one by one: of several, each says whether it was observed.

@@ -20,7 +20,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.encoding import TimeEncoding
-from taylorformer_forecast.core.heads import Head, find_head
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window, join_columns
 from taylorformer_forecast.models.blocks import Block
@@ -75,9 +75,9 @@ class UNN(ForecastNet):
         Width of the positional encoding of each time coordinate; 0 takes times as numbers.
     dropout : float, default=0.0
         Dropout in the perceptron and in the layers before the last.
-    distribution : str or Head, default="normal"
-        Name in :data:`~taylorformer_forecast.core.heads.HEADS`, or a head itself: the predictive distribution
-        of a point given all earlier ones.
+    distribution : str or Family, default="normal"
+        Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family: the predictive
+        distribution of a point given all earlier ones.
     scale : {"exp", "bounded", "softplus"}, default="softplus"
         How raw scales become positive.
     history_indicator : bool, default=True
@@ -141,7 +141,7 @@ class UNN(ForecastNet):
         dim_hidden: int | None = None,
         dim_encoding: int = 32,
         dropout: float = 0.0,
-        distribution: str | Head = "normal",
+        distribution: str | Family = "normal",
         scale: str = "softplus",
         history_indicator: bool = True,
         rank: int = 4,
@@ -158,7 +158,7 @@ class UNN(ForecastNet):
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
         kernel = find_kernel(attention, needs="weigh")
-        super().__init__(find_head(distribution, scale))
+        super().__init__(find_family(distribution, scale))
         self.n_series, self.history_indicator = n_series, history_indicator
         self.encoding = TimeEncoding(dim_encoding, time_min, time_max) if dim_encoding else nn.Identity()
         self.embed_x = nn.Linear(dim_t * (dim_encoding or 1) + dim_covariates, d_model)

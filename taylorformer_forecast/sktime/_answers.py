@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sktime.datatypes import update_data
 
+from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.sktime._checks import check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._predictive import Predictive, Request, predict_requests
@@ -24,7 +25,7 @@ class PredictiveMethods:
     @property
     def _is_point(self):
         """Whether the distribution is a single value."""
-        return self.distribution in ("mse", "mae")
+        return gives_points(self.distribution)
 
     def _predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
         """Rows of the forecast and their predictive distribution, always from the same draw."""
@@ -165,9 +166,8 @@ class PredictiveMethods:
 
         index, p = self._predictive(fh, X)
         columns = self._cur_y.columns
-        return PathMixture(
-            p.loc, p.scale, p.weights, p.df, p.family, self._seed, index=index, columns=columns
-        )
+        options = {"family": p.family, "random_state": self._seed, "shape_params": p.shape or None}
+        return PathMixture(p.loc, p.scale, p.weights, **options, index=index, columns=columns)
 
     def _predict(self, fh, X):
         if self._is_point:

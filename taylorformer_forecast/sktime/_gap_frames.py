@@ -103,16 +103,17 @@ class GapMethods:
         known = {
             "mu": fills.values[..., None],
             "sigma": np.array([fills.point_mass(d) for d in range(shape[1])])[:, None],
-            "weights": 1.0 / shape[-1],
-            "df": 10.0,
         }
-        mixture = {"family": found[0][0]["family"]}
-        for name, value in known.items():
-            if found[0][0][name] is not None:
-                mixture[name] = np.broadcast_to(value, shape).copy()
-                for parameters, at, d in found:
-                    mixture[name][at, d] = parameters[name]
-        return PathMixture(**mixture, random_state=self._seed, index=X.index[fills.rows], columns=X.columns)
+        mixture = {}
+        for name in found[0][0].keys() - {"family"}:  # what is known has the weights and shapes of others
+            value = known.get(name, found[0][0][name].mean())
+            mixture[name] = np.broadcast_to(value, shape).copy()
+            for parameters, at, d in found:
+                mixture[name][at, d] = parameters[name]
+        arrays = {name: mixture.pop(name) for name in ("mu", "sigma", "weights") if name in mixture}
+        labels = {"index": X.index[fills.rows], "columns": X.columns}
+        family = {"family": found[0][0]["family"], "shape_params": mixture or None}
+        return PathMixture(**arrays, **family, random_state=self._seed, **labels)
 
 
 @dataclass(frozen=True)

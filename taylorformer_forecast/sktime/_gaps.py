@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from taylorformer_forecast.core.heads import Components
+from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
@@ -55,17 +55,16 @@ class Gaps:
         ``as_pieces`` gives uniform ones, whatever the family: what a logarithm needs.
         """
         c = conditionals.map(lambda value: value.transpose(0, 1).flatten(1))
-        loc, scale, weights, df = (
-            None if v is None else v.numpy() for v in (c.loc, c.scale, c.weights, c.df)
-        )
+        loc, scale, shape = c.loc.numpy(), c.scale.numpy(), {k: v.numpy() for k, v in c.shape.items()}
+        weights = None if c.weights is None else c.weights.numpy()
         if as_pieces:
-            family = mixtures.FAMILIES[c.family] if df is None else mixtures.STUDENT
             weights = None if weights is None else weights / len(conditionals.loc)
-            loc, scale, weights = mixtures.mapped(family, loc, scale, weights, df, self.to_data)
-            return {"mu": loc, "sigma": scale, "weights": weights, "df": None, "family": "uniform"}
+            pieces = mixtures.mapped(c.family, loc, scale, weights, shape, self.to_data)
+            return {**dict(zip(("mu", "sigma", "weights"), pieces, strict=True)), "family": "uniform"}
         spread = self.column.spread.item()
         mu = self.column.center.item() + spread * loc
-        return {"mu": mu, "sigma": spread * scale, "weights": weights, "df": df, "family": c.family}
+        weights = {} if weights is None else {"weights": weights}
+        return {"mu": mu, "sigma": spread * scale, **weights, **shape, "family": c.family}
 
     @property
     def point_mass(self) -> float:

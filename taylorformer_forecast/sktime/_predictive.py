@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from taylorformer_forecast.core.heads import draw, standard
+from taylorformer_forecast.core.families import Family
 from taylorformer_forecast.core.sampling import (
     PathSamples,
     draw_paths,
@@ -117,26 +117,35 @@ class Predictive:
         Joint sample paths.
     loc, scale : ndarray of shape (R, D, K)
         Components of the marginal mixtures.
-    weights, df : ndarray of shape (R, D, K), optional
-        Their weights (equal if None), and degrees of freedom of Student-t components.
-    family : str
-        Family of components without ``df``.
+    weights : ndarray of shape (R, D, K), optional
+        Their weights; equal if None.
+    shape : dict of str to ndarray of shape (R, D, K)
+        Shape parameters of the components, by name.
+    family : Family
+        Family of the components.
     """
 
     paths: np.ndarray
     loc: np.ndarray
     scale: np.ndarray
     weights: np.ndarray | None
-    df: np.ndarray | None
-    family: str
+    shape: dict[str, np.ndarray]
+    family: Family
 
     def take(self, rows: list | np.ndarray | slice = slice(None), columns: list | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""
-        parts = {}
-        for name in ("loc", "scale", "weights", "df"):
-            value = getattr(self, name)
-            parts[name] = None if value is None else value[rows][:, columns]
-        return replace(self, paths=self.paths[:, rows][:, :, columns], **parts)
+
+        def at(value):
+            return None if value is None else value[rows][:, columns]
+
+        return replace(
+            self,
+            paths=self.paths[:, rows][:, :, columns],
+            loc=at(self.loc),
+            scale=at(self.scale),
+            weights=at(self.weights),
+            shape={name: at(value) for name, value in self.shape.items()},
+        )
 
 
 class _Sampler:
@@ -202,10 +211,9 @@ class _Sampler:
 def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> PathSamples:
     """Put targets back in order of time, and points where values are given."""
     value = torch.as_tensor(given)[:, None]  # (B, 1, T, D)
-    is_given, c = ~value.isnan(), samples.conditionals
-    loc = torch.where(is_given[..., None], value[..., None], c.loc)
-    scale = torch.where(is_given[..., None], POINT_MASS, c.scale)
-    samples = PathSamples(torch.where(is_given, value, samples.paths), replace(c, loc=loc, scale=scale))
+    is_given = ~value.isnan()
+    conditionals = samples.conditionals.with_points(is_given, value, POINT_MASS)
+    samples = PathSamples(torch.where(is_given, value, samples.paths), conditionals)
     back = torch.as_tensor(np.argsort(order, 1))
 
     def restore(values: torch.Tensor) -> torch.Tensor:
@@ -311,12 +319,11 @@ def _marginal_where(blind, samples: PathSamples, seed: int) -> PathSamples:
     if not blind.any():
         return samples
     rows = blind[:, None, None, None]
-    c = samples.conditionals
-    blank = standard(c)
-    noise = draw(blank.map(lambda v: v.expand(*samples.paths.shape, -1)), torch.Generator().manual_seed(seed))
-    names = [name for name in ("loc", "scale", "weights", "df") if getattr(c, name) is not None]
-    mixed = {name: torch.where(rows[..., None], getattr(blank, name), getattr(c, name)) for name in names}
-    return PathSamples(torch.where(rows, noise, samples.paths), replace(c, **mixed))
+    blank = samples.conditionals.standard()
+    every = blank.map(lambda v: v.expand(*samples.paths.shape, -1))
+    noise = every.sample(torch.Generator().manual_seed(seed))
+    mixed = blank.where(rows[..., None], samples.conditionals)
+    return PathSamples(torch.where(rows, noise, samples.paths), mixed)
 
 
 def _assemble(requests: list[Request], pieces) -> Predictive:
@@ -335,19 +342,14 @@ def _assemble(requests: list[Request], pieces) -> Predictive:
             c = samples.conditionals.map(lambda v: v.expand(n_shared, *v.shape[1:]))
             c = c.affine(center[:, None], spread[:, None])
             columns["paths"].append(center + spread * samples.paths)
-            columns["loc"].append(_merge(c.loc))
-            columns["scale"].append(_merge(c.scale))
-            columns["weights"].append(None if c.weights is None else _merge(c.weights / len(c.weights)))
-            columns["df"].append(None if c.df is None else _merge(c.df))
-        family = c.family
+            for name, value in c.tensors().items():
+                value = value / len(value) if name == "weights" else value
+                columns[name].append(_merge(value))
         for name, values in columns.items():
-            whole = None if values[0] is None else torch.cat(values, 1 + (name == "paths")).numpy()
-            blocks[name].append(whole)
-    joined = {
-        name: None if values[0] is None else np.concatenate(values, int(name == "paths"))
-        for name, values in blocks.items()
-    }
-    return Predictive(**joined, family=family)
+            blocks[name].append(torch.cat(values, 1 + (name == "paths")).numpy())
+    joined = {name: np.concatenate(values, int(name == "paths")) for name, values in blocks.items()}
+    shape = {name: joined[name] for name in c.shape}
+    return Predictive(joined["paths"], joined["loc"], joined["scale"], joined.get("weights"), shape, c.family)
 
 
 def _merge(values):

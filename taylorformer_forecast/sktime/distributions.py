@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from skpro.distributions.empirical import Empirical
 
+from taylorformer_forecast.core.families import find_component
 from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
@@ -19,7 +20,7 @@ _BLOCK = 2**17  # numbers per temporary array: bounds the memory and stays in th
 
 
 class PathMixture(ArrayDistribution):
-    """Mixture of Normal, Student-t or uniform components in every cell.
+    """Mixture of Normal, Student-t, uniform or other location-scale components in every cell.
 
     Use it for the per-step predictive distributions of a forecaster averaged over its sample paths: each
     path contributes the component(s) it predicts for the step. It holds the marginals only: ``sample``
@@ -35,10 +36,13 @@ class PathMixture(ArrayDistribution):
         Weights, not negative; normalised in every cell. None: equal weights, at no cost.
     df : float or array that broadcasts to the shape of mu, optional
         Degrees of freedom of Student-t components: mean and energy need df > 1, a finite variance
-        df > 2. None: components of the ``family``.
-    family : {"normal", "uniform"}, default="normal"
-        Family of components without ``df``. Uniform ones lie between ``mu - sigma`` and ``mu + sigma``; side
-        by side they make a piecewise linear quantile function.
+        df > 2. Short for ``family="studentt"`` and ``shape_params={"df": df}``.
+    family : str or Family, default="normal"
+        Family of components without ``df``: "normal", "uniform", or a name in
+        :data:`~taylorformer_forecast.core.families.FAMILIES`. Uniform ones lie between ``mu - sigma`` and
+        ``mu + sigma``; side by side they make a piecewise linear quantile function.
+    shape_params : dict of str to array that broadcasts to the shape of mu, optional
+        Shape parameters of the family, by name.
     random_state : int, optional
         Seed of ``sample``: equal calls then return equal draws. None: fresh draws at every call.
         numpy's global generator is never touched.
@@ -53,8 +57,9 @@ class PathMixture(ArrayDistribution):
     Notes
     -----
     Exact are all methods but ``pdfnorm`` (Monte Carlo), quantiles (solved to a relative error below
-    1e-10) and the self-energy of Student-t mixtures (quadrature, relative error below 1e-4). The
-    self-energy of other mixtures is a sum over K (K - 1) / 2 pairs per cell.
+    1e-10) and the self-energy of mixtures that are neither Normal nor uniform (quadrature, relative error
+    below 1e-4). That of Normal and uniform ones is a sum over K (K - 1) / 2 pairs per cell. Families without
+    closed forms integrate their moments numerically.
 
     Examples
     --------
@@ -75,16 +80,26 @@ class PathMixture(ArrayDistribution):
     }
 
     def __init__(
-        self, mu, sigma, weights=None, df=None, family="normal", random_state=None, index=None, columns=None
+        self,
+        mu,
+        sigma,
+        weights=None,
+        df=None,
+        family="normal",
+        shape_params=None,
+        random_state=None,
+        index=None,
+        columns=None,
     ):
         self.mu = mu
         self.sigma = sigma
         self.weights = weights
         self.df = df
         self.family = family
+        self.shape_params = shape_params
         self.random_state = random_state
         super().__init__(index=index, columns=columns)
-        if df is not None:
+        if not self._kind.has_pair_distance:
             exact = [method for method in self.get_tag("capabilities:exact") if method != "energy"]
             self.set_tags(**{"capabilities:exact": exact, "capabilities:approx": ["energy", "pdfnorm"]})
 
@@ -92,11 +107,14 @@ class PathMixture(ArrayDistribution):
         shape = np.shape(self.mu)
         if len(shape) not in (1, 3) or 0 in shape:
             raise ValueError(f"mu must have shape (rows, columns, components) or (components,), got {shape}")
-        if self.family not in mixtures.FAMILIES or (self.df is not None and self.family != "normal"):
-            raise ValueError(f"family={self.family!r} is not 'normal', or 'uniform' without df")
-        for name in ("sigma", "weights", "df"):
-            value = getattr(self, name)
-            if value is None and name != "sigma":
+        if self.df is not None and self.family != "normal":
+            raise ValueError(f"family={self.family!r} takes no df: leave it out, or write without df")
+        find_component(self.family)  # raises a ValueError if there is none
+        known, given = set(self._kind.shape_names), set(self._shapes)
+        if known != given:
+            raise ValueError(f"shape_params of {self._kind} must be {sorted(known)}, got {sorted(given)}")
+        for name, value in {"sigma": self.sigma, "weights": self.weights, **self._shapes}.items():
+            if value is None:
                 continue
             value = np.asarray(value, dtype=float)
             try:
@@ -105,41 +123,54 @@ class PathMixture(ArrayDistribution):
                 raise ValueError(f"{name} of shape {value.shape} does not fit mu of shape {shape}") from None
             if name == "weights" and ((value < 0).any() or (value.sum(-1) == 0).any()):
                 raise ValueError("weights must not be negative nor all zero in a cell")
-            if name != "weights" and (value <= 0).any():
+            if name in ("sigma", *self._kind.positive_names) and (value <= 0).any():
                 raise ValueError(f"{name} must be positive, its smallest value is {value.min()}")
         return shape[:-1]
 
-    def _pick(self, key):
-        shape = np.shape(self.mu)
-        params = {name: getattr(self, name) for name in ("mu", "sigma", "weights", "df")}
-        params = {k: v if v is None else np.broadcast_to(v, shape)[key] for k, v in params.items()}
-        return params | {"family": self.family, "random_state": self.random_state}
+    @property
+    def _shapes(self):
+        """Shape parameters by name, as they were given."""
+        return dict(self.shape_params or {}) if self.df is None else {"df": self.df}
 
     @property
     def _kind(self):
-        return mixtures.FAMILIES[self.family] if self.df is None else mixtures.STUDENT
+        return find_component("studentt" if self.df is not None else self.family)
+
+    def _pick(self, key):
+        shape = np.shape(self.mu)
+
+        def at(value):
+            return None if value is None else np.broadcast_to(value, shape)[key]
+
+        params = {name: at(getattr(self, name)) for name in ("mu", "sigma", "weights", "df")}
+        shapes = None if self.shape_params is None else {k: at(v) for k, v in self.shape_params.items()}
+        return params | {"family": self.family, "random_state": self.random_state, "shape_params": shapes}
 
     def _arrays(self):
-        """Mu, sigma, weights, df as float arrays (H, C, K), or None; views where possible."""
+        """Mu, sigma and weights (or None) as float arrays (H, C, K), and a dict of those of the shape."""
         shape = (*(self.shape or (1, 1)), np.shape(self.mu)[-1])
-        values = (self.mu, self.sigma, self.weights, self.df)
-        return [None if v is None else np.broadcast_to(np.asarray(v, dtype=float), shape) for v in values]
+
+        def whole(value):
+            return None if value is None else np.broadcast_to(np.asarray(value, dtype=float), shape)
+
+        shapes = {name: whole(value) for name, value in self._shapes.items()}
+        return whole(self.mu), whole(self.sigma), whole(self.weights), shapes
 
     def _by_rows(self, func, *args, cost=1):
-        """Apply func(family, mu, sigma, weights, df, *args) to blocks of rows."""
-        arrays = self._arrays()
-        h, c, k = arrays[0].shape
+        """Apply func(family, mu, sigma, weights, shape, *args) to blocks of rows."""
+        m, s, w, shapes = self._arrays()
+        h, c, k = m.shape
         args = [np.reshape(a, (h, c)) for a in args]
         size = max(1, _BLOCK // (c * k * cost))
-        out = []
+        out, kind = [], self._kind
         for block in (slice(i, i + size) for i in range(0, h, size)):
-            m, s, w, df = (None if a is None else a[block] for a in arrays)
-            w = None if w is None else w / w.sum(-1, keepdims=True)
-            out.append(func(self._kind, m, s, w, df, *(a[block] for a in args)))
+            weights = None if w is None else w[block] / w[block].sum(-1, keepdims=True)
+            part = mixtures.take(shapes, block)
+            out.append(func(kind, m[block], s[block], weights, part, *(a[block] for a in args)))
         return np.concatenate(out).reshape(self.shape)
 
     def _mean(self):
-        return self._by_rows(lambda family, m, s, w, df: mixtures.average(m, w))
+        return self._by_rows(mixtures.mean)
 
     def _var(self):
         return self._by_rows(mixtures.variance)
@@ -159,7 +190,7 @@ class PathMixture(ArrayDistribution):
     def _cell_energy(self, x):
         if x is not None:
             return self._by_rows(mixtures.distance, x)
-        return self._by_rows(mixtures.self_distance, cost=1 if self.df is None else 64)
+        return self._by_rows(mixtures.self_distance, cost=1 if self._kind.has_pair_distance else 64)
 
     def pdfnorm(self, a=2):
         """Integral of pdf ** a, by Monte Carlo over draws that differ even if ``sample`` is seeded."""
@@ -170,25 +201,23 @@ class PathMixture(ArrayDistribution):
         return np.mean([self._pdf(x) ** (a - 1) for x in draws], axis=0)
 
     def _draw(self, rng, n):
-        m, s, w, df = (None if a is None else a.reshape(-1, a.shape[-1]) for a in self._arrays())
-        cell, k = np.arange(len(m)), m.shape[-1]
+        m, s, w, shapes = self._arrays()
+        k = m.shape[-1]
+        m, s, w = (None if a is None else a.reshape(-1, k) for a in (m, s, w))
+        cell = np.arange(len(m))
         if w is None:
             chosen = rng.integers(k, size=(n, len(m)))
         else:  # one search for all cells: cell i owns the interval [i, i + 1)
             upper = np.cumsum(w, -1) / w.sum(-1, keepdims=True) + cell[:, None]
             chosen = np.searchsorted(upper.ravel(), rng.random((n, len(m))) + cell, side="right") - k * cell
             chosen = np.clip(chosen, 0, k - 1)
-        if df is not None:
-            noise = rng.standard_t(df[cell, chosen])
-        elif self.family == "uniform":
-            noise = rng.uniform(-1, 1, chosen.shape)
-        else:
-            noise = rng.standard_normal(chosen.shape)
+        shapes = {name: value.reshape(-1, k)[cell, chosen] for name, value in shapes.items()}
+        noise = self._kind.random(rng, chosen.shape, shapes)
         return (m[cell, chosen] + s[cell, chosen] * noise).reshape(n, *self.shape)
 
     @classmethod
     def get_test_params(cls, parameter_set="default"):
-        """Parameters of test instances: Normal, weighted Student-t, panel, uniform, scalar."""
+        """Parameters of test instances: Normal, weighted Student-t, panel, uniform, shapes, scalar."""
         rng = np.random.default_rng(0)
         mu, sigma = rng.normal(size=(4, 2, 3)), rng.uniform(0.5, 2, size=(4, 2, 3))
         panel = pd.MultiIndex.from_product([["a", "b"], [0, 1]], names=["instance", "time"])
@@ -197,6 +226,7 @@ class PathMixture(ArrayDistribution):
             {"mu": mu, "sigma": sigma, "weights": sigma, "df": 2 + sigma, "columns": ["y", "z"]},
             {"mu": mu, "sigma": 1.0, "weights": [0.5, 0.3, 0.2], "random_state": 1, "index": panel},
             {"mu": mu, "sigma": sigma, "family": "uniform"},
+            {"mu": mu, "sigma": sigma, "family": "studentt", "shape_params": {"df": 2 + sigma}},
             {"mu": mu[0, 0], "sigma": sigma[0, 0]},
         ]
 

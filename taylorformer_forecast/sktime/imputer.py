@@ -7,6 +7,7 @@ from sktime.transformations.base import BaseTransformer
 
 from taylorformer_forecast.calendar.axis import TimeAxis, content
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gap_answers import GapAnswers
@@ -183,7 +184,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
 
     def _fit(self, X, y=None):
         check_parameters({"num_epochs": None, **self.get_params(deep=False)})
-        if self.distribution in ("mse", "mae"):
+        if gives_points(self.distribution):
             raise ValueError(
                 f"distribution={self.distribution!r} gives points only, no distribution to draw from; "
                 f"choose another one, such as 'studentt'"

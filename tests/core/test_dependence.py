@@ -7,8 +7,8 @@ from torch.distributions import Categorical, MixtureSameFamily, Normal, StudentT
 from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.linear import LinearForecast
-from taylorformer_forecast.core.distributions import QuantileFunction
-from taylorformer_forecast.core.heads import draw
+from taylorformer_forecast.core.families import draw
+from taylorformer_forecast.core.families.quantile import QuantileFunction
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.distributions import Normal
 
-from taylorformer_forecast.core.heads import Components
+from taylorformer_forecast.core.families import Components, find_family
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
@@ -109,7 +109,8 @@ def test_samples_return_to_the_data_with_their_conditionals_in_double_precision(
     draws = torch.randn(2, 3, 4, 2, generator=generator())
     loc, std = torch.randn(2, 3, 4, 2, 1, generator=generator(1)), torch.rand(2, 3, 4, 2, 1)
     scale = Scale(torch.tensor([[[1e9, 2.0]], [[-5.0, 0.0]]]), torch.tensor([[[10.0, 0.1]], [[2.0, 3.0]]]))
-    scaled = PathSamples(draws.float(), Components(loc.float(), std.float(), df=torch.full_like(loc, 5.0)))
+    family, shape = find_family("studentt"), {"df": torch.full_like(loc, 5.0)}
+    scaled = PathSamples(draws.float(), Components(family, loc.float(), std.float(), shape=shape))
     out = scaled.to_data(scale)
     assert out.paths.dtype == out.conditionals.loc.dtype == out.conditionals.scale.dtype == torch.float64
     for b in range(2):
@@ -124,7 +125,7 @@ def test_samples_return_to_the_data_with_their_conditionals_in_double_precision(
             torch.testing.assert_close(
                 out.conditionals.scale[b, ..., d, :], std[b, ..., d, :].float().double() * factor
             )
-    assert (out.conditionals.df == 5).all()
+    assert (out.conditionals.shape["df"] == 5).all()
 
 
 def test_sampling_keeps_no_gradients(make_window):

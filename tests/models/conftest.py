@@ -13,7 +13,7 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.baselines.linear import LinearForecast
 from taylorformer_forecast.core.attention.local import Local
-from taylorformer_forecast.core.heads import components
+from taylorformer_forecast.core.families import components
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContiFormer
@@ -237,9 +237,7 @@ def numbers() -> Callable[[Distribution], Tensor]:
     """Return the function that lists all parameters of each point's distribution, (B, T, .)."""
 
     def listed(distribution: Distribution) -> Tensor:
-        parts = components(distribution)
-        present = [p for p in (parts.loc, parts.scale, parts.weights, parts.df) if p is not None]
-        return torch.cat([p.flatten(2) for p in present], -1)
+        return torch.cat([p.flatten(2) for p in components(distribution).tensors().values()], -1)
 
     return listed
 

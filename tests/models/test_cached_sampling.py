@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch.distributions import Categorical, MixtureSameFamily, Normal, StudentT
 
-from taylorformer_forecast.core.heads import components, draw
+from taylorformer_forecast.core.families import components, draw
 from taylorformer_forecast.core.sampling import sample_paths
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -99,15 +98,8 @@ def test_asking_twice_gives_the_same_and_disturbs_nothing(any_case, numbers):
 
 def rebuilt(parts, step):
     """Rebuild one step's distribution, for every path, from the components of a teacher-forced pass."""
-    loc, scale, weights, df = (
-        None if p is None else p[:, step].unflatten(0, (-1, N_PATHS))
-        for p in (parts.loc, parts.scale, parts.weights, parts.df)
-    )
-    if weights is not None:
-        return MixtureSameFamily(Categorical(weights), Normal(loc, scale))
-    if df is not None:
-        return StudentT(df[..., 0], loc[..., 0], scale[..., 0])
-    return Normal(loc[..., 0], scale[..., 0])
+    parts = parts.map(lambda value: value[:, step].unflatten(0, (-1, N_PATHS)))
+    return parts.family.rebuild(parts)
 
 
 def test_free_running_paths_equal_those_of_recomputing_everything_at_each_step(
@@ -123,8 +115,7 @@ def test_free_running_paths_equal_those_of_recomputing_everything_at_each_step(
     assert largest_relative_difference(cached.paths, y) < 1e-9
     # And the conditionals of the paths are those of one teacher-forced pass along them.
     at_once = numbers(net(window_of_each_path(w, cached.paths))).unflatten(0, (-1, N_PATHS))
-    c = cached.conditionals
-    present = [p.flatten(3) for p in (c.loc, c.scale, c.weights, c.df) if p is not None]
+    present = [p.flatten(3) for p in cached.conditionals.tensors().values()]
     assert largest_relative_difference(torch.cat(present, -1), at_once) < 1e-12
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from taylorformer_forecast.core.heads import HEADS, components
+from taylorformer_forecast.core.families import FAMILIES, components
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.window import Window
@@ -168,8 +168,7 @@ def test_free_running_paths_have_the_conditionals_of_a_pass_along_them(build_cas
     y, observed = wide.y.clone(), wide.observed.clone()
     y[:, 7:], observed[:, 7:] = samples.paths.flatten(0, 1), True
     expected = numbers(net(replace(wide, y=y, observed=observed))).unflatten(0, (3, 4))
-    c = samples.conditionals
-    present = [p.flatten(3) for p in (c.loc, c.scale, c.weights, c.df) if p is not None]
+    present = [p.flatten(3) for p in samples.conditionals.tensors().values()]
     close(torch.cat(present, -1), expected, 1e-12)
 
 
@@ -189,7 +188,7 @@ def test_points_at_one_time_are_sampled_as_they_are_scored(build_case, name, num
 
 
 @pytest.mark.parametrize("network", [ContiFormer, ContiFormerPaths])
-@pytest.mark.parametrize("distribution", sorted(HEADS))
+@pytest.mark.parametrize("distribution", sorted(FAMILIES))
 def test_every_head_can_be_trained_and_sampled(make_window, network, distribution):
     torch.manual_seed(0)
     net, w = network(d_model=8, n_heads=2, distribution=distribution), make_window()

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from taylorformer_forecast.core.attention.local import Local
-from taylorformer_forecast.core.heads import HEADS
+from taylorformer_forecast.core.families import FAMILIES
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.lam_trunks import TemporalMap, summed_encoding
@@ -183,7 +183,7 @@ def test_many_windows_are_sampled_in_pieces(lam_case, monkeypatch):
 # --- sizes, options, copies -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("distribution", HEADS)
+@pytest.mark.parametrize("distribution", FAMILIES)
 @pytest.mark.parametrize("preset", ["modern", "faithful"])
 @pytest.mark.parametrize("attention", ["local", "full", "prob"])
 def test_every_distribution_goes_with_every_preset_and_kernel(

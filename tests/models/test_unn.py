@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from taylorformer_forecast.core.heads import components
+from taylorformer_forecast.core.families import components
 from taylorformer_forecast.core.sampling import forecast_paths, sample_paths
 from taylorformer_forecast.core.window import Window, join_columns
 from taylorformer_forecast.models.unn import UNN

@@ -1,4 +1,4 @@
-"""Heads: densities, scale floors, components, draws with a private generator."""
+"""The families of the package: densities, scale floors, components, draws with a private generator."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import scipy.stats
 import torch
 from torch.distributions import Categorical, Laplace, MixtureSameFamily, Normal, StudentT, Uniform
 
-from taylorformer_forecast.core.distributions import QuantileFunction
-from taylorformer_forecast.core.heads import HEADS, LEVELS, POINT_HEADS, affine, components, draw, standard
+from taylorformer_forecast.core.families import FAMILIES, affine, components, draw
+from taylorformer_forecast.core.families.quantile import LEVELS, QuantileFunction, UniformFamily
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-NAMES = sorted(HEADS)
+NAMES = ["mae", "mixture", "mse", "normal", "quantile", "studentt"]
+POINTS = ["mse", "mae"]
 SMOOTH = ["mixture", "normal", "studentt"]  # a density everywhere, scales
 WITH_DENSITY = [*SMOOTH, "quantile"]
 
@@ -23,28 +24,28 @@ def randn(*shape, seed=0):
 
 
 def predict(name, scale="exp", shape=(5, 2)):
-    head = HEADS[name](scale=scale)
-    return head(randn(*shape, head.n_params), 3 + randn(*shape, seed=1))
+    family = FAMILIES[name](scale=scale)
+    return family(randn(*shape, family.n_params), 3 + randn(*shape, seed=1))
 
 
-def scipy_density(name, raw, anchor, y, df):
+def scipy_density(name, raw, loc, y, df):
     """Log-density by the formulas of the docstrings, for the exponential scale."""
-    raw, anchor, y = raw.numpy(), anchor.numpy(), y.numpy()
+    raw, loc, y = raw.numpy(), loc.numpy(), y.numpy()
     if name == "normal":
-        return scipy.stats.norm.logpdf(y, anchor + raw[..., 0], np.exp(raw[..., 1]) + 1e-3)
+        return scipy.stats.norm.logpdf(y, loc + raw[..., 0], np.exp(raw[..., 1]) + 1e-3)
     if name == "studentt":
-        return scipy.stats.t.logpdf(y, df.numpy(), anchor + raw[..., 0], np.exp(raw[..., 1]) + 1e-3)
+        return scipy.stats.t.logpdf(y, df.numpy(), loc + raw[..., 0], np.exp(raw[..., 1]) + 1e-3)
     weights = np.exp(raw[..., 6:]) / np.exp(raw[..., 6:]).sum(-1, keepdims=True)
-    parts = scipy.stats.norm.pdf(y[..., None], anchor[..., None] + raw[..., :3], np.exp(raw[..., 3:6]) + 1e-3)
+    parts = scipy.stats.norm.pdf(y[..., None], loc[..., None] + raw[..., :3], np.exp(raw[..., 3:6]) + 1e-3)
     return np.log((weights * parts).sum(-1))
 
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_densities_equal_their_closed_form(name):
-    head = HEADS[name]()
-    raw, anchor, y = randn(5, 2, head.n_params), randn(5, 2, seed=1), 3 * randn(5, 2, seed=2)
-    distribution = head(raw, anchor)
-    expected = scipy_density(name, raw, anchor, y, getattr(distribution, "df", None))
+    family = FAMILIES[name]()
+    raw, loc, y = randn(5, 2, family.n_params), randn(5, 2, seed=1), 3 * randn(5, 2, seed=2)
+    distribution = family(raw, loc)
+    expected = scipy_density(name, raw, loc, y, getattr(distribution, "df", None))
     np.testing.assert_allclose(distribution.log_prob(y).numpy(), expected, rtol=1e-10, atol=1e-10)
 
 
@@ -60,14 +61,14 @@ def test_moved_and_stretched_distributions_are_those_of_moved_and_stretched_valu
 
 
 def test_distributions_of_other_kinds_are_not_moved():
-    with pytest.raises(TypeError, match="Laplace cannot be moved and stretched"):
+    with pytest.raises(TypeError, match="no family is registered for Laplace"):
         affine(Laplace(0.0, 1.0), torch.zeros(()), torch.ones(()))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_anchor_moves_a_distribution_without_changing_it(name):
-    head, raw, y = HEADS[name](), randn(5, 2, HEADS[name]().n_params), randn(5, 2, seed=2)
-    still, moved = (head(raw, torch.full((5, 2), anchor)) for anchor in (0.0, 7.0))
+def test_the_location_moves_a_distribution_without_changing_it(name):
+    family, raw, y = FAMILIES[name](), randn(5, 2, FAMILIES[name]().n_params), randn(5, 2, seed=2)
+    still, moved = (family(raw, torch.full((5, 2), loc)) for loc in (0.0, 7.0))
     torch.testing.assert_close(moved.mean, still.mean + 7)
     torch.testing.assert_close(moved.variance, still.variance)
     if name in WITH_DENSITY:
@@ -78,10 +79,10 @@ def test_the_anchor_moves_a_distribution_without_changing_it(name):
 
 @pytest.mark.parametrize("name", SMOOTH)
 @pytest.mark.parametrize(("scale", "floor"), [("exp", 0.001), ("bounded", 0.011)])
-def test_scales_grow_with_the_raw_number_and_never_fall_below_their_floor(name, scale, floor):
-    head = HEADS[name](scale=scale)
-    raws = torch.tensor([-1e3, -5.0, 0.0, 2.0])[:, None, None].expand(4, 1, head.n_params)
-    scales = components(head(raws, torch.zeros(4, 1))).scale[:, 0, 0]
+def test_scales_grow_with_the_unconstrained_number_and_never_fall_below_their_floor(name, scale, floor):
+    family = FAMILIES[name](scale=scale)
+    raws = torch.tensor([-1e3, -5.0, 0.0, 2.0])[:, None, None].expand(4, 1, family.n_params)
+    scales = components(family(raws, torch.zeros(4, 1))).scale[:, 0, 0]
     assert scales[0].item() == pytest.approx(floor, rel=1e-12)
     assert (scales.diff() > 0).all()
     start = {"exp": 1.001, "bounded": 0.011 + 0.99 * np.log(2)}[scale]
@@ -91,7 +92,7 @@ def test_scales_grow_with_the_raw_number_and_never_fall_below_their_floor(name, 
 def test_degrees_of_freedom_range_from_barely_a_variance_to_nearly_gaussian():
     raw = torch.zeros(5, 1, 3)
     raw[:, 0, 2] = torch.tensor([-30.0, -5.0, 0.0, 5.0, 50.0])
-    distribution = HEADS["studentt"]()(raw, torch.zeros(5, 1))
+    distribution = FAMILIES["studentt"]()(raw, torch.zeros(5, 1))
     df = distribution.df[:, 0]
     assert (df.diff() > 0).all()
     assert 2 < df[0] < 2.01
@@ -100,14 +101,15 @@ def test_degrees_of_freedom_range_from_barely_a_variance_to_nearly_gaussian():
 
 
 def rebuild(parts):
-    """Make a distribution from components again."""
-    if parts.family == "uniform":
+    """Make a distribution from components again, without their family."""
+    weights = None if parts.weights is None else Categorical(parts.weights)
+    if parts.family == UniformFamily():
         edges = Uniform(parts.loc - parts.scale, parts.loc + parts.scale, validate_args=False)
-        return MixtureSameFamily(Categorical(parts.weights), edges, validate_args=False)
-    if parts.df is not None:
-        return StudentT(parts.df[..., 0], parts.loc[..., 0], parts.scale[..., 0])
-    if parts.weights is not None:
-        return MixtureSameFamily(Categorical(parts.weights), Normal(parts.loc, parts.scale))
+        return MixtureSameFamily(weights, edges, validate_args=False)
+    if parts.shape:
+        return StudentT(parts.shape["df"][..., 0], parts.loc[..., 0], parts.scale[..., 0])
+    if weights is not None:
+        return MixtureSameFamily(weights, Normal(parts.loc, parts.scale))
     return Normal(parts.loc[..., 0], parts.scale[..., 0])
 
 
@@ -151,7 +153,7 @@ def test_draws_without_a_generator_follow_the_global_seed(name):
 @pytest.mark.parametrize("name", WITH_DENSITY)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_draws_have_the_distribution_that_they_are_drawn_from(name, dtype):
-    head = HEADS[name]()
+    family = FAMILIES[name]()
     # Two modes for the mixture, few degrees of freedom for the Student.
     raw = {
         "normal": [0.5, 0.7],
@@ -159,18 +161,19 @@ def test_draws_have_the_distribution_that_they_are_drawn_from(name, dtype):
         "mixture": [-4.0, 0.0, 3.0, 0.2, -1.0, -0.5, 0.3, -1.0, 0.8],
         "quantile": [0.5, *np.linspace(-2, 3, 12)],
     }[name]
-    raw = torch.tensor(raw, dtype=dtype).expand(20_000, 1, head.n_params)
-    sample = draw(head(raw, torch.full((20_000, 1), 2.0, dtype=dtype)), torch.Generator().manual_seed(0))
+    raw = torch.tensor(raw, dtype=dtype).expand(20_000, 1, family.n_params)
+    sample = draw(family(raw, torch.full((20_000, 1), 2.0, dtype=dtype)), torch.Generator().manual_seed(0))
     assert sample.dtype == dtype
 
-    parts = components(head(raw[:1].double(), torch.full((1, 1), 2.0)))
+    parts = components(family(raw[:1].double(), torch.full((1, 1), 2.0)))
     loc, scale = parts.loc[0, 0].numpy(), parts.scale[0, 0].numpy()
     weights = np.ones(1) if parts.weights is None else parts.weights[0, 0].numpy()
 
     def cdf(y):
         z = (np.asarray(y)[:, None] - loc) / scale
-        base = scipy.stats.norm.cdf(z) if parts.df is None else scipy.stats.t.cdf(z, parts.df[0, 0].numpy())
-        base = base if parts.family == "normal" else np.clip((z + 1) / 2, 0, 1)
+        base = scipy.stats.norm.cdf(z) if name in ("normal", "mixture") else np.clip((z + 1) / 2, 0, 1)
+        if name == "studentt":
+            base = scipy.stats.t.cdf(z, parts.shape["df"][0, 0].numpy())
         return (weights * base).sum(-1)
 
     assert scipy.stats.kstest(sample[:, 0].double().numpy(), cdf).pvalue > 0.01
@@ -178,9 +181,9 @@ def test_draws_have_the_distribution_that_they_are_drawn_from(name, dtype):
 
 @pytest.mark.parametrize("name", WITH_DENSITY)
 def test_entries_of_a_draw_are_independent(name):
-    head = HEADS[name]()
-    raw = torch.zeros(20_000, 2, head.n_params)
-    sample = draw(head(raw, torch.zeros(20_000, 2)), torch.Generator().manual_seed(1))
+    family = FAMILIES[name]()
+    raw = torch.zeros(20_000, 2, family.n_params)
+    sample = draw(family(raw, torch.zeros(20_000, 2)), torch.Generator().manual_seed(1))
     rank = scipy.stats.spearmanr(sample[:, 0].numpy(), sample[:, 1].numpy())
     assert rank.pvalue > 0.01
     order = scipy.stats.spearmanr(sample[1:, 0].numpy(), sample[:-1, 0].numpy())
@@ -189,8 +192,8 @@ def test_entries_of_a_draw_are_independent(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_standard_member_of_every_family_has_mean_zero_and_deviation_one(name):
-    blank = standard(components(predict(name)))
-    sample = draw(blank.map(lambda v: v[:1, :1].expand(40_000, 1, -1)), torch.Generator().manual_seed(0))
+    blank = components(predict(name)).standard()
+    sample = blank.map(lambda v: v[:1, :1].expand(40_000, 1, -1)).sample(torch.Generator().manual_seed(0))
     assert sample.mean().item() == pytest.approx(0.0, abs=0.02)
     assert sample.std().item() == pytest.approx(1.0, abs=0.03)
 
@@ -200,14 +203,14 @@ def test_the_standard_member_of_every_family_has_mean_zero_and_deviation_one(nam
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 30.0, 1e4])
 def test_quantiles_never_cross(size):
-    head = HEADS["quantile"]()
-    d = head(size * randn(50, 2, head.n_params), randn(50, 2, seed=1))
+    family = FAMILIES["quantile"]()
+    d = family(size * randn(50, 2, family.n_params), randn(50, 2, seed=1))
     assert (d.values.diff(dim=-1) > 0).all()
     assert (d.edges.diff(dim=-1) > 0).all()
 
 
 def test_quantiles_start_as_those_of_the_standard_gaussian():
-    d = HEADS["quantile"]()(torch.zeros(1, 1, 13), torch.zeros(1, 1))
+    d = FAMILIES["quantile"]()(torch.zeros(1, 1, 13), torch.zeros(1, 1))
     np.testing.assert_allclose(d.values[0, 0].numpy(), scipy.stats.norm.ppf(LEVELS), atol=0.01)
     assert d.variance.item() == pytest.approx(1.0, abs=0.05)
 
@@ -244,22 +247,22 @@ def test_the_score_of_quantiles_is_their_mean_pinball_loss_and_close_to_the_crps
     assert fine.score(torch.tensor([y])).item() == pytest.approx(crps, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["quantile", *POINT_HEADS])
+@pytest.mark.parametrize("name", ["quantile", *POINTS])
 def test_scores_have_finite_gradients_wherever_the_value_lies(name):
-    head = HEADS[name]()
+    family = FAMILIES[name]()
     for y in (-1e6, 0.0, 1e6):
-        raw = torch.zeros(1, 1, head.n_params, requires_grad=True)
-        head(raw, torch.zeros(1, 1)).score(torch.full((1, 1), y)).sum().backward()
+        raw = torch.zeros(1, 1, family.n_params, requires_grad=True)
+        family(raw, torch.zeros(1, 1)).score(torch.full((1, 1), y)).sum().backward()
         assert torch.isfinite(raw.grad).all()
 
 
 # --- points -------------------------------------------------------------------------------------------------
 
 
-def test_point_heads_are_scored_by_squared_and_absolute_errors_and_draw_their_value():
+def test_points_are_scored_by_squared_and_absolute_errors_and_draw_their_value():
     y = torch.tensor([[5.0]])
     for name, expected in (("mse", 9.0), ("mae", 3.0)):
-        d = HEADS[name]()(torch.tensor([[[2.0]]]), torch.zeros(1, 1))
+        d = FAMILIES[name]()(torch.tensor([[[2.0]]]), torch.zeros(1, 1))
         assert d.score(y).item() == expected
         assert draw(d).item() == d.sample().item() == d.mean.item() == 2.0
         assert d.expand((4, 1, 1)).mean.shape == (4, 1, 1)

@@ -1,0 +1,76 @@
+"""Mixtures of Gaussians."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.distributions import Categorical, Distribution, MixtureSameFamily, Normal
+
+from taylorformer_forecast.core.families.base import Components, Family, ResidualScale
+from taylorformer_forecast.core.families.normal import NormalFamily
+from taylorformer_forecast.core.families.registry import family_of
+
+__all__ = ["MixtureFamily"]
+
+
+@dataclass(frozen=True)
+class MixtureFamily(Family):
+    """Mixture of Gaussians, for predictive distributions with several modes or skew.
+
+    Mixtures of other registered location-scale families can be taken apart and drawn from, too.
+
+    Parameters
+    ----------
+    scale : {"exp", "bounded", "softplus"}, default="exp"
+        How the unconstrained scales become positive.
+    n_components : int, default=3
+        Number of components K.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.families import find_family
+    >>> find_family("mixture")(torch.zeros(2, 1, 9), torch.ones(2, 1)).mean[0]
+    tensor([1.])
+    """
+
+    n_components: int = 3
+
+    kind = MixtureSameFamily
+
+    @property
+    def n_params(self) -> int:
+        """Location, scale and logit of each component."""
+        return 3 * self.n_components
+
+    def distribution(
+        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
+    ) -> Distribution:
+        """Mixture with component locations ``loc + scale * raw``."""
+        shift, log_scale, logits = raw.chunk(3, -1)
+        scale = scale[..., None] if isinstance(scale, Tensor) else scale
+        parts = Normal(loc[..., None] + scale * shift, scale * self.positive(log_scale), validate_args=False)
+        return MixtureSameFamily(Categorical(logits=logits, validate_args=False), parts, validate_args=False)
+
+    @property
+    def component(self) -> Family:
+        """Gaussians."""
+        return NormalFamily()
+
+    def components(self, distribution: Distribution) -> Components:
+        """Components of the mixture, of whatever family they are."""
+        assert isinstance(distribution, MixtureSameFamily)
+        inner = distribution.component_distribution
+        try:
+            parts = family_of(inner).components(inner)
+        except TypeError as error:
+            raise TypeError(f"MixtureSameFamily cannot be taken apart: {error}") from None
+        return replace(
+            parts.map(lambda value: value[..., 0]), weights=distribution.mixture_distribution.probs
+        )
+
+    def rebuild(self, parts: Components) -> Distribution:
+        """Mixture of these components."""
+        return parts.family.rebuild(parts)

@@ -1,0 +1,111 @@
+"""The Student-t family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from scipy.special import gammaln, ndtri, stdtr, stdtrit
+from torch import Tensor
+from torch.distributions import Distribution, StudentT
+
+from taylorformer_forecast.core.families.base import Components, ResidualScale
+from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
+
+__all__ = ["StudentTFamily"]
+
+NEARLY_NORMAL = 1e3  # degrees of freedom
+
+
+class StudentTFamily(LocationScaleFamily):
+    """Student-t with free location, scale and degrees of freedom (above 2, so that the variance exists).
+
+    Parameters
+    ----------
+    scale : {"exp", "bounded", "softplus"}, default="exp"
+        How the unconstrained scale becomes positive.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.families import find_family
+    >>> find_family("studentt")(torch.zeros(3, 1, 3), torch.ones(3, 1)).df[0].round(decimals=1)
+    tensor([12.])
+    """
+
+    kind = StudentT
+    n_params = 3
+    shape_names = ("df",)
+    positive_names = ("df",)
+    symmetric = True
+
+    def distribution(
+        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
+    ) -> Distribution:
+        """Student-t with location ``loc + scale * raw[..., 0]``."""
+        # Twelve degrees of freedom at raw = 0: nearly Gaussian at the start, so that early paths do not jump.
+        df = 2.0 + F.softplus(raw[..., 2] + 10.0)
+        return StudentT(
+            df, loc + scale * raw[..., 0], scale * self.positive(raw[..., 1]), validate_args=False
+        )
+
+    def noise(
+        self,
+        like: Tensor,
+        shape: Mapping[str, Tensor],
+        generator: torch.Generator | None = None,
+        given: Tensor | None = None,
+    ) -> Tensor:
+        """Draws by Bailey's polar method (1994), exact for any degrees of freedom."""
+        df, tiny = shape["df"], torch.finfo(like.dtype).tiny
+
+        def uniform() -> Tensor:
+            return torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
+
+        if given is None:  # from two uniforms
+            u = uniform().clamp_min(tiny)
+            return (df * (u ** (-2.0 / df) - 1.0)).sqrt() * (2 * math.pi * uniform()).cos()
+        # From two Gaussians, of which the given noise is one.
+        other = torch.randn(like.shape, generator=generator, device=like.device, dtype=like.dtype)
+        radius = (given.square() + other.square()).clamp_min(tiny)
+        return given * (df * (radius / df).expm1() / radius).sqrt()
+
+    def standard(self, like: Components) -> Components:
+        """Components with nearly a standard Gaussian distribution."""
+        shape = {"df": torch.full_like(like.shape["df"], NEARLY_NORMAL)}
+        return replace(like, loc=torch.zeros_like(like.loc), scale=torch.ones_like(like.scale), shape=shape)
+
+    def cdf(self, z: Array, shape: Shape) -> Array:
+        """Probability of values up to z."""
+        return stdtr(shape["df"], z)
+
+    def log_pdf(self, z: Array, shape: Shape) -> Array:
+        """Log-density."""
+        df = shape["df"]
+        norm = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * np.log(np.pi * df)
+        return norm - (df + 1) / 2 * np.log1p(z * z / df)
+
+    def variance(self, shape: Shape) -> Array:
+        """Variance, infinite up to two degrees of freedom."""
+        df = shape["df"]
+        with np.errstate(divide="ignore"):
+            return np.where(df > 2, df / np.maximum(df - 2, 0), np.inf)
+
+    def distance(self, z: Array, shape: Shape) -> Array:
+        """E|Z - z|."""
+        df = shape["df"]
+        tail = (df + z * z) / (df - 1)
+        return z * (2 * stdtr(df, z) - 1) + 2 * tail * np.exp(self.log_pdf(z, shape))
+
+    def bounds(self, p: np.ndarray, shape: Shape, sign: Array = 1.0) -> tuple[Array, Array]:
+        """Quantiles of the heaviest tail among the components and of the Normal tail."""
+        return stdtrit(shape["df"].min(-1), p) * (1 + 1e-6), ndtri(p)
+
+    def random(self, rng: np.random.Generator, size: tuple[int, ...], shape: Shape) -> np.ndarray:
+        """Draws from a numpy generator."""
+        return rng.standard_t(np.broadcast_to(shape["df"], size))
