@@ -106,7 +106,7 @@ class StartingModel(BaseForecastModel):
         """Let the prior forecast alone, or a network be trained."""
         self._short = short
         if self.model_params["n_epochs"] is None:
-            self.n_epochs = 0 if short else self._max_epochs
+            self.n_epochs = 0 if short else self.spec.num_epochs
 
     def _too_short(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> bool:
         """Whether the prior in the package is to forecast alone.
@@ -118,7 +118,7 @@ class StartingModel(BaseForecastModel):
         if params.get("pretrained") != "auto":
             return False
         signature = inspect.signature(type(self).__init__).parameters
-        own = (*self._network_params, "lr", "use_reversible_instance_norm")
+        own = (*self.spec.options(params), "lr", "use_reversible_instance_norm")
         silent = {**{name: signature[name].default for name in own}, **TRAINING}
         if any(params.get(name, value) != value for name, value in silent.items()):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -14,7 +15,8 @@ from taylorformer_forecast.darts._prior import StartingModel, StartingModule
 from taylorformer_forecast.engine.pretrained import build_direct
 from taylorformer_forecast.models.direct import CorrectedForecast
 from taylorformer_forecast.models.lam_trunks import Attention
-from taylorformer_forecast.models.taylorformer import TRUST, Taylorformer
+from taylorformer_forecast.models.spec import Task
+from taylorformer_forecast.models.specs import TAYLORFORMER
 
 __all__ = ["TaylorformerModel"]
 
@@ -22,29 +24,20 @@ __all__ = ["TaylorformerModel"]
 class TaylorformerModule(StartingModule):
     """The Taylorformer for darts."""
 
-    usual_trust = TRUST
+    spec = TAYLORFORMER
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> nn.Module:
-        """Return the network for windows of one column."""
-        options = {
-            "dim_covariates": dim_covariates,
-            "distribution": self.head,
-            # Slopes are per input chunk: absent only if y jumps by 20 deviations in one step.
-            "derivative_clip": 20.0 * self.input_chunk_length,
-            **network,
-        }
-        sizes = (self.input_chunk_length, self.output_chunk_length or 1, self.output_chunk_shift)
-        around_linear = options.pop("linear_path") and self.head.has_location
+    def build_network(self, task: Task, network: dict[str, Any]) -> nn.Module:
+        """Return the network, or that of a prior, alone or as a correction of the linear forecast."""
+        options = dict(network)
         prior = options.pop("prior", None)
-        if prior is not None:
-            with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
-                own = LinearForecast(*sizes)
-                direct = build_direct(prior, own, prior["slots"], self.n_phases, dropout=options["dropout"])
-            if prior["alone"]:
-                return direct
-            return Taylorformer(linear=CorrectedForecast(direct, self.trust), **options)
-        linear = LinearForecast(*sizes, self.trust) if around_linear else None
-        return Taylorformer(linear=linear, **options)
+        if prior is None:
+            return super().build_network(task, options)
+        with torch.random.fork_rng(devices=[]):  # what is drawn for the other network is as without this
+            own = LinearForecast(task.n_context, task.horizon, task.shift)
+            direct = build_direct(prior, own, prior["slots"], self.n_phases, dropout=options["dropout"])
+        if prior["alone"]:
+            return direct
+        return super().build_network(replace(task, baseline=CorrectedForecast(direct, task.weight)), options)
 
 
 class TaylorformerModel(StartingModel):
@@ -55,80 +48,6 @@ class TaylorformerModel(StartingModel):
 
     Missing target values (NaN) are masked: never imputed, attended or scored. Components of a multivariate
     series are forecast each from its own past, by one network.
-
-    Parameters
-    ----------
-    input_chunk_length : int or (int, int)
-        Past steps that a forecast is conditioned on. With ``(min, max)`` shorter series are padded.
-    output_chunk_length : int
-        Future steps of a training window.
-    output_chunk_shift : int, default=0
-        Steps between the input and the output chunk.
-    d_model : int, default=32
-        Width of the network.
-    n_heads : int, default=2
-        Attention heads.
-    n_layers : int, default=2
-        Layers of each of the two streams.
-    dropout : float, default=0.1
-        Dropout in training, and in predictions with ``mc_dropout=True``.
-    linear_path : bool, default=True
-        Whether a point is predicted around a linear forecast from the input chunk, fitted in closed form
-        before training, and the errors it made on the path so far
-        (:class:`~taylorformer_forecast.baselines.linear_anchor.LinearAnchor`). Of what the network adds to
-        that,
-        three quarters are trusted, or all if there are covariates, which the linear forecast does not see,
-        and for point forecasts. Without it, or with a likelihood that has no location, around the value at
-        the nearest earlier neighbour, as in the paper.
-    taylor_order : {0, 1}, default=0
-        Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
-    n_derivative_neighbours : int, default=1
-        Neighbours over which derivatives are averaged, for noisy series.
-    attention : str or callable, default="full"
-        Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long
-        horizons) or a kernel that answers one query at a time
-        (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
-    time_features : "auto", None or tuple of str, default="auto"
-        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
-        the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the
-        longest target series covers at least twice.
-    seasonal_periods : "auto", None, number or sequence of numbers, default="auto"
-        Further seasons, in steps. "auto" looks for them in the autocorrelation of that series.
-    use_reversible_instance_norm : bool or dict, default=True
-        Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
-        likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
-        Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
-    lr : float, default=0.002
-        Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
-        ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
-    n_epochs : int, optional
-        Passes over the training windows. By default about 150 steps, at most 15 passes.
-    use_static_covariates : bool, default=True
-        Whether to use static covariates.
-    pretrained : "auto", None, "default" or path, default="auto"
-        A network to start from that was trained on other series: "default" is the one in the package, which
-        has seen made-up series of many kinds; a path names a file that ``examples/prior/train_prior.py``
-        wrote. With ``n_epochs=0`` it forecasts as it is, around the linear forecast, which is fitted to the
-        series; otherwise a network is trained as without it, with the sizes that are given here, and a part
-        of what the prior adds goes into its forecasts afterwards. How much, the end of the series decides
-        (:func:`~taylorformer_forecast.engine.pretrained.adapt`). It has seen no covariates, which the other
-        network learns, and of calendar cycles and seasons it sees the two shortest. ``fit`` reads the file;
-        saved models do not need it.
-
-        With "auto", the one in the package forecasts alone where the series have fewer observed values than
-        sixteen output chunks, which teach a network no more than it knows. Otherwise, with covariates, and
-        where a size of the network or how it is trained was asked for, there is none, as with None.
-    **kwargs
-        Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
-        ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,
-        ``random_state``, ``pl_trainer_kwargs``, ``enable_finetuning``, ``model_name``, ``work_dir``,
-        ``save_checkpoints`` and others.
-
-    Notes
-    -----
-    ``predict_likelihood_parameters=True`` returns, for each step, the parameters of its marginal
-    distribution over 200 internal sample paths: mean and variance of location-scale families and quantiles
-    are matched, other parameters averaged.
 
     References
     ----------
@@ -147,17 +66,6 @@ class TaylorformerModel(StartingModel):
     """
 
     _module_class = TaylorformerModule
-    _max_steps = 150
-    _network_params = (
-        "d_model",
-        "n_heads",
-        "n_layers",
-        "dropout",
-        "linear_path",
-        "taylor_order",
-        "n_derivative_neighbours",
-        "attention",
-    )
 
     def __init__(
         self,

@@ -322,5 +322,8 @@ def build_contiformer(joint: bool | None = None, **options: Any) -> ContiFormer:
     (False, True)
     """
     if joint is None:
-        joint = options.get("dynamics") != "mlp" and options.get("solver") in (None, "closed")
+        joint = options.get("dynamics", "linear") in ("linear", "none") and options.get("solver") in (
+            None,
+            "closed",
+        )
     return (ContiFormerPaths if joint else ContiFormer)(**options)

@@ -31,9 +31,7 @@ from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.blocks import Block
 from taylorformer_forecast.models.tokens import Features, Tokens
 
-__all__ = ["TRUST", "Taylorformer", "TaylorformerState"]
-
-TRUST = 0.75  # in what the network adds to a linear forecast, for hosts
+__all__ = ["Taylorformer", "TaylorformerState"]
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """What every forecaster of the package does: fit and update; how it predicts is in :mod:`._answers`.
 
-A forecaster names its parameters and builds its network (:meth:`BaseTorchForecaster._build_network`);
+A forecaster names its parameters and its model (:class:`~taylorformer_forecast.models.spec.ModelSpec`);
 everything else is here.
 """
 
 from __future__ import annotations
 
 import copy
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,6 +16,8 @@ from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.models.documentation import SIZES, document
+from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._answers import PredictiveMethods
 from taylorformer_forecast.sktime._checks import (
     check_enough,
@@ -30,6 +33,7 @@ from taylorformer_forecast.sktime._frames import (
     of_instance,
     to_float,
 )
+from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS
 from taylorformer_forecast.sktime._predictive import ColumnSeries
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
@@ -70,23 +74,27 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     # The context is kept as _cur_y and _cur_X; a second copy by the base class would double the memory.
     _config = {"remember_data": False}
 
-    # What a forecaster may say of itself: bounds of the lengths that are chosen from the series, whether its
-    # network needs points on a regular grid, and whether the columns of y share windows.
-    _usual_context = 192
-    _longest_context = 192  # where a longer one pays
-    _longest_horizon = 96  # targets of a training window
-    _regular = False
-    _joins_columns = False
-
+    spec: ModelSpec
     horizon = None  # parameters that a forecaster may do without
     pretrained = None
 
-    def __init__(self):
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "spec" in vars(cls):
+            document(cls, (cls.spec.docs, PARAMETERS, SIZES), vars(cls.spec), ATTRIBUTES)
+
+    def __init__(self) -> None:
         super().__init__()
         self._y = None
         self._X = None
         if self._is_point:
             self.set_tags(**{"capability:pred_int": False, "capability:pred_int:insample": False})
+
+    def _store(self, arguments):
+        """Set the parameters of a constructor, given its ``locals()``, as they are."""
+        for name, value in arguments.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     @property
     def _instance_norm(self):
@@ -104,17 +112,20 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         All if it alone sees X, and where it is to minimise an error that the linear forecast does not.
         """
-        return self._usual_trust if self._scaler is None and not self._is_point else 1.0
+        return self.spec.weight if self._scaler is None and not self._is_point else 1.0
 
-    @property
-    def _usual_trust(self):
-        from taylorformer_forecast.baselines.linear import TRUST
-
-        return TRUST
-
-    def _build_network(self, dim_covariates):
+    def _build_network(self, dim_covariates, baseline=None):
         """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its network is")
+        task = Task(
+            self.context_length_,
+            self.horizon_,
+            n_covariates=dim_covariates,
+            n_columns=self._cur_y.shape[1],
+            family=self.distribution,
+            weight=self._trust,
+            baseline=baseline,
+        )
+        return self.spec.build(task, **self.spec.options(vars(self)))
 
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
 
@@ -125,7 +136,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             for name, value in vars(self).items()
         }
 
-    def fit(self, y, X=None, fh=None):
+    def fit(self, y: Any, X: Any = None, fh: Any = None) -> Self:
         """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`."""
         before = self._remember()
         try:
@@ -134,7 +145,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             self.__dict__ = before
             raise
 
-    def update(self, y, X=None, update_params=True):
+    def update(self, y: Any, X: Any = None, update_params: bool = True) -> Self:
         """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
         before = self._remember()
         try:
@@ -144,7 +155,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             raise
 
     def _fit(self, y, X, fh):
-        check_parameters(self.get_params(deep=False))
+        check_parameters(vars(self))
         check_values(y, "y")
         pretrained = getattr(self, "pretrained_", None)
         prior = self._prior(self.pretrained) if pretrained is None else None
@@ -205,7 +216,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     def _own_axis(self, y):
         """The time axis of y."""
         parts = [part for _, part in instances(y)]
-        observed = None if self._regular else [part.index[part.notna().any(axis=1)] for part in parts]
+        observed = None if self.spec.regular else [part.index[part.notna().any(axis=1)] for part in parts]
         return TimeAxis.of([part.index for part in parts], getattr(self.cutoff, "freq", None), observed)
 
     def _accepted(self, X, y, when):
@@ -245,11 +256,11 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         longest = max(int(part.notna().sum().max()) for part in parts)
         season = self._seasonal.season
         ahead = self._steps_ahead(parts[0].index, fh)
-        horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
+        horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self.spec.longest_horizon)
         horizon = max(1, min(horizon, longest // 4))
-        context = min(max(3 * season, 2 * horizon, 32), self._usual_context)
+        context = min(max(3 * season, 2 * horizon, 32), self.spec.context(self._cur_y.shape[1]))
         # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
-        context = max(context, min(2 * self._seasonal.cycle, self._longest_context))
+        context = max(context, min(2 * self._seasonal.cycle, self.spec.longest_context))
         # A third of a short series, or one season of it: the rest are windows to learn from.
         most = max(longest // 3, min(season, longest // 2))
         self.context_length_ = self.context_length or max(2, min(context, most))
@@ -262,8 +273,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         """The context as it is, or the longest allowed if a linear forecast does clearly better with that."""
         from taylorformer_forecast.engine.windows import error_of_context
 
-        most = min(self._longest_context, longest // 4)
-        if most < 1.5 * context or self._joins_columns:
+        most = min(self.spec.longest_context, longest // 4)
+        if most < 1.5 * context or self.spec.joins_columns:
             return context
         series = self._series()
         short, long = (error_of_context(series, length, self.horizon_, most) for length in (context, most))
@@ -365,7 +376,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         for key, y in arranged(self._cur_y):
             y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
             check_observed(key, y)
-            if self._regular:
+            if self.spec.regular:
                 y = y.reindex(self._axis.grid(y.index, f"y{of_instance(key)}"))
                 if X is not None:  # nothing is known of X either where a row is missing
                     X = X.reindex(X.index.union(y.index))
@@ -389,8 +400,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     def _columns(self, key, y, X):
         """Columns of one instance, each by itself or all together, standardised."""
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
-        groups = [values] if self._joins_columns else np.split(values, values.shape[1], 1)
-        return [ColumnSeries.of(t, group, covariates, self._regular) for group in groups]
+        groups = [values] if self.spec.joins_columns else np.split(values, values.shape[1], 1)
+        return [ColumnSeries.of(t, group, covariates, self.spec.regular) for group in groups]
 
     def _series(self):
         """What windows are cut from: all columns of all instances."""
