@@ -37,8 +37,8 @@ class ForecastModule(PLForecastingModule):
     """Base of the package's darts modules; a subclass names its model.
 
     Every component of a series is a window of its own: what is missing in one leaves the others alone, and
-    one network serves any number of components. Where the network joins columns, all
-    components share one window. Times are the positions on the series' grid.
+    one network serves any number of components. Where the network joins columns, all components share one
+    window. Times are the positions on the series' grid.
 
     Parameters
     ----------

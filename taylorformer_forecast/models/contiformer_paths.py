@@ -322,8 +322,6 @@ def build_contiformer(joint: bool | None = None, **options: Any) -> ContiFormer:
     (False, True)
     """
     if joint is None:
-        joint = options.get("dynamics", "linear") in ("linear", "none") and options.get("solver") in (
-            None,
-            "closed",
-        )
+        closed = options.get("dynamics", "linear") in ("linear", "none")
+        joint = closed and options.get("solver") in (None, "closed")
     return (ContiFormerPaths if joint else ContiFormer)(**options)

@@ -97,8 +97,8 @@ pretrained : "auto", None, "default" or path
     pretrained network sees no covariates, and of calendar cycles and seasons the two shortest.
 
     With "auto", the one in the package forecasts alone where the series have fewer observed values than
-    sixteen horizons (output chunks). Otherwise, with covariates, and where a size of the network or a setting of its training
-    is not the default, there is none, as with None.
+    sixteen horizons (output chunks). Otherwise, with covariates, and where a size of the network or a setting
+    of its training is not the default, there is none, as with None.
 """,
 )
 

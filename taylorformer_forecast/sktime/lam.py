@@ -31,9 +31,9 @@ class LAMForecaster(BaseTorchForecaster):
     with ``preset="faithful"``. Beyond ``horizon`` every path goes on from a context that ends with its own
     last points.
 
-    Times must be regular. Missing rows and missing values are fine: they are never imputed, and the network
-    knows that nothing was observed. Every column of a multivariate series is forecast from its own past, by
-    one network that serves all columns and instances; past times are predicted one step ahead.
+    Times must be regular. Missing rows and missing values are fine: they are flagged, never imputed. Every
+    column of a multivariate series is forecast from its own past, by one network that serves all columns and
+    instances; past times are predicted one step ahead.
 
     After ``pretrain`` on a panel, ``fit`` to any other regular series trains nothing, or fine-tunes: the
     network, its lengths, the calendar cycles and seasons (counted in steps) and the scale of X are those of

@@ -24,8 +24,8 @@ class UNNForecaster(BaseTorchForecaster):
     """Probabilistic forecasts of related series, each conditioned on all others.
 
     The columns of y are the series. They go into one window as a set of points (time, series, value), and
-    every point is predicted from those before it, whichever series they belong to: a forecast of one column
-    knows the past of the others, and sample paths are joint over columns and steps. The other forecasters
+    every point is predicted from those before it, whichever series they belong to: forecasts of one column
+    depend on the past of the others, and sample paths are joint over columns and steps. The other forecasters
     of the package forecast each column from its own past.
 
     Every column is centred and scaled by itself. A missing value is simply not in the set. One column will
@@ -36,7 +36,8 @@ class UNNForecaster(BaseTorchForecaster):
     ----------
     context_length : int
         Times that a forecast is conditioned on, with all columns there. By default three seasons, at least 32
-        and at most half of the series; at most {usual_context}, and fewer where there are more than two columns.
+        and at most half of the series; at most {usual_context}, and fewer where there are more than two
+        columns.
 
     References
     ----------

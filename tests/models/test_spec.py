@@ -66,7 +66,7 @@ LEVEL = ModelSpec("level", lambda task, *, width=8: Level(task, width), "width :
 
 
 class LevelForecaster(BaseTorchForecaster):
-    """Forecasts of a level, learnt up to step {max_steps}."""
+    """Forecasts of a level."""
 
     spec = LEVEL
 
@@ -261,11 +261,11 @@ def test_errors_name_options_of_the_model_alone(spec, settings, message):
 
 def documented(host):
     """Parameters in the docstring, in order: name and what follows it."""
-    text = re.search(r"\nParameters\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)", host.__doc__, re.S)[1]
+    text = re.search(r"\nParameters\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)", inspect.getdoc(host), re.S)[1]
     return re.findall(r"^(\S+)(?: : (.*))?\n    \S", text, re.M)
 
 
-@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+@pytest.mark.parametrize("host", [*HOSTS.values(), sktime_host.TaylorformerImputer], ids=lambda h: h.__name__)
 def test_every_parameter_is_documented_once_in_order_with_its_default(host):
     found = documented(host)
     assert [name.lstrip("*") for name, _ in found] == list(parameters(host))
