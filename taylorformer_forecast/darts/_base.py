@@ -21,10 +21,13 @@ from darts.utils.ts_utils import series2seq
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.darts._parameters import NOTES, PARAMETERS
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.engine.windows import FLOOR
+from taylorformer_forecast.models.documentation import SIZES, document
+from taylorformer_forecast.models.spec import ModelSpec
 
 __all__ = ["BaseForecastModel"]
 
@@ -35,13 +38,19 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
-    _network_params: tuple[str, ...] = ()
-    _has_onnx = False
-    # Where n_epochs is left open, as in the sktime forecasters: short series are learnt by heart with more.
-    _max_epochs = 15
-    _max_steps = 400
     _strategy: Strategy | None = None
     _seconds = 0.0
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_module_class" in vars(cls):
+            spec = cls._module_class.spec
+            document(cls, (spec.docs, PARAMETERS, SIZES), vars(spec), NOTES)
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model."""
+        return self._module_class.spec
 
     def _set_up(self) -> None:
         """Initialise darts' part from ``model_params``, which darts fills from the signature."""
@@ -50,7 +59,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             params["likelihood"] = StudentTLikelihood()
         family_of_likelihood(params.get("likelihood"))  # refuses what it cannot serve
         if params["n_epochs"] is None:
-            params["n_epochs"] = self._max_epochs
+            params["n_epochs"] = self.spec.num_epochs
         norm = params["use_reversible_instance_norm"]
         if isinstance(norm, dict) and norm.get("affine"):
             raise ValueError("use_reversible_instance_norm: windows are normalised without an affine map")
@@ -84,8 +93,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     def _own_params(self) -> dict[str, Any]:
         """Peak learning rate, and arguments of the network."""
-        network = {name: self.model_params[name] for name in self._network_params}
-        return {"lr": self.model_params["lr"], "network": network}
+        return {"lr": self.model_params["lr"], "network": self.spec.options(self.model_params)}
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
         if self.model is None:
@@ -152,9 +160,9 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         start, trainer_params = time.perf_counter(), self.trainer_params
         if epochs == 0 and self.model_params["n_epochs"] is None and self.n_epochs:
             per_epoch = max(1, math.ceil(len(train_dataset) / self.batch_size))
-            epochs = min(self._max_epochs, max(1, round(self._max_steps / per_epoch)))
+            epochs = min(self.spec.num_epochs, max(1, round(self.spec.max_steps / per_epoch)))
             # One pass over a long series is more than enough.
-            self.trainer_params = {"max_steps": max(self._max_steps, 1), **trainer_params}
+            self.trainer_params = {"max_steps": max(self.spec.max_steps, 1), **trainer_params}
         try:
             super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
         finally:
@@ -195,7 +203,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
         """Export the network; see darts."""
-        if not self._has_onnx:
+        if not self.spec.exports:
             raise NotImplementedError(
                 f"{type(self).__name__} cannot be exported: its network sorts points or draws each step "
                 f"given those before it, and ONNX has no code for that. LAMModel can"

@@ -26,6 +26,7 @@ from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.calibration import N_WINDOWS, inflate_by_paths
 from taylorformer_forecast.engine.lightning import CLIP, make_optimizer, time_spent
 from taylorformer_forecast.engine.windows import SAMPLE
+from taylorformer_forecast.models.spec import ModelSpec, Task
 
 __all__ = ["ForecastModule"]
 
@@ -33,11 +34,11 @@ PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
 
 class ForecastModule(PLForecastingModule):
-    """Base of the package's darts modules; a subclass says what its network is.
+    """Base of the package's darts modules; a subclass names its model.
 
     Every component of a series is a window of its own: what is missing in one leaves the others alone, and
-    one network serves any number of components. Where the network joins columns (``joins_columns``), all
-    components share one window. Times are the positions on the series' grid.
+    one network serves any number of components. Where the network joins columns, all components share one
+    window. Times are the positions on the series' grid.
 
     Parameters
     ----------
@@ -59,8 +60,7 @@ class ForecastModule(PLForecastingModule):
         See darts' ``PLForecastingModule``.
     """
 
-    joins_columns = False
-    usual_network_weight = 0.5  # part of what the network adds to its baseline that is taken
+    spec: ModelSpec
 
     def __init__(
         self,
@@ -85,22 +85,31 @@ class ForecastModule(PLForecastingModule):
         self.head = family_of_likelihood(self.likelihood)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
         # Windows G of a series, and components W of a window.
-        self.sizes = {"g": 1} if self.joins_columns else {"w": 1}
-        n_static = n_static * len(self.floor) if self.joins_columns else n_static
+        self.sizes = {"g": 1} if self.spec.joins_columns else {"w": 1}
+        n_static = n_static * len(self.floor) if self.spec.joins_columns else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
         # Baselines see no covariates, and minimise squares: what a network learns of those, or for another
         # error, is taken whole.
         alone = n_past + n_future + self.n_static > n_phases or self.likelihood is None
-        self.network_weight = 1.0 if alone else self.usual_network_weight
-        self.net = self.build_network(n_covariates, network)
+        task = Task(
+            self.input_chunk_length,
+            self.output_chunk_length or 1,
+            self.output_chunk_shift,
+            n_covariates,
+            len(self.floor),
+            self.head,
+            self.head.has_location,
+            1.0 if alone else self.spec.weight,
+        )
+        self.net = self.build_network(task, network)
         self.started: Tensor
         self.register_buffer("started", torch.tensor(False))
         self.finished = True  # not so from the start of a training until the width of forecasts is settled
         _use_monte_carlo_dropout(self.net)
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
+    def build_network(self, task: Task, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of one column, or of all components."""
-        raise NotImplementedError
+        return self.spec.build(task, **network)
 
     def on_train_start(self) -> None:
         """Fit what has a closed-form solution before the first step."""

@@ -11,13 +11,15 @@ import numpy as np
 from darts import TimeSeries
 from darts.utils.ts_utils import series2seq
 
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
-from taylorformer_forecast.engine.pretrained import Pretrained, load_pretrained
-from taylorformer_forecast.engine.strategy import STRATEGIES, Strategy, choose_strategy
+from taylorformer_forecast.engine.pretrained import Pretrained, build_direct, load_pretrained
+from taylorformer_forecast.engine.strategy import STRATEGIES, Strategy, choose_strategy, obstacle_of_options
+from taylorformer_forecast.models.spec import Task
 
 __all__ = ["DISTRIBUTION", "PretrainedModel", "PretrainedModule"]
 
@@ -28,6 +30,15 @@ class PretrainedModule(ForecastModule):
     """Base of modules whose network may have pretrained weights."""
 
     usual_weight: float | None = None  # of the pretrained network, until it is calibrated
+
+    def build_network(self, task: Task, network: dict[str, Any]) -> ForecastNet:
+        """Return the pretrained network where there are settings of one, else that of the model."""
+        options = dict(network)
+        settings = options.pop("pretrained", None)
+        if settings is None:
+            return super().build_network(task, options)
+        sizes = (task.n_context, task.horizon, self.n_phases, task.shift)
+        return build_direct(settings, settings["max_cycles"], *sizes, dropout=options["dropout"])
 
     def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Calibrate the pretrained network, if it is one, then fit the baseline, once."""
@@ -66,14 +77,10 @@ class PretrainedModel(BaseForecastModel):
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""
-        if family_of_likelihood(self.likelihood).distribution_name != DISTRIBUTION:
-            name = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
-            return f"{name} is given, while the pretrained network has StudentTLikelihood, the default"
         if not self.model_params["use_reversible_instance_norm"]:
             return "use_reversible_instance_norm=False, while the pretrained network needs it"
-        if not self.model_params["linear_path"]:
-            return "linear_path=False, while the pretrained network needs it"
-        return None
+        name = family_of_likelihood(self.likelihood).distribution_name
+        return obstacle_of_options(self.model_params, name, DISTRIBUTION)
 
     def _obstacle(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> str | None:
         """What it cannot do of all that is asked; ``options`` are those of the fit."""
@@ -111,7 +118,7 @@ class PretrainedModel(BaseForecastModel):
         if strategy is not None and strategy.name == "pretrained":
             self.n_epochs = 0
         elif self.model_params["n_epochs"] is None:
-            self.n_epochs = self._max_epochs
+            self.n_epochs = self.spec.num_epochs
         else:
             self.n_epochs = self.model_params["n_epochs"]
 

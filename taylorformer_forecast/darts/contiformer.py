@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.models.contiformer_paths import build_contiformer
+from taylorformer_forecast.models.specs import CONTIFORMER
 
 __all__ = ["ContiFormerModel"]
 
@@ -16,16 +15,7 @@ __all__ = ["ContiFormerModel"]
 class ContiFormerModule(ForecastModule):
     """The ContiFormer for darts."""
 
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
-        """Return the network for windows of one column."""
-        sizes = (self.input_chunk_length, self.output_chunk_length or 1, self.output_chunk_shift)
-        return build_contiformer(
-            linear=sizes if self.head.has_location else None,
-            weight=self.network_weight,
-            dim_covariates=dim_covariates,
-            distribution=self.head,
-            **network,
-        )
+    spec = CONTIFORMER
 
 
 class ContiFormerModel(BaseForecastModel):
@@ -39,54 +29,6 @@ class ContiFormerModel(BaseForecastModel):
 
     Missing target values (NaN) are masked: never imputed, attended or scored. Components of a multivariate
     series are forecast each from its own past, by one network.
-
-    Parameters
-    ----------
-    input_chunk_length : int or (int, int)
-        Past steps that a forecast is conditioned on. With ``(min, max)`` shorter series are padded.
-    output_chunk_length : int
-        Future steps predicted at once.
-    output_chunk_shift : int, default=0
-        Steps between the input and the output chunk.
-    d_model : int, default=32
-        Width of the network.
-    n_heads : int, default=4
-        Attention heads.
-    n_layers : int, default=1
-        Layers; the last is the one that targets are asked in.
-    dropout : float, default=0.1
-        Dropout in training, and in predictions with ``mc_dropout=True``.
-    joint : bool, optional
-        Whether samples are drawn step by step, which needs linear dynamics or none: by default, where it can
-        be.
-    dynamics : {"linear", "mlp", "none"}, default="linear"
-        Equation that keys and values follow: relaxation with learnt rates, solved in closed form; a network
-        of tanh units, solved step by step, which is an order of magnitude slower; or none.
-    solver : str, optional
-        Solver of the equation; see
-        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
-    time_features : "auto", None or tuple of str, default="auto"
-        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
-        the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the
-        longest target series covers at least twice.
-    seasonal_periods : "auto", None, number or sequence of numbers, default="auto"
-        Further seasons, in steps. "auto" looks for them in the autocorrelation of that series.
-    use_reversible_instance_norm : bool or dict, default=True
-        Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
-        likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
-        Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
-    lr : float, default=0.003
-        Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
-        ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
-    n_epochs : int, optional
-        Passes over the training windows. By default about 400 steps, at most 40 passes.
-    use_static_covariates : bool, default=True
-        Whether to use static covariates.
-    **kwargs
-        Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
-        ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,
-        ``random_state``, ``pl_trainer_kwargs``, ``enable_finetuning``, ``model_name``, ``work_dir``,
-        ``save_checkpoints`` and others.
 
     References
     ----------
@@ -105,8 +47,6 @@ class ContiFormerModel(BaseForecastModel):
     """
 
     _module_class = ContiFormerModule
-    _max_epochs = 40
-    _network_params = ("d_model", "n_heads", "n_layers", "dropout", "joint", "dynamics", "solver")
 
     def __init__(
         self,

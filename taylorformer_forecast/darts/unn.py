@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.models.unn import UNN
+from taylorformer_forecast.models.specs import UNN
 
 __all__ = ["UNNModel"]
 
@@ -16,11 +15,7 @@ __all__ = ["UNNModel"]
 class UNNModule(ForecastModule):
     """Joint forecasts of several components for darts."""
 
-    joins_columns = True
-
-    def build_network(self, dim_covariates: int, network: dict[str, Any]) -> ForecastNet:
-        """Return the network for windows of all components."""
-        return UNN(n_series=len(self.floor), dim_covariates=dim_covariates, distribution=self.head, **network)
+    spec = UNN
 
 
 class UNNModel(BaseForecastModel):
@@ -32,53 +27,6 @@ class UNNModel(BaseForecastModel):
 
     Every component is centred and scaled by itself. Missing target values (NaN) are simply not in the set.
     Several series are windows of their own, with the same components.
-
-    Parameters
-    ----------
-    input_chunk_length : int or (int, int)
-        Past steps that a forecast is conditioned on. With ``(min, max)`` shorter series are padded.
-    output_chunk_length : int
-        Future steps of a training window.
-    output_chunk_shift : int, default=0
-        Steps between the input and the output chunk.
-    d_model : int, default=32
-        Width of the network.
-    n_heads : int, default=8
-        Attention heads, each a smoother of its own.
-    n_layers : int, default=2
-        Attention layers. Those before the last one turn times and components into queries and keys.
-    dropout : float, default=0.1
-        Dropout in training, and in predictions with ``mc_dropout=True``.
-    history_indicator : bool, default=True
-        Whether it is seen which component earlier values belong to.
-    time_features : "auto", None or tuple of str, default="auto"
-        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
-        the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the
-        longest target series covers at least twice.
-    seasonal_periods : "auto", None, number or sequence of numbers, default="auto"
-        Further seasons, in steps. "auto" looks for them in the autocorrelation of that series.
-    use_reversible_instance_norm : bool or dict, default=True
-        Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
-        likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
-        Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
-    lr : float, default=0.003
-        Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
-        ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
-    n_epochs : int, optional
-        Passes over the training windows. By default about 400 steps, at most 30 passes.
-    use_static_covariates : bool, default=True
-        Whether to use static covariates.
-    **kwargs
-        Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
-        ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,
-        ``random_state``, ``pl_trainer_kwargs``, ``enable_finetuning``, ``model_name``, ``work_dir``,
-        ``save_checkpoints`` and others.
-
-    Notes
-    -----
-    ``predict_likelihood_parameters=True`` returns, for each step, the parameters of its marginal
-    distribution over 200 internal sample paths: mean and variance of location-scale families and quantiles
-    are matched, other parameters averaged.
 
     References
     ----------
@@ -99,8 +47,6 @@ class UNNModel(BaseForecastModel):
     """
 
     _module_class = UNNModule
-    _max_epochs = 30
-    _network_params = ("d_model", "n_heads", "n_layers", "dropout", "history_indicator")
 
     def __init__(
         self,

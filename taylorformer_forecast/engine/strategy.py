@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["STRATEGIES", "Strategy", "choose_strategy", "log_decision"]
+__all__ = ["STRATEGIES", "Strategy", "choose_strategy", "log_decision", "obstacle_of_options"]
 
 STRATEGIES = ("auto", "pretrained", "train", "finetune")
 MIN_HORIZONS_TO_TRAIN = (
@@ -87,6 +89,36 @@ def choose_strategy(asked: str, n_values: int, horizon: int, obstacle: str | Non
     if few and obstacle is None:
         return Strategy("pretrained", size)
     return Strategy("train", size if obstacle is None else obstacle)
+
+
+def obstacle_of_options(options: Mapping[str, Any], distribution: str, own: str) -> str | None:
+    """What the pretrained network cannot do of what the options of a model ask for.
+
+    Parameters
+    ----------
+    options : mapping
+        Options of the model; those that matter here are ``linear_path`` and ``order``.
+    distribution, own : str
+        The distribution that is asked for, and that of the pretrained network.
+
+    Returns
+    -------
+    str or None
+        In words; None if there is nothing.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.strategy import obstacle_of_options
+    >>> obstacle_of_options({"order": "random"}, "studentt", "studentt")
+    "order='random', while the pretrained network forecasts in order of time"
+    """
+    if options.get("order", "time") != "time":
+        return f"order={options['order']!r}, while the pretrained network forecasts in order of time"
+    if distribution != own:
+        return f"distribution={distribution!r}, while the pretrained network has {own!r}"
+    if not options.get("linear_path", True):
+        return "linear_path=False, while the pretrained network needs it"
+    return None
 
 
 def log_decision(text: str) -> None:

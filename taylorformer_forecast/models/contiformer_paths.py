@@ -297,7 +297,8 @@ def build_contiformer(
     (False, True)
     """
     if joint is None:
-        joint = options.get("dynamics") != "mlp" and options.get("solver") in (None, "closed")
+        closed = options.get("dynamics", "linear") in ("linear", "none")
+        joint = closed and options.get("solver") in (None, "closed")
     if linear is not None:
         options["baseline"] = (LinearPathBaseline if joint else LinearBaseline)(*linear)
     return (ContiFormerPaths if joint else ContiFormer)(**options)

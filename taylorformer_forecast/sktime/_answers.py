@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -109,7 +110,7 @@ class PredictiveMethods:
                 self._scaler.check_known(X.reindex(path.intersection(X.index)), "predict")
             path_t = axis.numbers(path)
             position = path.get_indexer(future)
-        if self._regular:
+        if self.spec.regular:
             off = asked.difference(axis.between(y.index[0], max(last, asked[-1]), y.index))
             if len(off):
                 raise ValueError(
@@ -184,22 +185,22 @@ class PredictiveMethods:
                 f"choose another distribution, such as 'studentt' or 'quantile'"
             )
 
-    def predict_interval(self, fh=None, X=None, coverage=0.90):
+    def predict_interval(self, fh: Any = None, X: Any = None, coverage: Any = 0.90) -> pd.DataFrame:
         """Prediction intervals; see :meth:`sktime.forecasting.base.BaseForecaster.predict_interval`."""
         self._need_distribution("prediction intervals")
         return super().predict_interval(fh=fh, X=X, coverage=coverage)
 
-    def predict_quantiles(self, fh=None, X=None, alpha=None):
+    def predict_quantiles(self, fh: Any = None, X: Any = None, alpha: Any = None) -> pd.DataFrame:
         """Quantiles; see :meth:`sktime.forecasting.base.BaseForecaster.predict_quantiles`."""
         self._need_distribution("quantile predictions")
         return super().predict_quantiles(fh=fh, X=X, alpha=alpha)
 
-    def predict_var(self, fh=None, X=None, cov=False):
+    def predict_var(self, fh: Any = None, X: Any = None, cov: bool = False) -> pd.DataFrame:
         """Variances; see :meth:`sktime.forecasting.base.BaseForecaster.predict_var`."""
         self._need_distribution("variance predictions")
         return super().predict_var(fh=fh, X=X, cov=cov)
 
-    def predict_proba(self, fh=None, X=None, marginal=True):
+    def predict_proba(self, fh: Any = None, X: Any = None, marginal: bool = True) -> Any:
         """Distributions; see :meth:`sktime.forecasting.base.BaseForecaster.predict_proba`."""
         self._need_distribution("fully probabilistic predictions")
         return super().predict_proba(fh=fh, X=X, marginal=marginal)

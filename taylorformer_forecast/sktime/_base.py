@@ -1,12 +1,13 @@
 """What every forecaster of the package does: fit and update; how it predicts is in :mod:`._answers`.
 
-A forecaster names its parameters and builds its network (:meth:`BaseTorchForecaster._build_network`);
+A forecaster names its parameters and its model (:class:`~taylorformer_forecast.models.spec.ModelSpec`);
 everything else is here.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,7 +16,9 @@ from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.engine.strategy import choose_strategy, log_decision
+from taylorformer_forecast.engine.strategy import choose_strategy, log_decision, obstacle_of_options
+from taylorformer_forecast.models.documentation import SIZES, document
+from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._answers import PredictiveMethods
 from taylorformer_forecast.sktime._checks import (
     check_enough,
@@ -31,6 +34,7 @@ from taylorformer_forecast.sktime._frames import (
     of_instance,
     to_float,
 )
+from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS
 from taylorformer_forecast.sktime._predictive import ColumnSeries
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
@@ -69,23 +73,27 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     # The context is kept as _cur_y and _cur_X; a second copy by the base class would double the memory.
     _config = {"remember_data": False}
 
-    # What a forecaster may say of itself: bounds of the lengths that are chosen from the series, whether its
-    # network needs points on a regular grid, and whether the columns of y share windows.
-    _usual_context = 192
-    _longest_context = 192  # where a longer one pays
-    _longest_horizon = 96  # targets of a training window
-    _regular = False
-    _joins_columns = False
-
+    spec: ModelSpec
     horizon = None  # parameters that a forecaster may do without
     strategy = "train"
 
-    def __init__(self):
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "spec" in vars(cls):
+            document(cls, (cls.spec.docs, PARAMETERS, SIZES), vars(cls.spec), ATTRIBUTES)
+
+    def __init__(self) -> None:
         super().__init__()
         self._y = None
         self._X = None
         if self._is_point:
             self.set_tags(**{"capability:pred_int": False, "capability:pred_int:insample": False})
+
+    def _store(self, arguments):
+        """Set the parameters of a constructor, given its ``locals()``, as they are."""
+        for name, value in arguments.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     @property
     def _instance_norm(self):
@@ -103,13 +111,19 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
         All if it alone sees X, and where it is to minimise an error that the baseline does not.
         """
-        return self._usual_weight if self._scaler is None and not self._is_point else 1.0
+        return self.spec.weight if self._scaler is None and not self._is_point else 1.0
 
-    _usual_weight = 0.5
-
-    def _build_network(self, dim_covariates):
+    def _build_network(self, n_covariates):
         """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its network is")
+        task = Task(
+            self.context_length_,
+            self.horizon_,
+            n_covariates=n_covariates,
+            n_columns=self._cur_y.shape[1],
+            family=self.distribution,
+            weight=self._network_weight,
+        )
+        return self.spec.build(task, **self.spec.options(vars(self)))
 
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
 
@@ -120,7 +134,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             for name, value in vars(self).items()
         }
 
-    def fit(self, y, X=None, fh=None):
+    def fit(self, y: Any, X: Any = None, fh: Any = None) -> Self:
         """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`."""
         before = self._remember()
         try:
@@ -129,7 +143,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             self.__dict__ = before
             raise
 
-    def update(self, y, X=None, update_params=True):
+    def update(self, y: Any, X: Any = None, update_params: bool = True) -> Self:
         """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
         before = self._remember()
         try:
@@ -139,7 +153,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
             raise
 
     def _fit(self, y, X, fh):
-        check_parameters(self.get_params(deep=False))
+        check_parameters(vars(self))
         check_values(y, "y")
         pretrained = getattr(self, "pretrained_", None)
         if pretrained is None:
@@ -223,7 +237,9 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
     def _obstacle(self, weights):
         """What the pretrained network cannot do, in words; None if it can do all that is asked."""
-        return None
+        if self._scaler is not None:
+            return "X is given, which the pretrained network has not seen"
+        return obstacle_of_options(vars(self), self.distribution, weights.distribution)
 
     @property
     def strategy_(self):
@@ -258,7 +274,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     def _own_axis(self, y):
         """The time axis of y."""
         parts = [part for _, part in instances(y)]
-        observed = None if self._regular else [part.index[part.notna().any(axis=1)] for part in parts]
+        observed = None if self.spec.regular else [part.index[part.notna().any(axis=1)] for part in parts]
         return TimeAxis.of([part.index for part in parts], getattr(self.cutoff, "freq", None), observed)
 
     def _accepted(self, X, y, when):
@@ -298,11 +314,11 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         longest = max(int(part.notna().sum().max()) for part in parts)
         season = self._seasonal.season
         ahead = self._steps_ahead(parts[0].index, fh)
-        horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self._longest_horizon)
+        horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self.spec.longest_horizon)
         horizon = max(1, min(horizon, longest // 4))
-        context = min(max(3 * season, 2 * horizon, 32), self._usual_context)
+        context = min(max(3 * season, 2 * horizon, 32), self.spec.context(self._cur_y.shape[1]))
         # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
-        context = max(context, min(2 * self._seasonal.cycle, self._longest_context))
+        context = max(context, min(2 * self._seasonal.cycle, self.spec.longest_context))
         # A third of a short series, or one season of it: the rest are windows to learn from.
         most = max(longest // 3, min(season, longest // 2))
         self.context_length_ = self.context_length or max(2, min(context, most))
@@ -315,8 +331,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         """The context as it is, or the longest allowed if a linear forecast does clearly better with that."""
         from taylorformer_forecast.engine.windows import error_of_context
 
-        most = min(self._longest_context, longest // 4)
-        if most < 1.5 * context or self._joins_columns:
+        most = min(self.spec.longest_context, longest // 4)
+        if most < 1.5 * context or self.spec.joins_columns:
             return context
         series = self._series()
         short, long = (error_of_context(series, length, self.horizon_, most) for length in (context, most))
@@ -348,7 +364,7 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         for key, y in arranged(self._cur_y):
             y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
             check_observed(key, y)
-            if self._regular:
+            if self.spec.regular:
                 y = y.reindex(self._axis.grid(y.index, f"y{of_instance(key)}"))
                 if X is not None:  # nothing is known of X either where a row is missing
                     X = X.reindex(X.index.union(y.index))
@@ -372,8 +388,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     def _columns(self, key, y, X):
         """Columns of one instance, each by itself or all together, standardised."""
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
-        groups = [values] if self._joins_columns else np.split(values, values.shape[1], 1)
-        return [ColumnSeries.of(t, group, covariates, self._regular) for group in groups]
+        groups = [values] if self.spec.joins_columns else np.split(values, values.shape[1], 1)
+        return [ColumnSeries.of(t, group, covariates, self.spec.regular) for group in groups]
 
     def _series(self):
         """What windows are cut from: all columns of all instances."""

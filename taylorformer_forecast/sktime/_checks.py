@@ -108,8 +108,9 @@ def check_parameters(parameters):
         for name in names:
             if name in parameters and not obeys(parameters[name]):
                 raise ValueError(f"{name}={parameters[name]!r}, but it must be {rule}")
-    if parameters["max_steps"] is None and parameters["num_epochs"] is None:
-        raise ValueError("max_steps and num_epochs are both None; one must say how long to train")
+    lengths = [name for name in ("max_steps", "num_epochs") if name in parameters]
+    if all(parameters[name] is None for name in lengths):
+        raise ValueError(f"{' and '.join(lengths)} {'are both' if len(lengths) > 1 else 'is'} None: give one")
     device = parameters["device"]
     try:
         torch.empty(0, device=resolve_device(device))

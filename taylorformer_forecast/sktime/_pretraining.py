@@ -100,7 +100,7 @@ class Pretraining:
     def _adopt(self, y, X, own: TimeAxis):
         """Take over what was chosen in pretraining."""
         from_panel = self.pretrained_
-        if self._joins_columns and y.shape[1] != from_panel.network.n_series:
+        if self.spec.joins_columns and y.shape[1] != from_panel.network.n_series:
             raise ValueError(
                 f"y has {y.shape[1]} columns in fit, but the forecaster was pretrained with "
                 f"{from_panel.network.n_series}, which its network joins"

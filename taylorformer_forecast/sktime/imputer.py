@@ -183,7 +183,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
     # ---- fit -----------------------------------------------------------------------------------------
 
     def _fit(self, X, y=None):
-        check_parameters({"num_epochs": None, **self.get_params(deep=False)})
+        check_parameters(self.get_params(deep=False))
         if gives_points(self.distribution):
             raise ValueError(
                 f"distribution={self.distribution!r} gives points only, no distribution to draw from; "

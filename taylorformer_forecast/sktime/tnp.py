@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from taylorformer_forecast.models.specs import TNP
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
+from taylorformer_forecast.sktime._parameters import (
+    ONE_SEASON,
+    TINY,
+    VALIDATED,
+    Columns,
+    Options,
+    Periods,
+    Seed,
+    TestParams,
+)
 
 __all__ = ["TNPForecaster"]
 
@@ -17,77 +30,6 @@ class TNPForecaster(BaseTorchForecaster):
 
     Every column of a multivariate series is forecast from its own past, by one network that serves all
     columns and instances.
-
-    Parameters
-    ----------
-    context_length : int, optional
-        Observations that a forecast is conditioned on. By default three seasons, between 32 and 192, at most
-        half of the series.
-    num_samples : int, default=100
-        Sample paths of a prediction.
-    d_model : int, default=32
-        Width of the network.
-    n_heads : int, default=4
-        Attention heads.
-    n_layers : int, default=3
-        Layers. With three the network is about as large as the default Taylorformer.
-    dropout : float, default=0.0
-        Dropout in training.
-    num_epochs : int or None, default=30
-        Passes over all windows. Short series would be learnt by heart with more.
-    max_steps : int or None, default=400
-        Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
-    batch_size : int, default=32
-        Windows in a step.
-    lr : float, default=0.003
-        Peak learning rate; it warms up and decays by a cosine.
-    validation_split : float, default=0.0
-        Fraction at the end of every series that is kept from training and decides about early stopping. By
-        default training uses all of the series and takes all of its steps.
-    patience : int, default=10
-        With a ``validation_split``: checks without improvement (20 in all) before training stops. The best
-        weights are kept.
-    time_features : "auto", None or tuple of str, default="auto"
-        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees. "auto"
-        takes those that the index resolves and that the series covers at least twice.
-    seasonal_periods : "auto", None, int or tuple of int, default="auto"
-        Further seasons, in steps. "auto" looks for them in the autocorrelation.
-    distribution : {"normal", "studentt", "mixture", "quantile", "mse", "mae"}, default="studentt"
-        Distribution of a point given the path so far. Forecasts further ahead are mixtures of it. "quantile"
-        is a piecewise linear quantile function trained by the pinball loss; "mse" and "mae" give point
-        forecasts, without intervals.
-    value_noise : float, default=0.0
-        Standard deviation of noise on the values that targets show in training, in units of the context's.
-    update_steps : int, default=0
-        Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
-    finetune_steps : int, default=0
-        Optimiser steps of ``fit`` after ``pretrain``. With 0, ``fit`` gives the pretrained network the series
-        to start from and changes nothing else; without ``pretrain`` it has no meaning.
-    past_only : None, "all" or tuple of column labels, default=None
-        Columns of X that are known of the past only. The network sees their past, and learns without their
-        future: ``predict`` needs no values of them, and uses none. All others are known ahead: ``predict``
-        needs them for every step up to the last of ``fh``.
-    device : str, default="auto"
-        "auto" takes a CUDA device if there is one, else the CPU.
-    random_state : int, RandomState or None, default=None
-        Seed of training and of the paths.
-    verbose : bool, default=False
-        Whether to show a progress bar.
-    trainer_kwargs : dict, optional
-        Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers,
-        callbacks, ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.
-
-    Attributes
-    ----------
-    network_ : TNPA
-        The trained network, on the CPU.
-    context_length_, horizon_ : int
-        Points of a context, and targets of a training window. Longer horizons are rolled: every path goes on
-        from a context that ends with its own last points.
-    time_features_, seasonal_periods_ : tuple
-        Cycles and seasons in use.
-    training_ : dict
-        Steps taken and last losses.
 
     References
     ----------
@@ -104,94 +46,41 @@ class TNPForecaster(BaseTorchForecaster):
     (12, 2)
     """
 
+    spec = TNP
+
     def __init__(
         self,
-        context_length=None,
-        num_samples=100,
-        d_model=32,
-        n_heads=4,
-        n_layers=3,
-        dropout=0.0,
-        num_epochs=30,
-        max_steps=400,
-        batch_size=32,
-        lr=3e-3,
-        validation_split=0.0,
-        patience=10,
-        time_features="auto",
-        seasonal_periods="auto",
-        distribution="studentt",
-        value_noise=0.0,
-        update_steps=0,
-        finetune_steps=0,
-        past_only=None,
-        device="auto",
-        random_state=None,
-        verbose=False,
-        trainer_kwargs=None,
-    ):
-        self.context_length = context_length
-        self.num_samples = num_samples
-        self.d_model = d_model
-        self.n_heads = n_heads
-        self.n_layers = n_layers
-        self.dropout = dropout
-        self.num_epochs = num_epochs
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.lr = lr
-        self.validation_split = validation_split
-        self.patience = patience
-        self.time_features = time_features
-        self.seasonal_periods = seasonal_periods
-        self.distribution = distribution
-        self.value_noise = value_noise
-        self.update_steps = update_steps
-        self.finetune_steps = finetune_steps
-        self.past_only = past_only
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.trainer_kwargs = trainer_kwargs
+        context_length: int | None = None,
+        num_samples: int = 100,
+        d_model: int = 32,
+        n_heads: int = 4,
+        n_layers: int = 3,
+        dropout: float = 0.0,
+        num_epochs: int | None = 30,
+        max_steps: int | None = 400,
+        batch_size: int = 32,
+        lr: float = 3e-3,
+        validation_split: float = 0.0,
+        patience: int = 10,
+        time_features: str | Sequence[str] | None = "auto",
+        seasonal_periods: Periods = "auto",
+        distribution: str = "studentt",
+        value_noise: float = 0.0,
+        update_steps: int = 0,
+        finetune_steps: int = 0,
+        past_only: Columns = None,
+        device: str = "auto",
+        random_state: Seed = None,
+        verbose: bool = False,
+        trainer_kwargs: Options = None,
+    ) -> None:
+        self._store(locals())
         super().__init__()
 
-    def _build_network(self, dim_covariates):
-        from taylorformer_forecast.models.tnp import TNPA
-
-        return TNPA(
-            dim_covariates=dim_covariates,
-            d_model=self.d_model,
-            n_heads=self.n_heads,
-            n_layers=self.n_layers,
-            dropout=self.dropout,
-            distribution=self.distribution,
-            value_noise=self.value_noise,
-        )
-
     @classmethod
-    def get_test_params(cls, parameter_set="default"):
-        """Return small settings for sktime's test suite.
-
-        Parameters
-        ----------
-        parameter_set : str, default="default"
-            Ignored: there is one set of sets.
-
-        Returns
-        -------
-        list of dict
-            Parameters that construct test instances.
-        """
-        small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 3, "random_state": 0}
+    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
+        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
         return [
-            {**small, "context_length": 3, "n_layers": 1, "distribution": "mixture", "value_noise": 0.1},
-            {
-                **small,
-                "n_layers": 2,
-                "validation_split": 0.25,
-                "update_steps": 1,
-                "num_epochs": 1,
-                "time_features": None,
-                "seasonal_periods": 4,
-            },
+            {**TINY, "context_length": 3, "n_layers": 1, "distribution": "mixture", "value_noise": 0.1},
+            {**TINY, "n_layers": 2, **VALIDATED, **ONE_SEASON},
         ]

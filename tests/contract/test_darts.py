@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import darts
 import numpy as np
 import pandas as pd
@@ -186,7 +188,8 @@ def test_the_training_length_follows_the_data_unless_given(model_class, series, 
     short = series[:24]  # seven windows
     most = {LAMModel: 15, TaylorformerModel: 15, ContiFormerModel: 40}.get(model_class, 30)
     assert make(model_class, n_epochs=None).fit(short).epochs_trained == most
-    monkeypatch.setattr(model_class, "_max_steps", 21)
+    module = model_class._module_class
+    monkeypatch.setattr(module, "spec", replace(module.spec, max_steps=21))
     assert make(model_class, n_epochs=None, batch_size=1).fit(short).epochs_trained == 3
     assert make(model_class, n_epochs=2).fit(short).epochs_trained == 2
     assert make(model_class, n_epochs=None).fit(short, epochs=4).epochs_trained == 4

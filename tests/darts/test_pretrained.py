@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,13 @@ def series():
 def long():
     """Return a series of sixteen output chunks."""
     return sine_timeseries(length=96, value_frequency=1 / 12).astype("float32")
+
+
+@pytest.fixture
+def one_pass(monkeypatch):
+    """Train one epoch where the number is left open."""
+    module = TaylorformerModel._module_class
+    monkeypatch.setattr(module, "spec", replace(module.spec, num_epochs=1))
 
 
 @pytest.fixture
@@ -437,6 +445,7 @@ def test_series_too_short_to_teach_a_network_are_left_to_the_prior_unless_one_is
 
 
 @pytest.mark.parametrize("what", ["past_covariates", "future_covariates", "static", "epochs", "val_series"])
+@pytest.mark.usefixtures("one_pass")
 def test_a_short_series_is_learnt_from_where_only_a_network_can_use_what_is_given(series, what):
     short, more = series[:40], {}
     if what == "static":
@@ -444,10 +453,10 @@ def test_a_short_series_is_learnt_from_where_only_a_network_can_use_what_is_give
     else:
         more = {what: 1 if what == "epochs" else series}
     model = make(pretrained="auto", n_epochs=None)
-    model._max_epochs = 1
     assert not isinstance(model.fit(short, **more).model.net, DirectTaylorformer)
 
 
+@pytest.mark.usefixtures("one_pass")
 def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, long, tmp_path):
     model = make(pretrained="auto", n_epochs=None).fit(series[:40])
     model.save(str(tmp_path / "model.pt"))
@@ -458,7 +467,6 @@ def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, l
     np.testing.assert_array_equal(forecasts[0], forecasts[1])
     np.testing.assert_array_equal(forecasts[0], forecasts[2])
     for one in (model, again, weights, model.untrained_model()):
-        one._max_epochs = 1
         assert isinstance(one.fit(long).model.net, Taylorformer)
         assert one.epochs_trained == 1
     with pytest.raises(ValueError, match="n_epochs=0, and fit no model with pretrained='default'"):

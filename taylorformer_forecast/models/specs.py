@@ -1,0 +1,270 @@
+"""The models of the package, for their host classes."""
+
+from __future__ import annotations
+
+from taylorformer_forecast.baselines.base import Baseline
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.baselines.linear_path import LinearPathBaseline, LinearTwoSidedBaseline
+from taylorformer_forecast.models.contiformer import ContinuousLayers
+from taylorformer_forecast.models.contiformer_paths import build_contiformer
+from taylorformer_forecast.models.lam import LAMTransformer
+from taylorformer_forecast.models.lam_trunks import Attention
+from taylorformer_forecast.models.spec import ModelSpec, Task
+from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.models.tnp import TNPA
+from taylorformer_forecast.models.unn import UNN as UNNet
+
+__all__ = ["CONTIFORMER", "LAM", "TAYLORFORMER", "TNP", "UNN"]
+
+
+def _taylorformer(
+    task: Task,
+    *,
+    d_model: int = 32,
+    n_heads: int = 2,
+    n_layers: int = 2,
+    dropout: float = 0.1,
+    linear_path: bool = True,
+    taylor_order: int = 0,
+    n_derivative_neighbours: int = 1,
+    attention: Attention = "full",
+    order: str = "time",
+) -> Taylorformer:
+    # The network has more options than the host classes: what they cannot change is not in these errors.
+    if d_model % n_heads:
+        raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+    if taylor_order not in (0, 1):
+        raise ValueError(f"taylor_order={taylor_order}, but it must be 0 or 1")
+    if isinstance(attention, str) and attention not in ("full", "local"):
+        raise ValueError(
+            f"attention={attention!r}, but it must be 'full', 'local' or a kernel for one query at a time"
+        )
+    baseline: Baseline | None = None
+    if linear_path and task.has_location:
+        kind = LinearTwoSidedBaseline if order == "random" else LinearPathBaseline
+        baseline = kind(task.n_context, task.horizon, task.shift)
+    return Taylorformer(
+        dim_covariates=task.n_covariates,
+        d_model=d_model,
+        n_heads=n_heads,
+        n_layers=n_layers,
+        dropout=dropout,
+        distribution=task.family,
+        n_derivative_neighbours=n_derivative_neighbours,
+        # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
+        derivative_clip=20.0 * task.n_context,
+        taylor_order=taylor_order,
+        attention=attention,
+        baseline=baseline,
+        weight=task.weight,
+        both_sides=order == "random",
+    )
+
+
+TAYLORFORMER = ModelSpec(
+    "Taylorformer",
+    _taylorformer,
+    weight=0.75,
+    max_steps=150,
+    longest_context=336,
+    has_pretrained=True,
+    docs="""
+n_layers : int
+    Layers of each of the two streams, at least 2.
+linear_path : bool
+    Whether a point is predicted around a linear forecast from the context, fitted in closed form before
+    training, and the errors of that forecast on the path so far. What the network adds has weight {weight};
+    it has weight 1 with covariates, which the linear forecast does not see, and for point forecasts. Without
+    it, and with a distribution that has no location, a point is predicted around the value at its nearest
+    earlier neighbour, as in the paper.
+taylor_order : {0, 1}
+    Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
+n_derivative_neighbours : int
+    Neighbours over which derivatives are averaged, for noisy series.
+attention : str or callable
+    Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long horizons)
+    or a kernel that also takes one query at a time
+    (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
+order : {"time", "random"}
+    Order of the targets in training. With "random", a part of the targets of many windows comes first, in
+    random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
+    Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
+    (``examples/benchmark/conditional.py``).
+strategy : {{"auto", "pretrained", "train", "finetune"}}
+    How series are forecast. "pretrained": by a network that was trained on other series; only its baseline
+    and its calibration are fitted. "train": by a new network, trained on the series. "finetune": by the
+    pretrained network, trained further. "auto" looks at the data alone: the pretrained network forecasts
+    where the series have fewer observed values than sixteen horizons (output chunks), without covariates.
+    All else is trained, and so is what the pretrained network cannot do: another distribution or likelihood,
+    ``order="random"``, ``linear_path=False``. Sizes and training parameters are those of a network that is
+    trained. What was done is shown by :meth:`summary`.
+pretrained : "default" or path
+    The pretrained network: the one in the package, trained on synthetic series of many kinds, or a file. It
+    predicts all targets from the context, and of calendar cycles and seasons it sees the two shortest.
+""",
+)
+
+
+def _lam(
+    task: Task,
+    *,
+    d_model: int = 32,
+    n_heads: int = 4,
+    n_layers: int = 2,
+    dropout: float = 0.1,
+    attention: Attention = "local",
+    preset: str = "modern",
+) -> LAMTransformer:
+    baseline = None
+    if task.has_location and preset == "modern":
+        baseline = LinearBaseline(task.n_context, task.horizon)
+    return LAMTransformer(
+        task.n_context,
+        task.horizon,
+        dim_covariates=task.n_covariates,
+        d_model=d_model,
+        n_heads=n_heads,
+        n_layers=n_layers,
+        dropout=dropout,
+        distribution=task.family,
+        preset=preset,
+        attention=attention,
+        baseline=baseline,
+        weight=task.weight,
+    )
+
+
+LAM = ModelSpec(
+    "LAM transformer",
+    _lam,
+    usual_context=336,
+    longest_context=336,
+    longest_horizon=720,
+    regular=True,
+    exports=True,
+    docs="""
+d_model : int
+    Width of the network; of ``preset="modern"`` only, as are the heads.
+n_layers : int
+    Encoder layers, and decoder layers of ``preset="faithful"``.
+attention : str or callable
+    Attention kernel: a name in :data:`~taylorformer_forecast.core.attention.registry.KERNELS`, or a kernel.
+preset : {"modern", "faithful"}
+    "faithful" is the architecture of the paper, trained there by squared errors; see
+    :class:`~taylorformer_forecast.models.lam.LAMTransformer`. Its variables are a column of the series, the
+    phases of seasons and the covariates.
+""",
+)
+
+
+def _contiformer(
+    task: Task,
+    *,
+    d_model: int = 32,
+    n_heads: int = 4,
+    n_layers: int = 1,
+    dropout: float = 0.1,
+    joint: bool | None = None,
+    dynamics: str = "linear",
+    solver: str | None = None,
+) -> ContinuousLayers:
+    return build_contiformer(
+        joint,
+        dim_covariates=task.n_covariates,
+        d_model=d_model,
+        n_heads=n_heads,
+        n_layers=n_layers,
+        dropout=dropout,
+        distribution=task.family,
+        linear=(task.n_context, task.horizon, task.shift) if task.has_location else None,
+        weight=task.weight,
+        dynamics=dynamics,
+        solver=solver,
+    )
+
+
+CONTIFORMER = ModelSpec(
+    "ContiFormer",
+    _contiformer,
+    num_epochs=40,
+    docs="""
+n_layers : int
+    Layers; targets are queries of the last one.
+joint : bool
+    Whether paths are drawn step by step, which needs linear dynamics or none: by default, where it can be.
+dynamics : {"linear", "mlp", "none"}
+    Equation of keys and values: relaxation with learnt rates, solved in closed form; a network of tanh units,
+    solved step by step, which is an order of magnitude slower; or none.
+solver : str
+    Solver of the equation; see :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
+""",
+)
+
+
+def _tnp(
+    task: Task,
+    *,
+    d_model: int = 32,
+    n_heads: int = 4,
+    n_layers: int = 3,  # about as large as the default Taylorformer
+    dropout: float = 0.0,
+    value_noise: float = 0.0,
+) -> TNPA:
+    return TNPA(
+        dim_covariates=task.n_covariates,
+        d_model=d_model,
+        n_heads=n_heads,
+        n_layers=n_layers,
+        dropout=dropout,
+        distribution=task.family,
+        value_noise=value_noise,
+    )
+
+
+TNP = ModelSpec(
+    "TNP-A",
+    _tnp,
+    num_epochs=30,
+    docs="""
+value_noise : float
+    Standard deviation of noise on the values that targets show in training, in units of the context's.
+""",
+)
+
+
+def _unn(
+    task: Task,
+    *,
+    d_model: int = 32,
+    n_heads: int = 8,
+    n_layers: int = 2,
+    dropout: float = 0.1,
+    history_indicator: bool = True,
+) -> UNNet:
+    return UNNet(
+        n_series=task.n_columns,
+        dim_covariates=task.n_covariates,
+        d_model=d_model,
+        n_heads=n_heads,
+        n_layers=n_layers,
+        dropout=dropout,
+        distribution=task.family,
+        history_indicator=history_indicator,
+    )
+
+
+UNN = ModelSpec(
+    "UNN",
+    _unn,
+    num_epochs=30,
+    most_points=384,  # time and memory grow with the square of all points in a window
+    joins_columns=True,
+    docs="""
+n_heads : int
+    Attention heads, each a smoother of its own.
+n_layers : int
+    Attention layers. Those before the last one turn times and columns into queries and keys.
+history_indicator : bool
+    Whether the network sees which column earlier values belong to.
+""",
+)

@@ -1,0 +1,347 @@
+"""Models and their host classes: one specification, short classes, complete documentation."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from darts.utils.serialization import add_safe_globals
+from darts.utils.timeseries_generation import sine_timeseries
+from sktime.base import load
+from sktime.datasets import load_airline
+from torch import nn
+
+import taylorformer_forecast.darts as darts_host
+import taylorformer_forecast.sktime as sktime_host
+from taylorformer_forecast.core.heads import find_head
+from taylorformer_forecast.core.protocol import OneShotNet
+from taylorformer_forecast.darts._base import BaseForecastModel
+from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.models import specs
+from taylorformer_forecast.models.documentation import document
+from taylorformer_forecast.models.spec import ModelSpec, Task
+from taylorformer_forecast.sktime._base import BaseTorchForecaster
+
+QUIET = {
+    "accelerator": "cpu",
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "logger": False,
+    "enable_checkpointing": False,
+}
+
+# --- a model from outside the package: a network, its specification, a class for each host ------------------
+
+
+class Level(OneShotNet):
+    """Every step from its time, its covariates and the mean of the context."""
+
+    def __init__(self, task, width):
+        super().__init__()
+        self.head = find_head(task.family)
+        self.layers = nn.Sequential(
+            nn.Linear(2 + task.n_covariates, width), nn.Tanh(), nn.Linear(width, self.head.n_params)
+        )
+
+    def parts(self, window):
+        known, n = window.observed, window.n_context
+        mean = (window.y * known)[:, :n].sum(1) / known[:, :n].sum(1).clamp_min(1)
+        mean = mean[:, None].expand(-1, window.n_targets, -1)
+        covariates = [] if window.covariates is None else [window.covariates[:, n:]]
+        raw = self.layers(torch.cat([window.t[:, n:, None], mean, *covariates], -1))
+        return raw[:, :, None], mean
+
+
+LEVEL = ModelSpec("level", lambda task, *, width=8: Level(task, width), "width : int\n    Hidden units.")
+
+
+class LevelForecaster(BaseTorchForecaster):
+    """Forecasts of a level."""
+
+    spec = LEVEL
+
+    def __init__(
+        self,
+        context_length: int | None = None,
+        num_samples: int = 100,
+        width: int = 8,
+        num_epochs: int | None = 15,
+        max_steps: int | None = 400,
+        batch_size: int = 32,
+        lr: float = 1e-2,
+        validation_split: float = 0.0,
+        patience: int = 10,
+        time_features: str | Sequence[str] | None = "auto",
+        seasonal_periods: Any = "auto",
+        distribution: str = "normal",
+        update_steps: int = 0,
+        finetune_steps: int = 0,
+        past_only: Any = None,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: bool = False,
+        trainer_kwargs: Any = None,
+    ) -> None:
+        self._store(locals())
+        super().__init__()
+
+
+class LevelModule(ForecastModule):
+    """The level for darts."""
+
+    spec = LEVEL
+
+
+class LevelModel(BaseForecastModel):
+    """Forecasts of a level."""
+
+    _module_class = LevelModule
+
+    def __init__(
+        self,
+        input_chunk_length: int | tuple[int, int],
+        output_chunk_length: int,
+        output_chunk_shift: int = 0,
+        width: int = 8,
+        time_features: str | Sequence[str] | None = "auto",
+        seasonal_periods: Any = "auto",
+        use_reversible_instance_norm: bool | dict[str, Any] = True,
+        lr: float = 1e-2,
+        n_epochs: int | None = None,
+        use_static_covariates: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self._set_up()
+
+
+def test_a_model_from_outside_forecasts_samples_saves_and_loads_in_sktime(tmp_path):
+    y, fh = load_airline(), range(1, 13)
+    forecaster = LevelForecaster(max_steps=3, width=4, num_samples=20, random_state=0).fit(y, fh=fh)
+    assert isinstance(forecaster.network_, Level)
+    assert forecaster.network_.layers[0].out_features == 4
+    assert np.isfinite(forecaster.predict()).all()
+    assert forecaster.predict_interval(coverage=0.9).shape == (12, 2)
+    assert forecaster.predict_proba(marginal=False).sample(5).shape == (60, 1)
+    forecaster.save(tmp_path / "forecaster")
+    again = load(tmp_path / "forecaster.zip")
+    pd.testing.assert_frame_equal(
+        again.predict_quantiles(alpha=[0.1]), forecaster.predict_quantiles(alpha=[0.1])
+    )
+    copied = forecaster.clone().set_params(width=6).fit(y, fh=fh)
+    assert copied.network_.layers[0].out_features == 6
+
+
+def test_a_model_from_outside_forecasts_samples_saves_and_loads_in_darts(tmp_path):
+    series = sine_timeseries(length=60, value_frequency=1 / 12).astype("float32")
+    model = LevelModel(24, 6, width=4, n_epochs=1, random_state=0, pl_trainer_kwargs=QUIET).fit(series)
+    assert isinstance(model.model.net, Level)
+    assert model.model.net.layers[0].out_features == 4
+    paths = model.predict(9, num_samples=20, random_state=0)
+    assert paths.all_values().shape == (9, 1, 20)
+    model.save(str(tmp_path / "model.pt"))
+    add_safe_globals([LevelModel])
+    again = LevelModel.load(str(tmp_path / "model.pt"), pl_trainer_kwargs=QUIET)
+    assert again.predict(9, num_samples=20, random_state=0) == paths
+
+
+# --- what a specification says is what the host classes have ------------------------------------------------
+
+FORECASTERS = {name: getattr(sktime_host, name) for name in sktime_host.__all__ if "Forecaster" in name}
+MODELS = {name: getattr(darts_host, name) for name in darts_host.__all__ if name.endswith("Model")}
+HOSTS = {**FORECASTERS, **MODELS, "LevelForecaster": LevelForecaster, "LevelModel": LevelModel}
+SPECS = [getattr(specs, name) for name in specs.__all__]
+
+
+def parameters(host):
+    """Parameters of the constructor."""
+    return {name: p for name, p in inspect.signature(host.__init__).parameters.items() if name != "self"}
+
+
+def spec_of(host):
+    """Specification of the model of a host class."""
+    return host._module_class.spec if issubclass(host, BaseForecastModel) else host.spec
+
+
+def test_every_model_is_offered_by_both_hosts():
+    for hosts in (FORECASTERS, MODELS):
+        assert sorted(spec_of(host).name for host in hosts.values()) == sorted(spec.name for spec in SPECS)
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_defaults_of_host_classes_are_those_of_the_specification(host):
+    spec, own = spec_of(host), {name: p.default for name, p in parameters(host).items()}
+    offered = spec.options(own)
+    assert offered == {name: spec.defaults[name] for name in offered}
+    assert set(spec.defaults) - set(own) <= {"order"}  # training in random order is sktime's alone
+    for name in ("max_steps", "num_epochs"):
+        assert own.get(name, getattr(spec, name)) == getattr(spec, name)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_the_hosts_agree_on_defaults(spec):
+    first, second = (
+        {name: p.default for name, p in parameters(host).items()}
+        for host in (*FORECASTERS.values(), *MODELS.values())
+        if spec_of(host) is spec
+    )
+    shared = set(first) & set(second)
+    assert {"d_model", "n_heads", "n_layers", "dropout", "lr", "time_features"} <= shared
+    assert {name: first[name] for name in shared} == {name: second[name] for name in shared}
+
+
+def code_lines(node, source):
+    """Lines of code of a class: without docstrings, comments and blank lines."""
+    kept = set(range(node.lineno, node.end_lineno + 1))
+    for part in ast.walk(node):
+        if isinstance(part, (ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(part) is not None:
+            kept -= set(range(part.body[0].lineno, part.body[0].end_lineno + 1))
+    lines = source.splitlines()
+    return sum(1 for number in kept if (line := lines[number - 1].strip()) and not line.startswith("#"))
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_a_host_class_has_at_most_sixty_lines_of_code(host):
+    source = Path(inspect.getfile(host)).read_text()
+    (node,) = (n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == host.__name__)
+    assert code_lines(node, source) <= 60
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_constructors_and_public_methods_are_typed(host):
+    own = [each for each in host.__mro__ if each.__module__.startswith("taylorformer_forecast.")]
+    for each in own:
+        for name, method in vars(each).items():
+            method = getattr(method, "__func__", method)
+            if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
+                signature = inspect.signature(method)
+                given = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+                untyped = [p.name for p in given if p.annotation is p.empty]
+                assert not untyped, (each, name)
+                assert signature.return_annotation is not signature.empty, (each, name)
+
+
+WRONG = [
+    (specs.TAYLORFORMER, {"d_model": 5, "n_heads": 2}, "d_model=5 is not a multiple of n_heads=2"),
+    (specs.TAYLORFORMER, {"n_layers": 1}, "n_layers=1, but each stream needs at least 2"),
+    (specs.TAYLORFORMER, {"taylor_order": 2}, "taylor_order=2, but it must be 0 or 1"),
+    (specs.TAYLORFORMER, {"attention": "prob"}, "attention='prob', but it must be 'full', 'local' or"),
+    (specs.TAYLORFORMER, {"attention": "fast"}, "attention='fast', but it must be 'full', 'local' or"),
+    (specs.LAM, {"d_model": 5}, "d_model=5 must be even and a multiple of n_heads=4"),
+    (specs.LAM, {"attention": "fast"}, "attention='fast' is neither a kernel nor one of"),
+    (specs.LAM, {"preset": "paper"}, "preset='paper' is neither 'modern' nor 'faithful'"),
+    (specs.CONTIFORMER, {"d_model": 5}, "d_model=5 is not a multiple of n_heads=4"),
+    (specs.CONTIFORMER, {"dynamics": "cubic"}, "dynamics='cubic' is not one of"),
+    (specs.CONTIFORMER, {"joint": True, "dynamics": "mlp"}, "dynamics='mlp' with solver=None"),
+    (specs.TNP, {"d_model": 5}, "d_model=5 is not a multiple of n_heads=4"),
+    (specs.UNN, {"d_model": 5}, "d_model=5 is not a multiple of n_heads=8"),
+]
+
+
+@pytest.mark.parametrize(("spec", "settings", "message"), WRONG, ids=lambda value: str(value)[:40])
+def test_errors_name_options_of_the_model_alone(spec, settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        spec.build(Task(n_context=8, horizon=4), **settings)
+    text = str(caught.value)
+    assert set(re.findall(r"(\w+)=", text)) <= set(spec.defaults)
+    assert "head_dim" not in text
+
+
+# --- documentation ------------------------------------------------------------------------------------------
+
+
+def documented(host):
+    """Parameters in the docstring, in order: name and what follows it."""
+    text = re.search(r"\nParameters\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)", inspect.getdoc(host), re.S)[1]
+    return re.findall(r"^(\S+)(?: : (.*))?\n    \S", text, re.M)
+
+
+@pytest.mark.parametrize("host", [*HOSTS.values(), sktime_host.TaylorformerImputer], ids=lambda h: h.__name__)
+def test_every_parameter_is_documented_once_in_order_with_its_default(host):
+    found = documented(host)
+    assert [name.lstrip("*") for name, _ in found] == list(parameters(host))
+    for (name, text), parameter in zip(found, parameters(host).values(), strict=True):
+        if parameter.default is parameter.empty:
+            assert "default" not in text, name
+        elif text.endswith(", optional"):
+            assert parameter.default is None, name
+        else:
+            assert ast.literal_eval(re.search(r", default=(.*)$", text)[1]) == parameter.default, name
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_no_placeholder_is_left_in_the_parameters(host):
+    text = host.__doc__[host.__doc__.index("Parameters\n---") :]
+    assert not re.search(r"\{[a-z_]+\}", text)
+
+
+def test_help_shows_the_complete_text():
+    shown = subprocess.run(
+        [sys.executable, "-m", "pydoc", "taylorformer_forecast.sktime.tnp.TNPForecaster"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "value_noise : float, default=0.0" in shown
+    assert "Peak learning rate" in shown
+    assert "Attributes" in shown
+
+
+def test_the_docstring_of_a_class_comes_before_the_texts_that_it_shares():
+    class Small:
+        """Short.
+
+        Parameters
+        ----------
+        b : int
+            Own.
+
+        Examples
+        --------
+        >>> 1
+        1
+        """
+
+        def __init__(self, a: int, b: int = 2, c: str | None = None, d: float = 0.5) -> None: ...
+
+    document(
+        Small, ["a : int\n    Of {n}.\n\n    More.", "b : int\n    Not this.\nc : str\n    Last."], {"n": 3}
+    )
+    lines = [*("Short.", "", "Parameters", "----------", "a : int", "    Of 3.", "", "    More.")]
+    lines += [*("b : int, default=2", "    Own.", "c : str, optional", "    Last.")]
+    assert Small.__doc__ == "\n".join([*lines, "", "Examples", "--------", ">>> 1", "1"])
+
+
+def test_a_class_without_docstring_stays_without():
+    class Bare:
+        def __init__(self, a: int = 1) -> None: ...
+
+    document(Bare, ["a : int\n    One."], {})
+    assert Bare.__doc__ is None
+
+
+def test_a_subclass_that_names_no_model_keeps_its_docstring_and_the_parameters_that_it_fixes():
+    class Narrow(LevelForecaster):
+        """Narrow."""
+
+        def __init__(self, max_steps=2, random_state=None):
+            super().__init__(width=2, max_steps=max_steps, random_state=random_state)
+
+    assert Narrow.__doc__ == "Narrow."
+    forecaster = Narrow(random_state=0).fit(load_airline())
+    assert (forecaster.width, forecaster.max_steps) == (2, 2)
+    assert forecaster.network_.layers[0].out_features == 2
+
+
+def test_the_context_of_joined_columns_shrinks_with_their_number():
+    assert [specs.UNN.context(n) for n in (1, 2, 4, 100)] == [192, 192, 96, 32]
+    assert specs.TNP.context(100) == 192
