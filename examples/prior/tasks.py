@@ -1,4 +1,4 @@
-"""Forecasting tasks from made-up series: what a prior is trained and validated on.
+"""Forecasting tasks from synthetic series: what a prior is trained and validated on.
 
 A task is a window whose targets lie after the part of a series that its linear forecast was fitted to: what a
 forecaster meets when it is fitted to a new series and asked for the future.
@@ -14,8 +14,8 @@ from torch import Tensor
 
 from taylorformer_forecast.core.linear import LinearForecast
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.synthetic import SyntheticBatch, SyntheticGenerator
 from taylorformer_forecast.training.prior import SLOTS
-from taylorformer_forecast.training.synthetic import SyntheticSeries, synthetic_series
 from taylorformer_forecast.training.time_axis import N_HARMONICS, phase_features
 from taylorformer_forecast.training.windows import FLOOR, Batches, Series, WindowMaker
 
@@ -94,20 +94,21 @@ def draw_sizes(rng: np.random.Generator) -> Sizes:
     return Sizes(n_context, horizon, max(n_train, 4 * horizon))
 
 
-def _series(one: SyntheticSeries, n_train: int, rng: np.random.Generator) -> Series:
-    """Standardised by the first part, with phases of seasons from a random start; the unknown ones are 0."""
-    periods = np.array(one.periods if rng.random() < KNOWN else (), dtype=float)
+def _series(batch: SyntheticBatch, row: int, n_train: int, rng: np.random.Generator) -> Series:
+    """One series, standardised by the first part, with phases of its seasons; unknown ones are 0."""
+    t, y = batch.times[row], batch.values[row]
+    known = (batch.periods[row] > 0) & (rng.random() < KNOWN)
     width = 2 * N_HARMONICS * SLOTS
-    features = phase_features(one.t[:, None] / periods + rng.random(len(periods)))[:, :width]
+    features = phase_features(t[:, None] / batch.periods[row, known] + batch.phases[row, known])[:, :width]
     features = np.pad(features, ((0, 0), (0, width - features.shape[1])))
-    part = one.y[:n_train]
+    part = y[:n_train]
     center, spread = np.nanmean(part), np.nanstd(part)
-    y = (one.y - center) / (spread if spread > 0 else 1.0)
-    return Series(one.t, np.clip(y, -50.0, 50.0)[:, None], features)
+    y = (y - center) / (spread if spread > 0 else 1.0)
+    return Series(t, np.clip(y, -50.0, 50.0)[:, None], features)
 
 
 def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
-    """Make tasks of made-up series.
+    """Make tasks of synthetic series.
 
     Parameters
     ----------
@@ -127,10 +128,11 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
     n_context, horizon, n_train = sizes.n_context, sizes.horizon, sizes.n_train
     n_more = 2 * horizon
     parts: list[Tasks] = []
-    for one in synthetic_series(n_series, n_train + n_more, rng):
-        if np.isfinite(one.y[:n_train]).sum() < n_train // 2:
+    batch = SyntheticGenerator(seed, n_series).batch(0, length=n_train + n_more)
+    for row, y in enumerate(batch.values):
+        if np.isfinite(y[:n_train]).sum() < n_train // 2:
             continue
-        series = _series(one, n_train, rng)
+        series = _series(batch, row, n_train, rng)
         past = Series(series.t[:n_train], series.y[:n_train], series.covariates[:n_train])
         unit = float(n_context)
         fitted = WindowMaker([past], n_context, horizon, unit, FLOOR)

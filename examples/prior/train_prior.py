@@ -1,4 +1,4 @@
-"""Train a prior on made-up series, and write it with a card that says how it was made.
+"""Train a prior on synthetic series, and write it with a card that says how it was made.
 
     python examples/prior/train_prior.py --out prior.safetensors            # on a CPU in an hour
     python examples/prior/train_prior.py --out prior.safetensors --device cuda --steps 50000
@@ -192,7 +192,7 @@ in {seconds / 60:.0f} minutes of one core; torch {torch.__version__}, numpy {np.
 - **Network.** A Taylorformer of {n_parameters:,} parameters, stored in half precision, around a linear
   forecast that is fitted to every series anew and is not in the file. It predicts all targets from the
   context in one pass (`DirectTaylorformer`). `{json.dumps(SETTINGS)}`
-- **Data.** Series of `taylorformer_forecast.training.synthetic` only; no real one. Contexts from 12 to about
+- **Data.** Series of `taylorformer_forecast.synthetic` only; no real one. Contexts from 12 to about
   300 points, up to 97 steps ahead, training parts of two to about fourteen contexts. The network sees {SLOTS}
   seasons, the shortest, nine times in ten.
 - **Loss.** Negative log-likelihood of every target given the context. AdamW with warm-up and cosine.

@@ -11,7 +11,7 @@ from taylorformer_forecast.synthetic.frame import Frame, log_uniform
 
 __all__ = ["CALENDAR", "easter", "months_table", "year_and_day"]
 
-YEARS = np.arange(1955, 2120)
+YEARS = np.arange(1955, 2355)  # after 400 years, months and weekdays are the same again
 EASTER_WINDOW = 8  # days up to Easter Sunday
 
 
@@ -92,9 +92,9 @@ def months_table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _by_month(frame: Frame, table: np.ndarray) -> np.ndarray:
     """Values of a table (m, ...) of the months since 1955, summed over the months of a step."""
     first = frame.months() - (YEARS[0] - 1970) * 12
-    out = table[first]
+    out = table[first % len(table)]
     for row in np.flatnonzero(frame.frequency == "quarterly"):
-        out[row] = sum(table[first[row] + j] for j in range(3))
+        out[row] = sum(table[(first[row] + j) % len(table)] for j in range(3))
     return out
 
 

@@ -66,7 +66,7 @@ def _ramp(rng: Generator, frame: Frame) -> np.ndarray:
     """A change of level that takes up to a fifth of the series."""
     k, n = frame.k, frame.n
     length = log_uniform(rng, 2.0, max(n / 5, 3.0), (k, 1))
-    share = ((np.arange(n) - rng.integers(0, n, (k, 1))) / length).clip(0.0, 1.0)
+    share = ((np.arange(n) - rng.integers(0, n - 1, (k, 1))) / length).clip(0.0, 1.0)
     return share * random_sign(rng, 0.5, (k, 1)) * log_uniform(rng, 0.3, 2.0, (k, 1))
 
 

@@ -170,7 +170,9 @@ def _working_week(rng: Generator, frame: Frame) -> np.ndarray:
     levels = np.take_along_axis(level, weekday, 1)
     # Levels of neighbouring days pass into each other over a quarter of a day.
     width = np.maximum(frame.periods[:, :1] / 4, 1.0)
-    ramp = ((day % 1.0 - 1 + width / np.maximum(frame.periods[:, :1], 1.0)).clip(0.0) * 4).clip(0.0, 1.0)
+    ramp = (((day + 1e-6) % 1.0 - 1 + width / np.maximum(frame.periods[:, :1], 1.0)).clip(0.0) * 4).clip(
+        0.0, 1.0
+    )
     tomorrow = np.take_along_axis(level, (weekday + 1) % 7, 1)
     return shape + log_uniform(rng, 0.2, 1.2, (k, 1)) * (levels + ramp * (tomorrow - levels)).reshape(k, n)
 

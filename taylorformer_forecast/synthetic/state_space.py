@@ -45,7 +45,7 @@ def arma(innovations: np.ndarray, ar: np.ndarray, ma: np.ndarray) -> np.ndarray:
     >>> import numpy as np
     >>> from taylorformer_forecast.synthetic.state_space import arma
     >>> arma(np.array([[1.0, 0.0, 0.0, 0.0]]), np.array([[0.5]]), np.array([[1.0]]))
-    array([[1.  , 1.5 , 0.75, 0.38]])
+    array([[1.   , 1.5  , 0.75 , 0.375]])
     """
     e = innovations.T
     shocks = e.copy()
@@ -258,7 +258,7 @@ def _local_trend(rng: Generator, frame: Frame) -> np.ndarray:
     k, n = frame.k, frame.n
     phi = 1 - log_uniform(rng, 0.005, 0.3, (k, 1))
     slope = arma(rng.standard_normal((k, n + BURN_IN)), phi, np.empty((k, 0)))[:, BURN_IN:]
-    own = log_uniform(rng, 0.1, 5.0, (k, 1)) * rng.standard_normal((k, n))
+    own = log_uniform(rng, 0.05, 2.0, (k, 1)) * rng.standard_normal((k, n))
     return np.cumsum(slope + own, 1)
 
 
@@ -295,7 +295,7 @@ def _smoothing(rng: Generator, frame: Frame) -> np.ndarray:
     alpha = rng.beta(1.0, 1.5, k)
     beta = alpha * rng.beta(1.0, 6.0, k) * (rng.random(k) < 0.7)
     phi = np.where(rng.random(k) < 0.5, 1.0, rng.uniform(0.8, 0.98, k))
-    season = np.where(seasonal, log_uniform(rng, 0.3, 8.0, k), 0.0)[:, None]
+    season = np.where(seasonal, log_uniform(rng, 0.1, 4.0, k), 0.0)[:, None]
     season = season * rng.standard_normal((k, LONGEST_SEASON))
     gamma = (1 - alpha) * rng.beta(1.0, 8.0, k) * seasonal
     slope = rng.normal(0.0, 0.5, k)

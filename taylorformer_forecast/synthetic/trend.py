@@ -9,7 +9,7 @@ from taylorformer_forecast.synthetic.frame import Frame, log_uniform, random_sig
 
 __all__ = ["TRENDS", "broken", "damped", "exponential", "linear", "logistic"]
 
-GROWING = 0.68  # growth is more common than decline
+GROWING = 0.75  # growth is more common than decline
 
 
 def _span(n: int) -> np.ndarray:
