@@ -83,7 +83,8 @@ def main(argv: list[str] | None = None) -> None:
     rows = -(-panels // COLUMNS)
     figure, axes = plt.subplots(rows, COLUMNS, figsize=(12, 1.05 * rows), dpi=80, layout="constrained")
     for i, (ax, name) in enumerate(zip(axes.flat, PROCESSES, strict=False)):
-        t, y = show_process(np.random.default_rng((arguments.seed, i)), name, arguments.length)
+        n = arguments.length // 4 if name in MONTHLY else arguments.length
+        t, y = show_process(np.random.default_rng((arguments.seed, i)), name, n)
         ax.plot(t, y, "." if name == "irregular_times" else "-", color="black", lw=0.6, ms=1.5)
         ax.set_title(f"{PROCESSES[name]}: {name}", fontsize=7, loc="left", pad=2)
     for ax, (name, number) in zip(axes.flat[len(PROCESSES) :], complete, strict=False):

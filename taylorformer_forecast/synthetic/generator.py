@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -163,9 +164,7 @@ def _sizes(rng: Generator, weights: Mapping[str, float]) -> tuple[int, int]:
     return length, horizon
 
 
-def _draw(
-    rng: Generator, archetype: np.ndarray, n: int, switch: Switch, irregular: bool
-) -> dict[str, object]:
+def _draw(rng: Generator, archetype: np.ndarray, n: int, switch: Switch, irregular: bool) -> dict[str, Any]:
     """Draw series that are all regular or all irregular; fields of a batch."""
     k = len(archetype)
     one = Composition(rng, archetype, FINER * n if irregular else n, switch)
@@ -202,7 +201,7 @@ def _make_usable(rng: Generator, y: np.ndarray) -> None:
 
 
 def _join(
-    parts: list[tuple[np.ndarray, dict[str, object]]], archetype: np.ndarray, horizon: int
+    parts: list[tuple[np.ndarray, dict[str, Any]]], archetype: np.ndarray, horizon: int
 ) -> SyntheticBatch:
     """Put rows of regular and irregular series into one batch."""
     order = np.argsort(np.concatenate([rows for rows, _ in parts]))

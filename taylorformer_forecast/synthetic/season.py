@@ -149,7 +149,7 @@ def _day_and_night(rng: Generator, frame: Frame) -> np.ndarray:
 
 def _working_week(rng: Generator, frame: Frame) -> np.ndarray:
     """Days and weeks together: the shape and the level of a day depend on whether it is a working day."""
-    k, n = frame.k, frame.n
+    k = frame.k
     day, week = frame.phase(), frame.rows(np.arange(k), season=1).phase()
     weekday = np.floor((week % 1.0) * 7 + 1e-6).astype(int) % 7
     off = np.broadcast_to(np.arange(7) >= 5, (k, 7)).astype(float)
@@ -169,12 +169,9 @@ def _working_week(rng: Generator, frame: Frame) -> np.ndarray:
     shape += rng.uniform(0.0, 0.6, (k, 1)) * free * shapes[1]
     levels = np.take_along_axis(level, weekday, 1)
     # Levels of neighbouring days pass into each other over a quarter of a day.
-    width = np.maximum(frame.periods[:, :1] / 4, 1.0)
-    ramp = (((day + 1e-6) % 1.0 - 1 + width / np.maximum(frame.periods[:, :1], 1.0)).clip(0.0) * 4).clip(
-        0.0, 1.0
-    )
+    ramp = (4 * ((day + 1e-6) % 1.0) - 3).clip(0.0)
     tomorrow = np.take_along_axis(level, (weekday + 1) % 7, 1)
-    return shape + log_uniform(rng, 0.2, 1.2, (k, 1)) * (levels + ramp * (tomorrow - levels)).reshape(k, n)
+    return shape + log_uniform(rng, 0.2, 1.2, (k, 1)) * (levels + ramp * (tomorrow - levels))
 
 
 SEASONS = {

@@ -249,7 +249,7 @@ def pulses(
 
 def _random_walk(rng: Generator, frame: Frame) -> np.ndarray:
     k = frame.k
-    drift = random_sign(rng, 0.65, k) * log_uniform(rng, 0.01, 0.5, k)
+    drift = random_sign(rng, 0.7, k) * log_uniform(rng, 0.01, 0.5, k)
     return random_walk(rng.standard_normal((k, frame.n)), drift)
 
 

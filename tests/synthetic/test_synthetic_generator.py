@@ -62,6 +62,12 @@ def test_values_are_finite_and_vary_at_increasing_times(length):
         assert np.ptp(seen) > 0
 
 
+@pytest.mark.parametrize("name", ARCHETYPES)
+def test_every_archetype_may_be_long(name):
+    batch = SyntheticGenerator(0, 60, {name: 1.0}, {"irregular_times": 10.0}).batch(0, 2000)
+    assert np.isfinite(batch.values[~np.isnan(batch.values)]).all()
+
+
 def test_seasons_come_in_order_with_phases_and_at_least_two_cycles(many):
     for batch in many:
         regular = (np.diff(batch.times) == 1).all(1)

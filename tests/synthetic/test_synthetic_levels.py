@@ -31,7 +31,7 @@ def test_random_walk_has_white_steps_of_deviation_one_and_drift_that_is_more_oft
     white = steps - steps.mean(1, keepdims=True)
     assert white.var(1, ddof=1).mean() == pytest.approx(1.0, abs=0.01)
     assert covariance(white, 1) == pytest.approx(-1 / 59, abs=0.006)  # of deviations from the own mean
-    assert steps.mean() == pytest.approx(0.3 * log_uniform_mean(0.01, 0.5), abs=0.008)
+    assert steps.mean() == pytest.approx(0.4 * log_uniform_mean(0.01, 0.5), abs=0.008)
 
 
 def test_local_trend_has_steps_with_the_memory_of_its_slope(draw):

@@ -101,6 +101,23 @@ def test_seasonal_modulation_changes_amplitudes_and_keeps_the_mean_square(frame)
     )
 
 
+def test_phases_of_seasons_follow_from_dates(frame):
+    hours = frame(300, 50, "hourly", (24, 168))
+    hour = np.round(24 * (hours.start % 1)) % 24
+    np.testing.assert_allclose(24 * hours.phases[:, 0], hour, atol=1e-6)
+    weekday = (np.floor(hours.start).astype(int) + 3) % 7  # 1970-01-01 was a Thursday
+    np.testing.assert_allclose(168 * hours.phases[:, 1], 24 * weekday + hour, atol=1e-4)
+    days = frame(300, 50, "daily", (7, 365.25))
+    np.testing.assert_array_equal(np.floor(7 * days.phases[:, 0] + 1e-6), (days.days()[:, 0] + 3) % 7)
+    year_day = year_and_day(days.days()[:, 0])[1]
+    away = np.abs(365.25 * days.phases[:, 1] - year_day)
+    assert np.minimum(away, 365.25 - away).max() < 1.5  # around the end of the year, too
+    months = frame(300, 50, "monthly", (12,))
+    np.testing.assert_allclose(12 * months.phases[:, 0], months.months()[:, 0] % 12, atol=1e-9)
+    quarters = frame(300, 50, "quarterly", (4,))
+    np.testing.assert_allclose(4 * quarters.phases[:, 0], quarters.months()[:, 0] % 12 / 3, atol=1e-9)
+
+
 # --- calendar ---------------------------------------------------------------------------------------------
 
 
