@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.random import Generator
 
-from taylorformer_forecast.synthetic import archetypes as table
 from taylorformer_forecast.synthetic.archetypes import ARCHETYPES
 from taylorformer_forecast.synthetic.counts import COUNTS
 from taylorformer_forecast.synthetic.frame import MAX_SEASONS, Frame, log_uniform, make_frame, standardise
 from taylorformer_forecast.synthetic.observation import OBSERVATIONS
 from taylorformer_forecast.synthetic.processes import Switch, draw_component
 from taylorformer_forecast.synthetic.season import modulate
+from taylorformer_forecast.synthetic.weights import (
+    CALENDAR_SHARES,
+    EVENT_SHARES,
+    MIXED,
+    MODULATED,
+    OBSERVATION_SHARES,
+)
 
 __all__ = ["Composition"]
 
 FARTHEST = 5.0  # of a logarithm, from its mean
-MODULATED = 0.4
-MIXED = 0.06
 
 
 class Composition:
@@ -129,7 +131,7 @@ class Composition:
         x = self._size("trend", rows) * standardise(self._part("trends", frame, rows, has))
         x += self._size("level", rows) * standardise(self._part("levels", frame, rows))
         x += self._seasons(frame, rows)
-        for frequency, shares in table.CALENDAR_SHARES.items():
+        for frequency, shares in CALENDAR_SHARES.items():
             for name, share in shares.items():
                 here = self.switch.happens(rng, name, share * (frame.frequency == frequency), k)
                 if len(here):
@@ -171,7 +173,7 @@ class Composition:
     def _events(self, x: np.ndarray) -> None:
         """Add events, in units between the deviation of the values and that of their changes."""
         unit = np.sqrt(x.std(1) * np.diff(x, axis=1).std(1) + 1e-12)[:, None]
-        for name, share in table.EVENT_SHARES.items():
+        for name, share in EVENT_SHARES.items():
             rows = self.switch.happens(self.rng, name, share, self.k)
             self._note(name, rows)
             effect = draw_component(self.rng, self.frame.rows(rows), np.full(len(rows), name))
@@ -203,8 +205,7 @@ class Composition:
         return out
 
     def _observe(self, y: np.ndarray) -> np.ndarray:
-        shares: Mapping[str, float] = table.OBSERVATION_SHARES
-        for name, share in shares.items():
+        for name, share in OBSERVATION_SHARES.items():
             rows = self.switch.happens(self.rng, name, share, self.k)
             if len(rows):
                 self._note(name, rows)

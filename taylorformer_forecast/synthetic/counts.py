@@ -6,7 +6,8 @@ import numpy as np
 from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import log_uniform
-from taylorformer_forecast.synthetic.state_space import arma, markov_states
+from taylorformer_forecast.synthetic.regimes import markov_states
+from taylorformer_forecast.synthetic.state_space import arma
 
 __all__ = ["COUNTS", "bursts", "croston", "negative_binomial", "poisson"]
 

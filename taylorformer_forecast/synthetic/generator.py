@@ -15,11 +15,11 @@ from taylorformer_forecast.synthetic.counts import COUNTS
 from taylorformer_forecast.synthetic.frame import log_uniform, pick
 from taylorformer_forecast.synthetic.observation import FINER, irregular_times
 from taylorformer_forecast.synthetic.processes import Switch
+from taylorformer_forecast.synthetic.weights import IRREGULAR
 
 __all__ = ["SyntheticBatch", "SyntheticGenerator"]
 
 SHORTEST = 5
-IRREGULAR = 0.03  # probability of irregular times
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,14 @@ from taylorformer_forecast.synthetic.frame import Frame, pick
 from taylorformer_forecast.synthetic.gaussian_process import GAUSSIAN_PROCESSES
 from taylorformer_forecast.synthetic.noise import NOISES
 from taylorformer_forecast.synthetic.observation import OBSERVATIONS
+from taylorformer_forecast.synthetic.regimes import REGIMES
 from taylorformer_forecast.synthetic.season import SEASONS
-from taylorformer_forecast.synthetic.state_space import LEVELS
+from taylorformer_forecast.synthetic.state_space import STATE_SPACE
 from taylorformer_forecast.synthetic.trend import TRENDS
 
 __all__ = ["FAMILIES", "PROCESSES", "Switch", "draw_component"]
 
+LEVELS = {**STATE_SPACE, **REGIMES}
 COMPONENTS = {**TRENDS, **LEVELS, **GAUSSIAN_PROCESSES, **SEASONS, **CALENDAR, **NOISES, **EVENTS}
 FAMILIES: dict[str, tuple[str, ...]] = {
     "trend": tuple(TRENDS),

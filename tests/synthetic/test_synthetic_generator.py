@@ -13,13 +13,14 @@ import pytest
 
 import taylorformer_forecast.synthetic as package
 from taylorformer_forecast.synthetic import ARCHETYPES, PROCESSES, SyntheticGenerator
-from taylorformer_forecast.synthetic.archetypes import (
+from taylorformer_forecast.synthetic.archetypes import archetypes_at
+from taylorformer_forecast.synthetic.processes import FAMILIES
+from taylorformer_forecast.synthetic.weights import (
     CALENDAR_SHARES,
     EVENT_SHARES,
+    IRREGULAR,
     OBSERVATION_SHARES,
-    archetypes_at,
 )
-from taylorformer_forecast.synthetic.processes import FAMILIES
 
 FOLDER = Path(__file__).parent
 
@@ -126,7 +127,7 @@ def test_every_process_is_used_at_some_frequency(many):
 def test_rare_processes_are_as_frequent_as_their_probabilities():
     generator = SyntheticGenerator(5, 3000, archetypes={"monthly": 1.0})
     names = generator.batch(0, 60).processes
-    shares = {**EVENT_SHARES, **OBSERVATION_SHARES, "irregular_times": 0.03}
+    shares = {**EVENT_SHARES, **OBSERVATION_SHARES, "irregular_times": IRREGULAR}
     for name, share in shares.items():
         assert np.mean([name in one for one in names]) == pytest.approx(share, abs=0.02), name
     for name, share in CALENDAR_SHARES["monthly"].items():  # mixtures have two chances
@@ -219,15 +220,14 @@ def test_every_process_has_a_test_of_its_moments():
     text = "\n".join(path.read_text() for path in FOLDER.glob("test_synthetic_*.py"))
     tests = re.findall(r"def test_(\w+)", text)
     missing = [name for name in PROCESSES if not any(test.startswith(f"{name}_") for test in tests)]
-    aliases = {"linear": "linear_trends", "poisson": "poisson_counts"}
-    assert [name for name in missing if name not in aliases] == []
+    assert missing == []
 
 
 @pytest.mark.parametrize("name", [info.name for info in pkgutil.iter_modules(package.__path__)])
 def test_examples_in_docstrings_run(name):
     result = doctest.testmod(importlib.import_module(f"{package.__name__}.{name}"))
     assert result.failed == 0
-    assert result.attempted > 0
+    assert result.attempted > 0 or name == "weights"
 
 
 def test_nothing_else_in_the_package_imports_the_generator():

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.synthetic import gaussian_process as gp
-from taylorformer_forecast.synthetic.state_space import (
-    arma,
-    markov_states,
-    pulses,
-    seasonal_arima,
-    smoothing,
-    stochastic_volatility,
-)
+from taylorformer_forecast.synthetic.regimes import markov_states, pulses, stochastic_volatility
+from taylorformer_forecast.synthetic.state_space import arma, seasonal_arima, smoothing
 
 rng = np.random.default_rng
 
