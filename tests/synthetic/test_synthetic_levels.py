@@ -155,6 +155,17 @@ def test_pulses_have_the_mean_of_their_area(draw):
     assert draw("pulses", 200, 100).min() >= 0
 
 
+def test_kernels_have_their_textbook_values_at_one_length_scale():
+    found = {name: round(float(kernel(np.array(1.0))), 4) for name, kernel in gp.KERNELS.items()}
+    assert found == {
+        "rbf": 0.6065,
+        "matern12": 0.3679,
+        "matern32": 0.4834,
+        "matern52": 0.524,
+        "rational": 0.6667,
+    }
+
+
 @pytest.mark.parametrize("kernel", gp.KERNELS)
 def test_draws_have_the_covariance_of_their_kernel(kernel):
     n, scale = 64, 6.0

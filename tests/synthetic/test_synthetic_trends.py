@@ -17,6 +17,7 @@ def test_damped_trends_have_steps_in_a_constant_ratio_with_half_lives_within_the
     x = draw("damped", K, N)
     steps = np.diff(x)
     phi = steps[:, 1] / steps[:, 0]
+    np.testing.assert_allclose(np.abs(x[:, :2]), np.tile([0.0, 1.0], (K, 1)), atol=1e-9)
     np.testing.assert_allclose(steps[:, 1:], steps[:, :-1] * phi[:, None], rtol=1e-8)
     half_life = np.log(0.5) / np.log(phi) / N
     assert 0.05 <= half_life.min() < half_life.max() <= 0.7
