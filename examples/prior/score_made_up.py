@@ -1,4 +1,4 @@
-"""Score a prior on short made-up series that its training did not hold, beside AutoETS and others.
+"""Score a prior on short synthetic series that its training did not hold, beside AutoETS and others.
 
     python examples/prior/score_made_up.py --out made_up.json
     python examples/prior/score_made_up.py --pretrained prior.safetensors --series 20
@@ -24,7 +24,7 @@ import pandas as pd
 import torch
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
-from taylorformer_forecast.training.synthetic import SyntheticSeries, synthetic_series
+from taylorformer_forecast.synthetic import SyntheticGenerator
 
 LEVELS = np.arange(1, 10) / 10
 SEED = 2_000_003  # of no training or validation
@@ -66,10 +66,12 @@ def naive(y: pd.Series, season: int, horizon: int) -> np.ndarray:
     return values[-season:][ahead % season] + norm.ppf(LEVELS)[:, None] * spread
 
 
-def complete(n: int, length: int, horizon: int) -> list[SyntheticSeries]:
-    """Regular series without gaps, which all models take, and which move before the cut."""
-    series = synthetic_series(2 * n, length + horizon, SEED, missing=0.0, irregular=0.0)
-    return [one for one in series if np.ptp(one.y[:length]) > 0][:n]
+def complete(n: int, length: int, horizon: int) -> list[tuple[np.ndarray, int]]:
+    """Regular series without gaps, which all models take and which move before the cut, and their seasons."""
+    off = dict.fromkeys(("missing_points", "missing_blocks", "irregular_times"), 0.0)
+    batch = SyntheticGenerator(SEED, 2 * n, processes=off).batch(0, length + horizon, horizon)
+    pairs = zip(batch.values, batch.periods[:, 0], strict=True)
+    return [(y, max(1, round(period))) for y, period in pairs if np.ptp(y[:length]) > 0][:n]
 
 
 def main() -> None:
@@ -87,17 +89,17 @@ def main() -> None:
         "seasonal naive": naive,
         "AutoETS": auto_ets,
         "linear start, no training": ours(max_steps=0),
-        "trained on the series": ours(pretrained=None),
-        "prior, no training": ours(pretrained=args.pretrained, max_steps=0),
-        "prior, trained on the series": ours(pretrained=args.pretrained),
+        "trained on the series": ours(strategy="train"),
+        "pretrained, no training": ours(strategy="pretrained", pretrained=args.pretrained),
+        "pretrained, trained further": ours(strategy="finetune", pretrained=args.pretrained),
         "defaults": ours(),
     }
     rows, scores = {}, {}
     for name, forecast in models.items():
         crps, coverage, start = [], [], time.process_time()
-        for one in complete(args.series, args.length, args.horizon):
-            y, truth = pd.Series(one.y[: args.length]), one.y[args.length :]
-            deciles = forecast(y, one.periods[0] if one.periods else 1, args.horizon)
+        for values, season in complete(args.series, args.length, args.horizon):
+            y, truth = pd.Series(values[: args.length]), values[args.length :]
+            deciles = forecast(y, season, args.horizon)
             error = truth - deciles
             pinball = np.maximum(LEVELS[:, None] * error, (LEVELS[:, None] - 1) * error)
             crps.append(2 * pinball.mean() / np.abs(np.diff(y)).mean())

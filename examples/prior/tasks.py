@@ -1,4 +1,4 @@
-"""Forecasting tasks from made-up series: what a prior is trained and validated on.
+"""Forecasting tasks from synthetic series: what a prior is trained and validated on.
 
 A task is a window whose targets lie after the part of a series that its linear forecast was fitted to: what a
 forecaster meets when it is fitted to a new series and asked for the future.
@@ -12,14 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.baselines.base import Baseline
+from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.calendar.cycles import N_HARMONICS, phase_features
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.pretrained import SLOTS
+from taylorformer_forecast.engine.pretrained import MAX_CYCLES
 from taylorformer_forecast.engine.windows import FLOOR, Batches, Series, WindowMaker
-from taylorformer_forecast.training.synthetic import SyntheticSeries, synthetic_series
+from taylorformer_forecast.synthetic import SyntheticBatch, SyntheticGenerator
 
-__all__ = ["GivenForecast", "Sizes", "Tasks", "draw_sizes", "join", "make_tasks"]
+__all__ = ["GivenBaseline", "Sizes", "Tasks", "draw_sizes", "join", "make_tasks"]
 
 KNOWN = 0.9  # how often it sees those of the series
 PER_SERIES = 8  # windows of one series, at most
@@ -50,39 +51,35 @@ class Tasks:
     Parameters
     ----------
     window : Window
-        Scaled windows of one column, their covariates the phases of ``SLOTS`` seasons.
-    center, unit : Tensor of shape (B, T, 1)
-        Forecasts, and units of their errors.
+        Scaled windows of one column, their covariates the phases of ``MAX_CYCLES`` seasons.
+    loc, scale : Tensor of shape (B, T, 1)
+        Forecasts, and scales of their errors.
     """
 
     window: Window
-    center: Tensor
-    unit: Tensor
+    loc: Tensor
+    scale: Tensor
 
     def rows(self, index: Tensor | slice) -> Tasks:
         """Some of the tasks."""
-        return Tasks(self.window.rows(index), self.center[index], self.unit[index])
+        return Tasks(self.window.rows(index), self.loc[index], self.scale[index])
 
     def to(self, device: str) -> Tasks:
         """The same on a device."""
-        return Tasks(self.window.to(device), self.center.to(device), self.unit.to(device))
+        return Tasks(self.window.to(device), self.loc.to(device), self.scale.to(device))
 
     def __len__(self) -> int:
         return len(self.window.y)
 
 
-class GivenForecast(LinearForecast):
-    """Linear forecasts of windows of many series, each fitted to its own: they are given."""
+class GivenBaseline(Baseline):
+    """Baselines of windows of many series, each fitted to its own: they are given."""
 
     given: Tasks
 
-    def forward(self, window: Window) -> Tensor:
-        """Forecasts of the tasks."""
-        return self.given.center
-
-    def unit(self, window: Window) -> Tensor:
-        """Units of their errors."""
-        return self.given.unit
+    def direct(self, window: Window) -> tuple[Tensor, Tensor]:
+        """Locations and scales of the tasks."""
+        return self.given.loc, self.given.scale
 
 
 def draw_sizes(rng: np.random.Generator) -> Sizes:
@@ -94,20 +91,21 @@ def draw_sizes(rng: np.random.Generator) -> Sizes:
     return Sizes(n_context, horizon, max(n_train, 4 * horizon))
 
 
-def _series(one: SyntheticSeries, n_train: int, rng: np.random.Generator) -> Series:
-    """Standardised by the first part, with phases of seasons from a random start; the unknown ones are 0."""
-    periods = np.array(one.periods if rng.random() < KNOWN else (), dtype=float)
-    width = 2 * N_HARMONICS * SLOTS
-    features = phase_features(one.t[:, None] / periods + rng.random(len(periods)))[:, :width]
+def _series(batch: SyntheticBatch, row: int, n_train: int, rng: np.random.Generator) -> Series:
+    """One series, standardised by the first part, with phases of its seasons; unknown ones are 0."""
+    t, y = batch.times[row], batch.values[row]
+    known = (batch.periods[row] > 0) & (rng.random() < KNOWN)
+    width = 2 * N_HARMONICS * MAX_CYCLES
+    features = phase_features(t[:, None] / batch.periods[row, known] + batch.phases[row, known])[:, :width]
     features = np.pad(features, ((0, 0), (0, width - features.shape[1])))
-    part = one.y[:n_train]
+    part = y[:n_train]
     center, spread = np.nanmean(part), np.nanstd(part)
-    y = (one.y - center) / (spread if spread > 0 else 1.0)
-    return Series(one.t, np.clip(y, -50.0, 50.0)[:, None], features)
+    y = (y - center) / (spread if spread > 0 else 1.0)
+    return Series(t, np.clip(y, -50.0, 50.0)[:, None], features)
 
 
 def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
-    """Make tasks of made-up series.
+    """Make tasks of synthetic series.
 
     Parameters
     ----------
@@ -127,23 +125,24 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
     n_context, horizon, n_train = sizes.n_context, sizes.horizon, sizes.n_train
     n_more = 2 * horizon
     parts: list[Tasks] = []
-    for one in synthetic_series(n_series, n_train + n_more, rng):
-        if np.isfinite(one.y[:n_train]).sum() < n_train // 2:
+    batch = SyntheticGenerator(seed, n_series).batch(0, length=n_train + n_more)
+    for row, y in enumerate(batch.values):
+        if np.isfinite(y[:n_train]).sum() < n_train // 2:
             continue
-        series = _series(one, n_train, rng)
+        series = _series(batch, row, n_train, rng)
         past = Series(series.t[:n_train], series.y[:n_train], series.covariates[:n_train])
         unit = float(n_context)
         fitted = WindowMaker([past], n_context, horizon, unit, FLOOR)
         starts = fitted.starts(max(3, n_context // 2))
-        forecast = LinearForecast(n_context, horizon).eval()
-        window, overlap, _ = Batches(fitted, starts, len(starts)).sample(FITTED)
-        forecast.start_alone(window, overlap)  # no ages, as where the prior is used
+        forecast = LinearBaseline(n_context, horizon).eval()
+        window, embargo = Batches(fitted, starts, len(starts)).sample(FITTED)
+        forecast.fit_closed_form(window, embargo)
         maker = WindowMaker([series], n_context, horizon, unit, FLOOR)
         later = n_more - horizon + 1
         row = n_train + torch.as_tensor(rng.permutation(later)[:PER_SERIES])
         window, _ = maker.windows(torch.stack([torch.zeros_like(row), row], -1))
         assert window.observed is not None
-        # What no forecast could foretell, and what would count for all else together.
+        # What no forecast could predict, and what would outweigh all else.
         far = window.y.abs() > 30.0
         window = Window(
             window.t, window.y.clamp(-30, 30), window.observed & ~far, window.covariates, n_context=n_context
@@ -151,7 +150,7 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
         usable = window.observed[:, n_context:].any(1)[:, 0] & (
             window.observed[:, :n_context].sum(1)[:, 0] > 2
         )
-        tasks = Tasks(window, forecast(window), forecast.unit(window))
+        tasks = Tasks(window, *forecast.direct(window))
         if usable.any():
             parts.append(tasks.rows(usable.nonzero()[:, 0]))
     return join(parts)
@@ -168,4 +167,4 @@ def join(parts: list[Tasks]) -> Tasks:
         torch.cat([x.covariates for x in w if x.covariates is not None]),
         n_context=first.window.n_context,
     )
-    return Tasks(window, torch.cat([p.center for p in parts]), torch.cat([p.unit for p in parts]))
+    return Tasks(window, torch.cat([p.loc for p in parts]), torch.cat([p.scale for p in parts]))

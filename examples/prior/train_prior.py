@@ -1,4 +1,4 @@
-"""Train a prior on made-up series, and write it with a card that says how it was made.
+"""Train a prior on synthetic series, and write it with a card that says how it was made.
 
     python examples/prior/train_prior.py --out prior.safetensors            # on a CPU in an hour
     python examples/prior/train_prior.py --out prior.safetensors --device cuda --steps 50000
@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from tasks import GivenForecast, Tasks, draw_sizes, make_tasks
+from tasks import GivenBaseline, Tasks, draw_sizes, make_tasks
 from torch import Tensor
 
 from taylorformer_forecast.calendar.cycles import N_HARMONICS
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.engine.calibration import WEIGHTS, deciles, pinball
 from taylorformer_forecast.engine.lightning import CLIP, make_optimizer
-from taylorformer_forecast.engine.pretrained import SLOTS, TRUSTS, build_direct, deciles, pinball, save_prior
+from taylorformer_forecast.engine.pretrained import MAX_CYCLES, build_direct, save_pretrained
 from taylorformer_forecast.engine.training import private_rng
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
@@ -50,13 +51,14 @@ N_PATHS = 200
 
 def build() -> DirectTaylorformer:
     """Return the network."""
-    forecast = GivenForecast(1, 1, trust=1.0)
-    return build_direct(SETTINGS, forecast, SLOTS, SLOTS * 2 * N_HARMONICS, dropout=0.0)
+    net = build_direct(SETTINGS, MAX_CYCLES, 1, 1, MAX_CYCLES * 2 * N_HARMONICS, dropout=0.0, weight=1.0)
+    net.baseline = GivenBaseline()
+    return net
 
 
 def show(net: DirectTaylorformer, tasks: Tasks) -> Window:
     """Give the network the linear forecasts of tasks, and what else depends on their length."""
-    net.forecast.given = tasks
+    net.baseline.given = tasks
     net.layers.tokens.local.clip = 20.0 * tasks.window.n_context
     return tasks.window
 
@@ -119,14 +121,14 @@ def validate(net: DirectTaylorformer, held_out: list[Tasks]) -> dict[str, list[f
     net.eval()
     found: dict[str, list[float]] = {}
     base = torch.ones(())
-    for trust in TRUSTS:
-        net.forecast.trust.fill_(trust)
+    for trust in WEIGHTS:
+        net.calibration.set(weight=trust)
         scores = [decile_scores(net, tasks) for tasks in held_out]
         loss = torch.cat([loss for loss, _ in scores]).clamp_min(1e-4)
         coverage = torch.cat([coverage for _, coverage in scores]).mean().item()
-        base = loss if trust == TRUSTS[0] else base
+        base = loss if trust == WEIGHTS[0] else base
         found[f"{trust:g}"] = [round((loss / base).log().mean().exp().item(), 4), round(coverage, 3)]
-    net.forecast.trust.fill_(1.0)
+    net.calibration.set(weight=1.0)
     return found
 
 
@@ -167,12 +169,12 @@ def train(args: argparse.Namespace) -> None:
                 {**parts, "schedule": schedule.state_dict(), "step": step + 1, "seconds": seconds}, checkpoint
             )
             net.to(args.device)
-    trust = min(TRUSTS, key=lambda value: scores[f"{value:g}"][0])
+    trust = min(WEIGHTS, key=lambda value: scores[f"{value:g}"][0])
     command = (
         f"train_prior.py --steps {args.steps} --chunks {args.chunks} --lr {args.lr:g} --seed {args.seed}"
     )
     command += f" --batch-points {args.batch_points}"
-    save_prior(net.cpu(), args.out, SETTINGS, trust, made_by=command)
+    save_pretrained(net.cpu(), args.out, SETTINGS, trust, made_by=command)
     args.out.with_suffix(".md").write_text(card(net, command, trust, scores, seconds))
 
 
@@ -192,8 +194,9 @@ in {seconds / 60:.0f} minutes of one core; torch {torch.__version__}, numpy {np.
 - **Network.** A Taylorformer of {n_parameters:,} parameters, stored in half precision, around a linear
   forecast that is fitted to every series anew and is not in the file. It predicts all targets from the
   context in one pass (`DirectTaylorformer`). `{json.dumps(SETTINGS)}`
-- **Data.** Series of `taylorformer_forecast.training.synthetic` only; no real one. Contexts from 12 to about
-  300 points, up to 97 steps ahead, training parts of two to about fourteen contexts. The network sees {SLOTS}
+- **Data.** Series of `taylorformer_forecast.synthetic` only; no real one. Contexts from 12 to about
+  300 points, up to 97 steps ahead, training parts of two to about fourteen contexts. The network sees
+  {MAX_CYCLES}
   seasons, the shortest, nine times in ten.
 - **Loss.** Negative log-likelihood of every target given the context. AdamW with warm-up and cosine.
 - **Held-out series.** Pinball loss over the deciles, relative to the linear forecast alone

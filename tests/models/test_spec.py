@@ -19,11 +19,11 @@ from darts.utils.serialization import add_safe_globals
 from darts.utils.timeseries_generation import sine_timeseries
 from sktime.base import load
 from sktime.datasets import load_airline
+from taylorformer_forecast.core.heads import find_head
 from torch import nn
 
 import taylorformer_forecast.darts as darts_host
 import taylorformer_forecast.sktime as sktime_host
-from taylorformer_forecast.core.heads import find_head
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule

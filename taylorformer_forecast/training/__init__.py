@@ -1,1 +1,0 @@
-"""Windows from arrays, and training with Lightning."""
