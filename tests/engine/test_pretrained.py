@@ -187,7 +187,7 @@ def test_the_prior_of_the_package_is_small_and_its_card_says_how_it_was_made():
     card = DEFAULT.with_suffix(".md").read_text()
     prior = load_prior("default")
     assert set(SETTINGS) <= set(prior.settings)
-    command = next(line for line in card.splitlines() if "train_prior.py" in line).split("/")[-1].rstrip("`")
+    command = next(line for line in card.splitlines() if "train.py" in line).split("/")[-1].rstrip("`")
     assert command in header
     assert all(torch.isfinite(value).all() for value in prior.weights.values())
 

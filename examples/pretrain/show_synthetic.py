@@ -2,7 +2,7 @@
 
 Run from a checkout; writes ``docs/images/synthetic.png``::
 
-    python examples/prior/show_synthetic.py
+    python examples/pretrain/show_synthetic.py
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Train a prior on synthetic series, and write it with a card that says how it was made.
 
-    python examples/prior/train_prior.py --out prior.safetensors            # on a CPU in an hour
-    python examples/prior/train_prior.py --out prior.safetensors --device cuda --steps 50000
-    python examples/prior/train_prior.py --quick                            # a check, in seconds
+    python examples/pretrain/train.py --out prior.safetensors            # on a CPU in an hour
+    python examples/pretrain/train.py --out prior.safetensors --device cuda --steps 50000
+    python examples/pretrain/train.py --quick                            # a check, in seconds
 
 The file goes to ``TaylorformerForecaster(pretrained="prior.safetensors")``. Training that was interrupted
 goes on from its checkpoint. One seed gives one file on one machine.
@@ -170,9 +170,7 @@ def train(args: argparse.Namespace) -> None:
             )
             net.to(args.device)
     trust = min(WEIGHTS, key=lambda value: scores[f"{value:g}"][0])
-    command = (
-        f"train_prior.py --steps {args.steps} --chunks {args.chunks} --lr {args.lr:g} --seed {args.seed}"
-    )
+    command = f"train.py --steps {args.steps} --chunks {args.chunks} --lr {args.lr:g} --seed {args.seed}"
     command += f" --batch-points {args.batch_points}"
     save_pretrained(net.cpu(), args.out, SETTINGS, trust, made_by=command)
     args.out.with_suffix(".md").write_text(card(net, command, trust, scores, seconds))
@@ -188,7 +186,7 @@ def card(
     table = "\n".join(["| trust | loss | coverage of 80 % |", "|---|---|---|", *lines])
     return f"""# A prior for TaylorformerForecaster
 
-Made by `examples/prior/{command}`
+Made by `examples/pretrain/{command}`
 in {seconds / 60:.0f} minutes of one core; torch {torch.__version__}, numpy {np.__version__}, {machine}.
 
 - **Network.** A Taylorformer of {n_parameters:,} parameters, stored in half precision, around a linear

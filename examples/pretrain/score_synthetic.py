@@ -1,8 +1,8 @@
 """Score a prior on short synthetic series that its training did not hold, beside AutoETS and others.
 
-    python examples/prior/score_made_up.py --out made_up.json
-    python examples/prior/score_made_up.py --pretrained prior.safetensors --series 20
-    python examples/prior/score_made_up.py --length 160 --horizon 24 --out longer.json
+    python examples/pretrain/score_synthetic.py --out made_up.json
+    python examples/pretrain/score_synthetic.py --pretrained prior.safetensors --series 20
+    python examples/pretrain/score_synthetic.py --length 160 --horizon 24 --out longer.json
 
 Every series has 60 points to fit to and 12 to forecast, unless others are asked for. Scores are CRPS
 (approximated by the deciles) in mean absolute differences of neighbours in what was fitted to. AutoETS is
@@ -88,7 +88,7 @@ def main() -> None:
     models: dict[str, Forecast] = {
         "seasonal naive": naive,
         "AutoETS": auto_ets,
-        "linear start, no training": ours(max_steps=0),
+        "linear start, no training": ours(strategy="train", max_steps=0),
         "trained on the series": ours(strategy="train"),
         "pretrained, no training": ours(strategy="pretrained", pretrained=args.pretrained),
         "pretrained, trained further": ours(strategy="finetune", pretrained=args.pretrained),

@@ -1,4 +1,4 @@
-"""Training a prior: the same file twice, interrupted or not."""
+"""Training the pretrained network: the same file twice, interrupted or not."""
 
 import json
 import sys
@@ -10,10 +10,10 @@ import torch
 
 @pytest.fixture
 def train(script, monkeypatch):
-    module = script("train_prior")
+    module = script("train")
 
     def run(out, *args):
-        monkeypatch.setattr(sys, "argv", ["train_prior.py", "--out", str(out), *args])
+        monkeypatch.setattr(sys, "argv", ["train.py", "--out", str(out), *args])
         threads = torch.get_num_threads()
         module.main()
         torch.set_num_threads(threads)
@@ -27,11 +27,11 @@ def test_one_seed_gives_one_file_and_another_seed_another(train, tmp_path):
     assert train(tmp_path / "b.safetensors", "--quick") == first
     assert train(tmp_path / "c.safetensors", "--quick", "--seed", "1") != first
     card = (tmp_path / "a.md").read_text()
-    assert "train_prior.py --steps 3" in card
+    assert "train.py --steps 3" in card
 
 
 def test_training_that_was_interrupted_goes_on_to_the_same_file(train, tmp_path, script, monkeypatch):
-    module = script("train_prior")
+    module = script("train")
     whole = train(tmp_path / "a.safetensors", "--quick")
 
     class Interrupted(Exception):
@@ -53,10 +53,10 @@ def test_targets_of_tasks_lie_after_what_their_linear_forecast_was_fitted_to(scr
     tasks = script("tasks")
     found = tasks.make_tasks(6, tasks.Sizes(16, 6, 60), seed=0)
     assert found.window.y.shape[1:] == (22, 1)
-    assert found.center.shape == found.unit.shape == (len(found), 6, 1)
+    assert found.loc.shape == found.scale.shape == (len(found), 6, 1)
     assert found.window.covariates.shape[2] == 8
-    assert (found.unit > 0).all()
-    error = (found.window.targets[0] - found.center)[found.window.targets[1]]
+    assert (found.scale > 0).all()
+    error = (found.window.targets[0] - found.loc)[found.window.targets[1]]
     assert torch.isfinite(error).all()
 
 
@@ -70,13 +70,15 @@ def test_sizes_are_those_that_the_defaults_choose(script):
     assert all(s.n_train >= 2 * s.n_context and s.n_train >= 4 * s.horizon for s in drawn)
 
 
-def test_made_up_series_are_scored(script, monkeypatch, tmp_path):
-    module = script("score_made_up")
+def test_synthetic_series_are_scored(script, monkeypatch, tmp_path):
+    module = script("score_synthetic")
     sizes = ["--series", "2", "--length", "40", "--horizon", "8"]
     monkeypatch.setattr(sys, "argv", ["x", *sizes, "--out", str(tmp_path / "scores.json")])
     monkeypatch.setattr(module, "auto_ets", module.naive)
     module.main()
     rows = json.loads((tmp_path / "scores.json").read_text())["models"]
-    assert {"AutoETS", "prior, no training", "linear start, no training"} <= set(rows)
+    assert {"AutoETS", "pretrained, no training", "linear start, no training"} <= set(rows)
     assert all(np.isfinite(row["mean_crps"]) for row in rows.values())
-    assert rows["defaults"]["mean_crps"] == rows["prior, no training"]["mean_crps"]  # the series is short
+    assert (
+        rows["defaults"]["mean_crps"] == rows["pretrained, no training"]["mean_crps"]
+    )  # the series is short

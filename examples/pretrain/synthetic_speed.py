@@ -1,7 +1,7 @@
 """Measure how many synthetic series one core draws in a second.
 
-OMP_NUM_THREADS=1 python examples/prior/synthetic_speed.py
-python examples/prior/synthetic_speed.py --lengths 200 --series 1024
+OMP_NUM_THREADS=1 python examples/pretrain/synthetic_speed.py
+python examples/pretrain/synthetic_speed.py --lengths 200 --series 1024
 """
 
 from __future__ import annotations
