@@ -10,7 +10,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 # Of two scripts with the same name, that of the later folder is found.
 FOLDERS = tuple(
     EXAMPLES / folder
-    for folder in ("benchmark/arena", "", "benchmark", "benchmark/neural_processes", "prior")
+    for folder in ("benchmark/arena", "", "benchmark", "benchmark/neural_processes", "pretrain")
 )
 
 

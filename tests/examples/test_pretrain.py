@@ -81,4 +81,4 @@ def test_synthetic_series_are_scored(script, monkeypatch, tmp_path):
     assert all(np.isfinite(row["mean_crps"]) for row in rows.values())
     assert (
         rows["defaults"]["mean_crps"] == rows["pretrained, no training"]["mean_crps"]
-    )  # the series is short
+    )
