@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 
@@ -20,7 +19,6 @@ __all__ = [
     "Batches",
     "Series",
     "WindowMaker",
-    "error_of_context",
     "least_scale",
     "stack_contexts",
 ]
@@ -242,43 +240,6 @@ def stack_contexts(
         else stack([tail(c.covariates) for c in contexts if c.covariates is not None], covariates),
         n_context=n_context,
     )
-
-
-def error_of_context(series: Sequence[Series], n_context: int, n_targets: int, least: int) -> float:
-    """Root mean square error of a linear forecast in cross-validation: what a length of the context is worth.
-
-    Parameters
-    ----------
-    series : sequence of Series
-        The data, of one column each, standardised as a whole.
-    n_context, n_targets : int
-        Points of the context and of the targets.
-    least : int
-        Points before the first target of a window, at least: the same for all lengths that are compared.
-
-    Returns
-    -------
-    float
-        In the units of the series; infinite where windows are too few.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.engine.windows import Series, error_of_context
-    >>> t = np.arange(200.0)
-    >>> series = [Series(t, np.sin(2 * np.pi * t / 20)[:, None])]
-    >>> error_of_context(series, 20, 10, 20) < 0.01 < error_of_context(series, 1, 10, 20)
-    True
-    """
-    maker = WindowMaker(series, n_context, n_targets, float(n_context), normalise=False)
-    batches = Batches(maker, maker.starts(least), 1)
-    if len(batches.starts) == 0:
-        return math.inf
-    residuals = LinearBaseline(n_context, n_targets).fit_map(*batches.sample())
-    if residuals is None:
-        return math.inf
-    outside = residuals[1]
-    return float(outside.error[outside.observed].square().mean().sqrt())
 
 
 class Batches:

@@ -9,41 +9,38 @@ from __future__ import annotations
 import time
 from typing import Any, Self
 
-import numpy as np
 from sklearn.utils import check_random_state
 from sktime.datatypes import update_data
 from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.engine.strategy import choose_strategy, log_decision, obstacle_of_options
+from taylorformer_forecast.engine.lengths import Lengths, choose_lengths, longer_context
+from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.models.documentation import SIZES, document
-from taylorformer_forecast.models.spec import ModelSpec, Task
+from taylorformer_forecast.models.spec import ModelSpec
 from taylorformer_forecast.sktime._answers import PredictiveMethods
 from taylorformer_forecast.sktime._checks import (
     check_enough,
-    check_observed,
     check_parameters,
     check_same_kind,
 )
+from taylorformer_forecast.sktime._data import KnownData
 from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
     arranged,
     check_values,
     instances,
-    of_instance,
     to_float,
 )
+from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS
-from taylorformer_forecast.sktime._predictive import ColumnSeries
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
 __all__ = ["BaseTorchForecaster"]
 
-CLEARLY = 0.9  # ratio of errors from which a longer context pays
 
-
-class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
+class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownData, BaseForecaster):
     """Base of the package's sktime forecasters."""
 
     _tags = {
@@ -74,8 +71,6 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     _config = {"remember_data": False}
 
     spec: ModelSpec
-    horizon = None  # parameters that a forecaster may do without
-    strategy = "train"
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -104,26 +99,6 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
     def _reorder(self):
         """How targets of training windows are ordered: a function of windows, None for order of time."""
         return None
-
-    @property
-    def _network_weight(self):
-        """Part of what a network adds to its baseline that is taken.
-
-        All if it alone sees X, and where it is to minimise an error that the baseline does not.
-        """
-        return self.spec.weight if self._scaler is None and not self._is_point else 1.0
-
-    def _build_network(self, n_covariates):
-        """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
-        task = Task(
-            self.context_length_,
-            self.horizon_,
-            n_covariates=n_covariates,
-            n_columns=self._cur_y.shape[1],
-            family=self.distribution,
-            weight=self._network_weight,
-        )
-        return self.spec.build(task, **self.spec.options(vars(self)))
 
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
 
@@ -184,93 +159,6 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
 
     # ---- strategy: the pretrained network of the package, or one that is trained -----------------------
 
-    def _fit_new(self, seed):
-        """Choose the strategy, and fit a network accordingly."""
-        from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
-        from taylorformer_forecast.engine.pretrained import load_pretrained
-
-        weights = None if self.strategy == "train" else load_pretrained(self.pretrained)
-        n_values = int(self._cur_y.notna().sum().sum())
-        obstacle = None if weights is None else self._obstacle(weights)
-        self._strategy = choose_strategy(self.strategy, n_values, self.horizon_, obstacle)
-        training = self._training(seed, float(self.validation_split or 0.0))
-        if self._strategy.is_pretrained:
-            steps = self._n_steps if self._strategy.name == "finetune" else lambda per_epoch: 0
-            fitted = fit_pretrained(training, weights, self._seasonal.width, steps)
-        else:
-            width = _width(training.series)
-            fitted = fit_network(training, lambda: self._build_network(width), self._n_steps)
-        self.network_, self.training_ = fitted
-
-    def _train_further(self, seed, net, steps):
-        """Train a copy of a network for some steps, gently and without validation."""
-        from taylorformer_forecast.engine.forecaster import train_further
-
-        self.network_, self.training_ = train_further(self._training(seed), net, steps)
-
-    def _train_on(self, seed, net):
-        """Train a copy of a network as long as a new one would be."""
-        from taylorformer_forecast.engine.forecaster import train_further
-
-        training = self._training(seed, float(self.validation_split or 0.0))
-        steps = self._n_steps(len(training.batches(training.maker())[0]))
-        self.network_, self.training_ = train_further(training, net, steps, 1.0)
-
-    def _training(self, seed, validation_split=0.0):
-        """The series as they are now, and how a network is trained on them."""
-        from taylorformer_forecast.engine.forecaster import Training
-
-        options = ("patience", "device", "verbose", "trainer_kwargs")
-        return Training(
-            self._series(),
-            self.context_length_,
-            self.horizon_,
-            seed,
-            self.batch_size,
-            self.lr,
-            self._instance_norm,
-            validation_split,
-            self._reorder,
-            0 if self._scaler is None else self._scaler.past_only,
-            {name: getattr(self, name) for name in options},
-        )
-
-    def _obstacle(self, weights):
-        """What the pretrained network cannot do, in words; None if it can do all that is asked."""
-        if self._scaler is not None:
-            return "X is given, which the pretrained network has not seen"
-        return obstacle_of_options(vars(self), self.distribution, weights.distribution)
-
-    @property
-    def strategy_(self):
-        """What was done: "pretrained", "train" or "finetune"."""
-        return self._strategy.name
-
-    def summary(self):
-        """Decisions of the fit: strategy, sizes, seasons, baseline, calibration, steps and seconds.
-
-        Returns
-        -------
-        Summary
-            See :class:`~taylorformer_forecast.engine.summary.Summary`; it prints as a table.
-        """
-        self.check_is_fitted()
-        return self._summary()
-
-    def _summary(self):
-        from taylorformer_forecast.engine.summary import summarise
-
-        return summarise(
-            self.network_,
-            self._strategy,
-            self.context_length_,
-            self.horizon_,
-            self._seasonal.cycles,
-            self._seasonal.periods,
-            self.training_["steps"],
-            self._seconds,
-        )
-
     def _own_axis(self, y):
         """The time axis of y."""
         parts = [part for _, part in instances(y)]
@@ -312,31 +200,13 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 
         longest = max(int(part.notna().sum().max()) for part in parts)
-        season = self._seasonal.season
         ahead = self._steps_ahead(parts[0].index, fh)
-        horizon = min(max(season, 12), 48) if ahead is None else min(max(ahead, 8), self.spec.longest_horizon)
-        horizon = max(1, min(horizon, longest // 4))
-        context = min(max(3 * season, 2 * horizon, 32), self.spec.context(self._cur_y.shape[1]))
-        # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
-        context = max(context, min(2 * self._seasonal.cycle, self.spec.longest_context))
-        # A third of a short series, or one season of it: the rest are windows to learn from.
-        most = max(longest // 3, min(season, longest // 2))
-        self.context_length_ = self.context_length or max(2, min(context, most))
-        horizon = min(horizon, longest - min(self.context_length_, longest // 2))
-        self.horizon_ = self.horizon or horizon
+        seasonal, n_columns = self._seasonal, self._cur_y.shape[1]
+        about = Lengths(longest, seasonal.season, seasonal.cycle, ahead, n_columns)
+        lengths = choose_lengths(about, self.spec, self.context_length, self.horizon)
+        self.context_length_, self.horizon_ = lengths
         if self.context_length is None:
-            self.context_length_ = self._long_enough(self.context_length_, longest)
-
-    def _long_enough(self, context, longest):
-        """The context as it is, or the longest allowed if a linear forecast does clearly better with that."""
-        from taylorformer_forecast.engine.windows import error_of_context
-
-        most = min(self.spec.longest_context, longest // 4)
-        if most < 1.5 * context or self.spec.joins_columns:
-            return context
-        series = self._series()
-        short, long = (error_of_context(series, length, self.horizon_, most) for length in (context, most))
-        return most if long < CLEARLY * short else context
+            self.context_length_ = longer_context(self._series(), *lengths, longest, self.spec)
 
     def _steps_ahead(self, index, fh):
         """Steps from the end of y to the end of fh, if fh is known and lies ahead."""
@@ -345,57 +215,3 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, BaseForecaster):
         stamps = self._axis.horizon(fh, index[-1], index)
         steps = self._axis.numbers(stamps[-1:])[0] - self._axis.numbers(index[-1:])[0]
         return max(1, round(steps)) if steps > 0 else None
-
-    def _n_steps(self, per_epoch):
-        """Optimiser steps: the smaller of ``max_steps`` and ``num_epochs`` passes, where given."""
-        if self.num_epochs is None:
-            return self.max_steps
-        steps = self.num_epochs * per_epoch
-        return steps if self.max_steps is None else min(steps, self.max_steps)
-
-    # ---- the data, seen from the present cutoff --------------------------------------------------------
-
-    def _known(self):
-        """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back.
-
-        Instances and columns are arranged by name, so that networks and draws do not depend on their order.
-        """
-        exogenous = {} if self._cur_X is None else dict(instances(self._cur_X))
-        for key, y in arranged(self._cur_y):
-            y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
-            check_observed(key, y)
-            if self.spec.regular:
-                y = y.reindex(self._axis.grid(y.index, f"y{of_instance(key)}"))
-                if X is not None:  # nothing is known of X either where a row is missing
-                    X = X.reindex(X.index.union(y.index))
-            yield key, y, X
-
-    def _covariates(self, index, X, key=(), target=False):
-        """Phases of calendar cycles and seasons, and scaled exogenous columns, at points or at targets."""
-        features = [self._seasonal(index)] if self._seasonal else []
-        if self._scaler is not None:
-            if X is None:
-                raise ValueError(f"X has no rows{of_instance(key)}")
-            missing = index.difference(X.index)
-            if len(missing) and not (target and self._scaler.n_ahead == 0):
-                raise ValueError(
-                    f"X{of_instance(key)} has no row for {missing[0]} ({len(missing)} missing): "
-                    f"it must cover every step up to the last of fh"
-                )
-            features.append(self._scaler.features(X.reindex(index), target))
-        return np.concatenate(features, 1) if features else None
-
-    def _columns(self, key, y, X):
-        """Columns of one instance, each by itself or all together, standardised."""
-        t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
-        groups = [values] if self.spec.joins_columns else np.split(values, values.shape[1], 1)
-        return [ColumnSeries.of(t, group, covariates, self.spec.regular) for group in groups]
-
-    def _series(self):
-        """What windows are cut from: all columns of all instances."""
-        return [c.series for key, y, X in self._known() for c in self._columns(key, y, X)]
-
-
-def _width(series):
-    """Covariates of the series."""
-    return 0 if series[0].covariates is None else series[0].covariates.shape[1]

@@ -1,0 +1,150 @@
+"""Lengths of contexts and horizons, chosen from the series."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
+from taylorformer_forecast.models.spec import ModelSpec
+
+__all__ = ["Lengths", "choose_lengths", "error_of_context", "longer_context"]
+
+SHORTEST_CONTEXT, SEASONS = 32, 3  # points, and seasons, of a context that is left open
+USUAL_HORIZON = (12, 48)  # least and most targets where the horizon is not known at the fit
+SHORTEST_HORIZON = 8  # targets of a training window where it is known: fewer teach little in each step
+LONGER_ERROR = 0.9  # ratio of errors from which a longer context pays
+LONGER_CONTEXT = 1.5  # ratio of lengths from which it is tried
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """What is known of series before the lengths of their windows are chosen.
+
+    Parameters
+    ----------
+    longest : int
+        Observations of the longest series.
+    season, cycle : int
+        The longest season, and calendar cycle, that a window can span, in steps; 1 without one.
+    ahead : int, optional
+        Steps to the end of the forecast, if they are known.
+    n_columns : int
+        Columns of the data.
+    """
+
+    longest: int
+    season: int
+    cycle: int
+    ahead: int | None
+    n_columns: int
+
+
+def choose_lengths(
+    about: Lengths, spec: ModelSpec, context_length: int | None, horizon: int | None
+) -> tuple[int, int]:
+    """Points of a context and targets of a training window, where they are left open.
+
+    Parameters
+    ----------
+    about : Lengths
+        What is known of the series.
+    spec : ModelSpec
+        Bounds of the model.
+    context_length, horizon : int, optional
+        What was asked for.
+
+    Returns
+    -------
+    context_length, horizon : int
+        As asked, or chosen.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.lengths import Lengths, choose_lengths
+    >>> from taylorformer_forecast.models.specs import TNP
+    >>> choose_lengths(Lengths(144, 12, 12, 12, 1), TNP, None, None)
+    (36, 12)
+    """
+    season, longest = about.season, about.longest
+    if about.ahead is None:
+        targets = min(max(season, USUAL_HORIZON[0]), USUAL_HORIZON[1])
+    else:
+        targets = min(max(about.ahead, SHORTEST_HORIZON), spec.longest_horizon)
+    targets = max(1, min(targets, longest // 4))
+    context = max(SEASONS * season, 2 * targets, SHORTEST_CONTEXT)
+    context = min(context, spec.context(about.n_columns))
+    # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
+    context = max(context, min(2 * about.cycle, spec.longest_context))
+    # A third of a short series, or one season of it: the rest are windows to learn from.
+    most = max(longest // 3, min(season, longest // 2))
+    context = context_length or max(2, min(context, most))
+    return context, horizon or min(targets, longest - min(context, longest // 2))
+
+
+def longer_context(
+    series: Sequence[Series], context: int, horizon: int, longest: int, spec: ModelSpec
+) -> int:
+    """The context as it is, or the longest allowed if a linear forecast does clearly better with that.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        The data, standardised as a whole.
+    context, horizon : int
+        Points of the context and targets, as chosen so far.
+    longest : int
+        Observations of the longest series.
+    spec : ModelSpec
+        Bounds of the model.
+
+    Returns
+    -------
+    int
+        Points of the context.
+    """
+    most = min(spec.longest_context, longest // 4)
+    if most < LONGER_CONTEXT * context or spec.joins_columns:
+        return context
+    short, long = (error_of_context(series, length, horizon, most) for length in (context, most))
+    return most if long < LONGER_ERROR * short else context
+
+
+def error_of_context(series: Sequence[Series], n_context: int, n_targets: int, least: int) -> float:
+    """Root mean square error of a linear forecast in cross-validation: what a length of the context is worth.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        The data, of one column each, standardised as a whole.
+    n_context, n_targets : int
+        Points of the context and of the targets.
+    least : int
+        Points before the first target of a window, at least: the same for all lengths that are compared.
+
+    Returns
+    -------
+    float
+        In the units of the series; infinite where windows are too few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.lengths import error_of_context
+    >>> from taylorformer_forecast.engine.windows import Series
+    >>> t = np.arange(200.0)
+    >>> series = [Series(t, np.sin(2 * np.pi * t / 20)[:, None])]
+    >>> error_of_context(series, 20, 10, 20) < 0.01 < error_of_context(series, 1, 10, 20)
+    True
+    """
+    maker = WindowMaker(series, n_context, n_targets, float(n_context), normalise=False)
+    batches = Batches(maker, maker.starts(least), 1)
+    if len(batches.starts) == 0:
+        return math.inf
+    residuals = LinearBaseline(n_context, n_targets).fit_map(*batches.sample())
+    if residuals is None:
+        return math.inf
+    outside = residuals[1]
+    return float(outside.error[outside.observed].square().mean().sqrt())

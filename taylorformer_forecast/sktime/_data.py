@@ -1,0 +1,55 @@
+"""The data of a forecaster as seen from its present cutoff: what windows are cut from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taylorformer_forecast.sktime._checks import check_observed
+from taylorformer_forecast.sktime._frames import arranged, instances, of_instance, to_float
+from taylorformer_forecast.sktime._predictive import ColumnSeries
+
+__all__ = ["KnownData"]
+
+
+class KnownData:
+    """Series and covariates of a :class:`BaseTorchForecaster`, up to the cutoff."""
+
+    def _known(self):
+        """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back.
+
+        Instances and columns are arranged by name, so that networks and draws do not depend on their order.
+        """
+        exogenous = {} if self._cur_X is None else dict(instances(self._cur_X))
+        for key, y in arranged(self._cur_y):
+            y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
+            check_observed(key, y)
+            if self.spec.regular:
+                y = y.reindex(self._axis.grid(y.index, f"y{of_instance(key)}"))
+                if X is not None:  # nothing is known of X either where a row is missing
+                    X = X.reindex(X.index.union(y.index))
+            yield key, y, X
+
+    def _covariates(self, index, X, key=(), target=False):
+        """Phases of calendar cycles and seasons, and scaled exogenous columns, at points or at targets."""
+        features = [self._seasonal(index)] if self._seasonal else []
+        if self._scaler is not None:
+            if X is None:
+                raise ValueError(f"X has no rows{of_instance(key)}")
+            missing = index.difference(X.index)
+            if len(missing) and not (target and self._scaler.n_ahead == 0):
+                raise ValueError(
+                    f"X{of_instance(key)} has no row for {missing[0]} ({len(missing)} missing): "
+                    f"it must cover every step up to the last of fh"
+                )
+            features.append(self._scaler.features(X.reindex(index), target))
+        return np.concatenate(features, 1) if features else None
+
+    def _columns(self, key, y, X):
+        """Columns of one instance, each by itself or all together, standardised."""
+        t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
+        groups = [values] if self.spec.joins_columns else np.split(values, values.shape[1], 1)
+        return [ColumnSeries.of(t, group, covariates, self.spec.regular) for group in groups]
+
+    def _series(self):
+        """What windows are cut from: all columns of all instances."""
+        return [c.series for key, y, X in self._known() for c in self._columns(key, y, X)]

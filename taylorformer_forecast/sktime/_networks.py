@@ -1,0 +1,134 @@
+"""How a forecaster comes by its network: strategy, training, and what was decided."""
+
+from __future__ import annotations
+
+from taylorformer_forecast.engine.strategy import choose_strategy, obstacle_of_options
+from taylorformer_forecast.models.spec import Task
+
+__all__ = ["NetworkFitting"]
+
+
+class NetworkFitting:
+    """Fitting of the network of a :class:`BaseTorchForecaster`, by the engine."""
+
+    horizon = None  # parameters that a forecaster may do without
+    strategy = "train"
+
+    def _fit_new(self, seed):
+        """Choose the strategy, and fit a network accordingly."""
+        from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
+        from taylorformer_forecast.engine.pretrained import load_pretrained
+
+        weights = None if self.strategy == "train" else load_pretrained(self.pretrained)
+        n_values = int(self._cur_y.notna().sum().sum())
+        obstacle = None if weights is None else self._obstacle(weights)
+        self._strategy = choose_strategy(self.strategy, n_values, self.horizon_, obstacle)
+        training = self._training(seed, float(self.validation_split or 0.0))
+        if self._strategy.is_pretrained:
+            steps = self._n_steps if self._strategy.name == "finetune" else lambda per_epoch: 0
+            fitted = fit_pretrained(training, weights, self._seasonal.width, steps)
+        else:
+            width = _width(training.series)
+            fitted = fit_network(training, lambda: self._build_network(width), self._n_steps)
+        self.network_, self.training_ = fitted
+
+    def _train_further(self, seed, net, steps):
+        """Train a copy of a network for some steps, gently and without validation."""
+        from taylorformer_forecast.engine.forecaster import train_further
+
+        self.network_, self.training_ = train_further(self._training(seed), net, steps)
+
+    def _train_on(self, seed, net):
+        """Train a copy of a network as long as a new one would be."""
+        from taylorformer_forecast.engine.forecaster import train_further
+
+        training = self._training(seed, float(self.validation_split or 0.0))
+        steps = self._n_steps(len(training.batches(training.maker())[0]))
+        self.network_, self.training_ = train_further(training, net, steps, 1.0)
+
+    def _training(self, seed, validation_split=0.0):
+        """The series as they are now, and how a network is trained on them."""
+        from taylorformer_forecast.engine.forecaster import Training
+
+        options = ("patience", "device", "verbose", "trainer_kwargs")
+        return Training(
+            self._series(),
+            self.context_length_,
+            self.horizon_,
+            seed,
+            self.batch_size,
+            self.lr,
+            self._instance_norm,
+            validation_split,
+            self._reorder,
+            0 if self._scaler is None else self._scaler.past_only,
+            {name: getattr(self, name) for name in options},
+        )
+
+    def _obstacle(self, weights):
+        """What the pretrained network cannot do, in words; None if it can do all that is asked."""
+        if self._scaler is not None:
+            return "X is given, which the pretrained network has not seen"
+        return obstacle_of_options(vars(self), self.distribution, weights.distribution)
+
+    @property
+    def strategy_(self):
+        """What was done: "pretrained", "train" or "finetune"."""
+        return self._strategy.name
+
+    def summary(self):
+        """Decisions of the fit: strategy, sizes, seasons, baseline, calibration, steps and seconds.
+
+        Returns
+        -------
+        Summary
+            See :class:`~taylorformer_forecast.engine.summary.Summary`; it prints as a table.
+        """
+        self.check_is_fitted()
+        return self._summary()
+
+    def _summary(self):
+        from taylorformer_forecast.engine.summary import summarise
+
+        return summarise(
+            self.network_,
+            self._strategy,
+            self.context_length_,
+            self.horizon_,
+            self._seasonal.cycles,
+            self._seasonal.periods,
+            self.training_["steps"],
+            self._seconds,
+        )
+
+    def _n_steps(self, per_epoch):
+        """Optimiser steps: the smaller of ``max_steps`` and ``num_epochs`` passes, where given."""
+        if self.num_epochs is None:
+            return self.max_steps
+        steps = self.num_epochs * per_epoch
+        return steps if self.max_steps is None else min(steps, self.max_steps)
+
+    @property
+    def _network_weight(self):
+        """Part of what a network adds to its baseline that is taken.
+
+        All if it alone sees X, and where it is to minimise an error that the baseline does not.
+        """
+        return self.spec.weight if self._scaler is None and not self._is_point else 1.0
+
+    def _build_network(self, n_covariates):
+        """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
+        task = Task(
+            self.context_length_,
+            self.horizon_,
+            n_covariates=n_covariates,
+            n_columns=self._cur_y.shape[1],
+            family=self.distribution,
+            weight=self._network_weight,
+        )
+        return self.spec.build(task, **self.spec.options(vars(self)))
+
+
+def _width(series):
+    """Covariates of the series."""
+    return 0 if series[0].covariates is None else series[0].covariates.shape[1]
