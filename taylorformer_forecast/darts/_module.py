@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.families import Components, center_of, components
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
-from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.darts._windows import BatchWindows
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.calibration import N_WINDOWS, inflate_by_paths
 from taylorformer_forecast.engine.lightning import CLIP, make_optimizer, time_spent
@@ -33,7 +33,7 @@ __all__ = ["ForecastModule"]
 PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
 
-class ForecastModule(PLForecastingModule):
+class ForecastModule(BatchWindows, PLForecastingModule):
     """Base of the package's darts modules; a subclass names its model.
 
     Every component of a series is a window of its own: what is missing in one leaves the others alone, and
@@ -147,99 +147,6 @@ class ForecastModule(PLForecastingModule):
         self.net.eval()
         inflate_by_paths(self.net, window)
         self.net.train(training)
-
-    def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
-        """Scaled windows of samples of a training set."""
-        x = collate(samples).to_module_input(stage=ModuleStage.TRAIN)
-        return self.scaled(self.window(x, self.output_chunk_length or 1).to(self.device))[0]
-
-    # ---- windows -----------------------------------------------------------------------------------------
-
-    @property
-    def time_unit(self) -> float:
-        """Steps that the network sees as a time of 1: the span of a context."""
-        return float(self.input_chunk_length)
-
-    def window(self, x: PLModuleInput, n: int, later_past: Tensor | None = None) -> Window:
-        """Window of every series and component, in the units of the data.
-
-        Parameters
-        ----------
-        x : PLModuleInput
-            Batch with ``future_target`` in training; ``future_covariates`` may cover more steps than a chunk.
-        n : int
-            Targets.
-        later_past : Tensor of shape (B, M, P), optional
-            Past covariates of the first M targets, for contexts of later windows.
-
-        Returns
-        -------
-        Window
-            B * G windows of W columns, with G * W = C components: those of one series after another.
-        """
-        past = x.past_target
-        n_series, n_context, n_components = past.shape
-        wide = torch.float32 if past.device.type == "mps" else torch.float64
-
-        def fill(values: Tensor | None, length: int, width: int) -> Tensor:
-            """Columns over ``length`` steps, NaN where nothing is given."""
-            out = past.new_full((n_series, length, width), float("nan"))
-            if values is not None:
-                out[:, : values.shape[1]] = values[:, :length]
-            return out
-
-        y = torch.cat([past, fill(x.future_target, n, n_components)], 1).to(wide)
-        t = torch.arange(n_context + n, device=past.device, dtype=wide)
-        t = t + self.output_chunk_shift * (t >= n_context)
-
-        shared: list[Tensor] = []  # by all components of a series; past covariates come last
-        for width, flags, before, after, n_phases in (
-            (
-                self.n_future,
-                self.future_flags,
-                x.historic_future_covariates,
-                x.future_covariates,
-                self.n_phases,
-            ),
-            (self.n_past, self.past_flags, x.past_covariates, later_past, 0),
-        ):
-            if width:
-                values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
-                # Phases, the last of the future covariates, come first: a prior sees these alone.
-                shared += [values.nan_to_num(0.0).roll(n_phases, -1), (~values[..., flags].isnan()).to(wide)]
-        y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes)
-        parts = [part.repeat_interleave(len(y) // n_series, 0) for part in shared]
-        if x.static_covariates is not None and self.n_static:
-            static = x.static_covariates.expand(n_series, n_components, -1).nan_to_num(0.0)
-            static = rearrange(static, "b (g w) s -> (b g) 1 (w s)", **self.sizes)
-            parts.insert(1 if self.n_future else 0, static.expand(-1, n_context + n, -1))
-        covariates = torch.cat(parts, -1) if parts else None
-        return Window(t.expand(len(y), -1), y, covariates=covariates, n_context=n_context)
-
-    def floors(self, n_windows: int) -> Tensor:
-        """Smallest standard deviation to divide each window by, (B * G, 1, W)."""
-        floor = rearrange(self.floor, "(g w) -> g 1 w", **self.sizes)
-        return floor.repeat(n_windows // len(floor), 1, 1)
-
-    def scaled(self, window: Window) -> tuple[Window, Scale]:
-        """Window in the network's units, past covariates hidden at the targets."""
-        return scale_window(
-            window.hide_covariates(self.n_past_columns),
-            self.time_unit,
-            self.floors(len(window.y)),
-            self.dtype,
-            self.normalise,
-        )
-
-    def raw(self, parts: Components, scale: Scale) -> Tensor:
-        """Raw parameters (B, T, C, P) in the units of the data, from components (B * G, T, W, K)."""
-        loc, factor = scale.loc[..., None], scale.scale[..., None]
-        return self.by_series(self.head.to_raw(parts.affine(loc, factor)))
-
-    def by_series(self, raw: Tensor) -> Tensor:
-        """Parameters of windows (B * G, T, W, P) as those of series, (B, T, C, P)."""
-        width = raw.shape[2]
-        return rearrange(raw.to(self.dtype), "(b g) t w p -> b t (g w) p", g=len(self.floor) // width)
 
     # ---- darts' contract -----------------------------------------------------------------------------------
 

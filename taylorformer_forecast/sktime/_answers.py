@@ -13,7 +13,8 @@ from sktime.datatypes import update_data
 from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.sktime._checks import check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
-from taylorformer_forecast.sktime._predictive import Predictive, Request, predict_requests
+from taylorformer_forecast.sktime._predictive import predict_requests
+from taylorformer_forecast.sktime._requests import Predictive, Request
 
 __all__ = ["PredictiveMethods"]
 

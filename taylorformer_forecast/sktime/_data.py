@@ -6,7 +6,7 @@ import numpy as np
 
 from taylorformer_forecast.sktime._checks import check_observed
 from taylorformer_forecast.sktime._frames import arranged, instances, of_instance, to_float
-from taylorformer_forecast.sktime._predictive import ColumnSeries
+from taylorformer_forecast.sktime._requests import ColumnSeries
 
 __all__ = ["KnownData"]
 

@@ -13,7 +13,8 @@ from taylorformer_forecast.sktime._checks import check_observed, check_positive
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._imputations import fill_gaps
-from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
+from taylorformer_forecast.sktime._predictive import POINT_MASS
+from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 
 __all__ = ["GapMethods", "fill_frame", "gap_lengths"]

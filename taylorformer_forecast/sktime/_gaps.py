@@ -12,7 +12,8 @@ import torch
 from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.sktime import _mixtures as mixtures
-from taylorformer_forecast.sktime._predictive import POINT_MASS, ColumnSeries
+from taylorformer_forecast.sktime._predictive import POINT_MASS
+from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 
 __all__ = ["Gaps"]

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from taylorformer_forecast.core.window import Window, shuffle_targets
-from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker, stack_contexts
+from taylorformer_forecast.engine.contexts import stack_contexts
+from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 
 L, T = 4, 3
 

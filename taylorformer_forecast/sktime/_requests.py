@@ -1,0 +1,133 @@
+"""What is asked of a fitted forecaster, and what it answers, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taylorformer_forecast.core.families import Family
+from taylorformer_forecast.engine.windows import Series
+
+__all__ = ["ColumnSeries", "Predictive", "Request"]
+
+
+@dataclass(frozen=True)
+class ColumnSeries:
+    """Columns of one instance that share windows, standardised: one, unless the network joins columns.
+
+    Parameters
+    ----------
+    series : Series
+        Times in steps, values with mean 0 and standard deviation 1, covariates. Either the points at which
+        any column was observed, or all points of a regular grid; NaN where nothing was observed.
+    center, spread : ndarray of shape (D,)
+        ``y = center + spread * value``.
+    """
+
+    series: Series
+    center: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def of(
+        cls, t: np.ndarray, y: np.ndarray, covariates: np.ndarray | None, keep_missing: bool = False
+    ) -> ColumnSeries:
+        """Standardise columns (n, D); drop times without any observation unless they are to be kept."""
+        known = ~np.isnan(y).all(1)
+        if not keep_missing:
+            t, y = t[known], y[known]
+            covariates = None if covariates is None else covariates[known]
+        center, spread = np.nanmean(y, 0), np.nanstd(y, 0)
+        # A constant: any unit will do, in proportion to the level.
+        still = (np.nanmin(y, 0) == np.nanmax(y, 0)) | (spread == 0)
+        level = 0.01 * np.abs(center)
+        spread = np.where(still, np.where(level > 0, level, 1.0), spread)
+        return cls(Series(t, (y - center) / spread, covariates), center, spread)
+
+    def before(self, stop: int, length: int) -> Series:
+        """Up to ``length`` points before point number ``stop``; before the first, that one, not observed."""
+        part, s = slice(max(0, stop - length), max(stop, 1)), self.series
+        y = s.y[part] if stop else np.full_like(s.y[:1], np.nan)
+        return Series(s.t[part], y, None if s.covariates is None else s.covariates[part])
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of one instance.
+
+    Parameters
+    ----------
+    columns : list of ColumnSeries
+        The columns of y, in order.
+    t : ndarray of shape (n,)
+        Times to return, in steps.
+    covariates : ndarray of shape (n, C), optional
+        Covariates there.
+    is_past : bool ndarray of shape (n,)
+        Which of them lie in sample: predicted one step ahead, from what was observed before.
+    path_t, path_covariates : ndarray
+        Times that paths pass through, in order, and covariates there.
+    position : int ndarray
+        Position of every time that is not in sample among ``path_t``.
+    path_y : ndarray of shape (len(path_t), D), optional
+        Values that are known there, NaN elsewhere: the paths pass through them.
+    """
+
+    columns: list[ColumnSeries]
+    t: np.ndarray
+    covariates: np.ndarray | None
+    is_past: np.ndarray
+    path_t: np.ndarray
+    path_covariates: np.ndarray | None
+    position: np.ndarray
+    path_y: np.ndarray | None = None
+
+    def given(self, number: int) -> np.ndarray:
+        """Known values of the columns of one window on the path, standardised, shape (T, D)."""
+        column = self.columns[number]
+        if self.path_y is None:
+            return np.full((len(self.path_t), len(column.center)), np.nan)
+        first = sum(len(before.center) for before in self.columns[:number])
+        return (self.path_y[:, first : first + len(column.center)] - column.center) / column.spread
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """Predictive distribution as arrays, rows R in the order of the requests.
+
+    Parameters
+    ----------
+    paths : ndarray of shape (S, R, D)
+        Joint sample paths.
+    loc, scale : ndarray of shape (R, D, K)
+        Components of the marginal mixtures.
+    weights : ndarray of shape (R, D, K), optional
+        Their weights; equal if None.
+    shape : dict of str to ndarray of shape (R, D, K)
+        Shape parameters of the components, by name.
+    family : Family
+        Family of the components.
+    """
+
+    paths: np.ndarray
+    loc: np.ndarray
+    scale: np.ndarray
+    weights: np.ndarray | None
+    shape: dict[str, np.ndarray]
+    family: Family
+
+    def take(self, rows: list | np.ndarray | slice = slice(None), columns: list | slice = slice(None)):
+        """Some rows or columns, or all of them in another order."""
+
+        def at(value):
+            return None if value is None else value[rows][:, columns]
+
+        return replace(
+            self,
+            paths=self.paths[:, rows][:, :, columns],
+            loc=at(self.loc),
+            scale=at(self.scale),
+            weights=at(self.weights),
+            shape={name: at(value) for name, value in self.shape.items()},
+        )
