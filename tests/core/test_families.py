@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from taylorformer_forecast.core.families import (
     find_component,
     find_family,
     register,
+    registry,
 )
 from taylorformer_forecast.core.sampling import draw_paths
 
@@ -61,8 +63,14 @@ class GumbelFamily(LocationScaleFamily):
         return -z - np.exp(-z)
 
 
-register("laplace", LaplaceFamily)
-register("gumbel", GumbelFamily)
+@pytest.fixture(autouse=True, scope="module")
+def _registered():
+    """Register both as a user does at import, and leave the registry to other tests as it was."""
+    with mock.patch.dict(registry.FAMILIES), mock.patch.dict(registry._BY_KIND):
+        register("laplace", LaplaceFamily)
+        register("gumbel", GumbelFamily)
+        yield
+
 
 NAMES = ["gumbel", "laplace", "mae", "mixture", "mse", "normal", "quantile", "studentt"]
 WITH_DENSITY = [name for name in NAMES if name not in ("mae", "mse")]
