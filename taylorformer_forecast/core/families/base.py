@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -94,7 +94,7 @@ class Components:
 
     def where(self, condition: Tensor, other: Components) -> Components:
         """These components where a condition (..., 1) holds, and others of the same family elsewhere."""
-        return self.combine([self, other], lambda pair: torch.where(condition, *pair))
+        return self.combine([self, other], lambda pair: torch.where(condition, pair[0], pair[1]))
 
     def with_points(self, is_point: Tensor, value: Tensor, scale: float) -> Components:
         """Components with all mass within about ``scale`` of a value where there is one, (..., D)."""
@@ -142,7 +142,7 @@ class Family(ABC):
 
     scale: str = "exp"
 
-    kind: ClassVar[type[Distribution]]
+    kind: ClassVar[type[Any]]  # of distributions; their arguments differ
     is_point: ClassVar[bool] = False
 
     @property

@@ -60,7 +60,8 @@ class LocationScaleFamily(Family):
     def components(self, distribution: Distribution) -> Components:
         """The distribution itself, as one component."""
         found = [getattr(distribution, name)[..., None] for name in ("loc", "scale", *self.shape_names)]
-        return Components(self, *found[:2], shape=dict(zip(self.shape_names, found[2:], strict=True)))
+        shape = dict(zip(self.shape_names, found[2:], strict=True))
+        return Components(self, found[0], found[1], shape=shape)
 
     def rebuild(self, parts: Components) -> Distribution:
         """Distribution of one component, or mixture of several."""

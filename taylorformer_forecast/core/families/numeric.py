@@ -38,8 +38,8 @@ def moments(
     >>> import numpy as np
     >>> from taylorformer_forecast.core.families.numeric import moments
     >>> mean, variance = moments(lambda z, _: -abs(z) - np.log(2), {})
-    >>> round(float(mean), 6), round(float(variance), 4)
-    (0.0, 2.0)
+    >>> abs(float(mean)) < 1e-9, round(float(variance), 4)
+    (True, 2.0)
     """
     u = np.linspace(-REACH, REACH, NODES)
     sums: list[Array] = [0.0, 0.0, 0.0]
