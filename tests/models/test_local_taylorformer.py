@@ -43,8 +43,8 @@ def test_a_kernel_makes_no_such_promise_unless_it_says_so():
 
 def test_only_the_stream_over_values_is_local(build_case):
     net = build_case("local-window").net()
-    assert all(block.attention.kernel == Local(window=4) for block in net.xy_blocks)
-    assert all(block.attention.kernel == Full() for block in (*net.x_blocks, net.x_last))
+    assert all(block.attention.kernel == Local(window=4) for block in net.streams.xy_blocks)
+    assert all(block.attention.kernel == Full() for block in (*net.streams.x_blocks, net.streams.x_last))
 
 
 @pytest.mark.parametrize("n_context", [3, 7, 60])
@@ -80,8 +80,8 @@ def test_the_window_follows_from_context_and_targets_together(build_case):
         n_context=80, n_targets=30
     )  # 4 * ceil(ln 110) = 20, of 80 it would be the same
     short = build_case("local").window(n_context=20, n_targets=30)  # 16, of 20 it would be 12
-    assert [cache.reach for cache in net.encode(w, 2).caches] == [20] * 3
-    assert [cache.reach for cache in net.encode(short, 2).caches] == [16] * 3
+    assert [cache.reach for cache in net.encode(w, 2).streams.caches] == [20] * 3
+    assert [cache.reach for cache in net.encode(short, 2).streams.caches] == [16] * 3
 
 
 def test_points_beyond_the_window_are_not_read_by_a_step(build_case):
@@ -89,12 +89,12 @@ def test_points_beyond_the_window_are_not_read_by_a_step(build_case):
     w, net = case.window(), case.net()
     with torch.no_grad():
         state = net.encode(w, 2)
-        for cache in state.caches:
+        for cache in state.streams.caches:
             cache.context[:, : w.n_context - 3] = torch.nan
         assert torch.isfinite(net.query(state, 0).mean).all()
         for step in range(4):
             state = net.observe(state, step, net.query(state, step).mean)
-            for cache in state.caches:
+            for cache in state.streams.caches:
                 cache.paths[:, :, : max(0, step - 2)] = torch.nan
         assert torch.isfinite(net.query(state, 4).mean).all()
 
