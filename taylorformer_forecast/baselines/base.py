@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.neighbours import Neighbours
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["Baseline", "Neighbourhood"]
+__all__ = ["Baseline", "Neighbourhood", "given", "only_time"]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,10 @@ class Baseline(nn.Module):
     # ---- one target after another ------------------------------------------------------------------------
 
     def teacher_forced(
-        self, window: Window, neighbourhood: Neighbourhood, added: Float[Tensor, "B T D"] | None = None
+        self,
+        window: Window,
+        neighbourhood: Neighbourhood | None,
+        added: Float[Tensor, "B T D"] | None = None,
     ) -> tuple[Float[Tensor, "B T D"], Tensor | float]:
         """Location and scale of every target, given the true earlier ones.
 
@@ -107,8 +110,8 @@ class Baseline(nn.Module):
         ----------
         window : Window
             Scaled windows.
-        neighbourhood : Neighbourhood
-            True values at the neighbours of all targets.
+        neighbourhood : Neighbourhood or None
+            True values at the neighbours of all targets; None of a network that finds no neighbours.
         added : Tensor of shape (B, T, D), optional
             What the network adds to the locations, for a baseline that carries errors on.
         """
@@ -119,7 +122,11 @@ class Baseline(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} forecasts all targets at once only")
 
     def at(
-        self, state: Any, step: int, drawn: Float[Tensor, "B S K D"], neighbourhood: Neighbourhood
+        self,
+        state: Any,
+        step: int,
+        drawn: Float[Tensor, "B S K D"],
+        neighbourhood: Neighbourhood | None,
     ) -> tuple[Float[Tensor, "B S D"], Tensor | float]:
         """Location and scale of target number ``step`` on every path.
 
@@ -132,8 +139,8 @@ class Baseline(nn.Module):
         drawn : Tensor of shape (B, S, K, D)
             Values of the K targets before it, less what the network added to their locations if this
             baseline carries errors on.
-        neighbourhood : Neighbourhood
-            Values at the neighbours of the target, on every path.
+        neighbourhood : Neighbourhood or None
+            Values at the neighbours of the target, on every path; None of a network that finds no neighbours.
         """
         raise NotImplementedError(f"{type(self).__name__} forecasts all targets at once only")
 
@@ -147,3 +154,30 @@ class Baseline(nn.Module):
 
     def observe(self, state: Any, step: int, y: Float[Tensor, "B S D"]) -> None:
         """Take the value of target number ``step`` on every path into the state."""
+
+
+def given(neighbourhood: Neighbourhood | None, baseline: Baseline) -> Neighbourhood:
+    """The neighbourhood, for a baseline that cannot do without.
+
+    Raises
+    ------
+    ValueError
+        If the network finds no neighbours.
+    """
+    if neighbourhood is None:
+        raise ValueError(f"{type(baseline).__name__} needs a network that finds neighbours: a Taylorformer")
+    return neighbourhood
+
+
+def only_time(window: Window, baseline: Baseline) -> Float[Tensor, "B N"]:
+    """Times, for a baseline that knows one coordinate.
+
+    Raises
+    ------
+    ValueError
+        If there are two.
+    """
+    t = window.times
+    if t.shape[-1] != 1:
+        raise ValueError(f"times have {t.shape[-1]} coordinates, but {type(baseline).__name__} takes one")
+    return t[..., 0]

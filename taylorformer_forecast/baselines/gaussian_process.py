@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.baselines.base import Baseline, Neighbourhood
+from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, only_time
 from taylorformer_forecast.core.window import Window, holds_everywhere
 
 __all__ = ["GaussianProcessBaseline", "GaussianProcessState"]
@@ -110,7 +110,7 @@ class GaussianProcessBaseline(Baseline):
         would have if they alone were observed beside the others.
         """
         assert window.observed is not None
-        t, covariates = window.times[..., 0].double(), window.covariates
+        t, covariates = only_time(window, self).double(), window.covariates
         eye = torch.eye(t.shape[1], dtype=t.dtype, device=t.device)
         total = self.covariance(t, covariates)[:, None] + (self.log_noise.to(t).exp() + JITTER) * eye
         observed = window.observed

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.baselines.base import Baseline
+from taylorformer_forecast.baselines.base import Baseline, only_time
 from taylorformer_forecast.baselines.residuals import N_LAGS, Residuals
 from taylorformer_forecast.baselines.ridge import FEWEST, N_BLOCKS, fit_shrunk
 from taylorformer_forecast.baselines.shrinkage import damped_trend, decaying_seasonal_naive, seasonal_naive
@@ -98,7 +98,7 @@ class LinearBaseline(Baseline):
 
     def _position(self, window: Window) -> Float[Tensor, "B T 1"]:
         """Times of the targets in steps, between 0 and H."""
-        at = window.times[:, window.n_context :, :1] * self.n_context - self.shift
+        at = only_time(window, self)[:, window.n_context :, None] * self.n_context - self.shift
         nearest = at.round()  # times are sums of rounded numbers
         return torch.where((at - nearest).abs() < TOLERANCE, nearest, at).clamp(0.0, self.horizon)
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.base import Neighbourhood
+from taylorformer_forecast.baselines.base import Neighbourhood, given
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
 from taylorformer_forecast.baselines.residuals import N_LAGS, lagged
@@ -109,7 +109,11 @@ class LinearPathBaseline(LinearBaseline):
         return state.scale[:, step, None]
 
     def at(
-        self, state: LinearState, step: int, drawn: Float[Tensor, "B S K D"], neighbourhood: Neighbourhood
+        self,
+        state: LinearState,
+        step: int,
+        drawn: Float[Tensor, "B S K D"],
+        neighbourhood: Neighbourhood | None,
     ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1"]]:
         """Location of one target on every path, and its scale."""
         assert state.weights is not None
@@ -154,16 +158,17 @@ class LinearTwoSidedBaseline(LinearBaseline):
         """Forecasts and scales at the targets."""
         return LinearState(self(window), self.scales(window), context=window.y[:, : window.n_context])
 
-    def error_between(self, state: LinearState, seen: Neighbourhood) -> Float[Tensor, "B M D"]:
+    def error_between(self, state: LinearState, seen: Neighbourhood | None) -> Float[Tensor, "B M D"]:
         """Error on the line between neighbours; at points of the context there is none."""
         assert state.context is not None
+        seen = given(seen, self)
         forecast = torch.cat([state.context, state.loc], 1)
         there = gather_points(forecast, seen.found.index)  # shared by all paths of a target
         error = (seen.near - there) * seen.found.valid
         return self.between.expand(Neighbourhood(seen.found, error, torch.zeros_like(seen.slopes)))
 
     def teacher_forced(
-        self, window: Window, neighbourhood: Neighbourhood, added: Tensor | None = None
+        self, window: Window, neighbourhood: Neighbourhood | None, added: Tensor | None = None
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
         """Location and scale of all targets, given true values at their neighbours."""
         state = self.encode(window, 1)
@@ -174,7 +179,7 @@ class LinearTwoSidedBaseline(LinearBaseline):
         return state.scale[:, step, None]
 
     def at(
-        self, state: LinearState, step: int, drawn: Tensor, neighbourhood: Neighbourhood
+        self, state: LinearState, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None
     ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1"]]:
         """Location of one target on every path, and its scale."""
         error = self.error_between(state, neighbourhood)

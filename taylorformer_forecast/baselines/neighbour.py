@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.base import Baseline, Neighbourhood
+from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, given
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["NeighbourBaseline"]
@@ -57,16 +57,16 @@ class NeighbourBaseline(Baseline):
         return torch.where(between, torch.lerp(near[:, :, 0], near[:, :, 1], weight.expand_as(value)), value)
 
     def teacher_forced(
-        self, window: Window, neighbourhood: Neighbourhood, added: Tensor | None = None
+        self, window: Window, neighbourhood: Neighbourhood | None, added: Tensor | None = None
     ) -> tuple[Float[Tensor, "B T D"], float]:
         """Location at all targets; see :class:`~taylorformer_forecast.baselines.base.Baseline`."""
-        return self.expand(neighbourhood), 1.0
+        return self.expand(given(neighbourhood, self)), 1.0
 
     def encode(self, window: Window, n_paths: int) -> None:
         """Nothing: neighbours are found by the network."""
 
     def at(
-        self, state: Any, step: int, drawn: Tensor, neighbourhood: Neighbourhood
+        self, state: Any, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None
     ) -> tuple[Float[Tensor, "B S D"], float]:
         """Location at one target."""
-        return self.expand(neighbourhood), 1.0
+        return self.expand(given(neighbourhood, self)), 1.0

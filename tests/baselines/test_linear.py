@@ -1,4 +1,4 @@
-"""The linear forecast: its grid, its closed form, its errors."""
+"""The linear baseline: its grid, its closed form, its errors."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.residuals import Residuals
 from taylorformer_forecast.core.temporal import LARGEST_MAP, RANK, on_grid
 from taylorformer_forecast.core.window import Window
@@ -69,14 +69,14 @@ def test_columns_that_miss_different_points_are_bridged_each_by_itself():
 
 def test_before_the_fit_the_last_value_is_repeated():
     w = windows(wave())
-    close(LinearForecast(L, H)(w), w.y[:, L - 1 : L].expand(-1, H, -1))
-    close(LinearForecast(L, H).unit(w), torch.ones(len(w.y), H, 1))
+    close(LinearBaseline(L, H)(w), w.y[:, L - 1 : L].expand(-1, H, -1))
+    close(LinearBaseline(L, H).scales(w), torch.ones(len(w.y), H, 1))
 
 
 def test_what_is_linear_in_the_past_is_forecast_exactly():
     w = windows(wave())
-    linear = LinearForecast(L, H)
-    inside, outside = linear.start(w, overlap=H)
+    linear = LinearBaseline(L, H)
+    inside, outside = linear.fit_map(w, embargo=H)
     close(linear(w), w.targets[0], atol=1e-3, rtol=0)
     assert outside.error.abs().max() < 1e-2
     close(inside.error, (w.targets[0] - linear(w))[..., 0])
@@ -84,8 +84,8 @@ def test_what_is_linear_in_the_past_is_forecast_exactly():
 
 def test_the_fit_is_that_of_ridge_regression():
     w = windows(wave(400, noise=0.5))
-    linear = LinearForecast(L, H)
-    linear.start(w, overlap=H)
+    linear = LinearBaseline(L, H)
+    linear.fit_map(w, embargo=H)
     x, y = w.y[:, :L, 0], w.targets[0][..., 0]
     # Some penalty, and zero or a repetition to shrink to: at the optimum the gradient is along that penalty.
     error = y - linear(w)[..., 0]
@@ -109,37 +109,37 @@ def rising(n, rng):
     return windows(0.3 * np.arange(float(n)) + rng.normal(size=n))
 
 
-@pytest.mark.parametrize(("n", "believed"), [(40, False), (400, True)])
-def test_a_drift_is_believed_where_windows_that_share_no_targets_show_it(n, believed):
+@pytest.mark.parametrize(("n", "fitted"), [(40, False), (400, True)])
+def test_a_drift_is_fitted_where_windows_that_share_no_targets_show_it(n, fitted):
     w = rising(n, np.random.default_rng(0))
-    linear = LinearForecast(L, H)
-    linear.start(w, overlap=H - 1 if believed else 2 * H)
-    assert bool(linear.map.steps.bias.any()) == believed
+    linear = LinearBaseline(L, H)
+    linear.fit_map(w, embargo=H - 1 if fitted else 2 * H)
+    assert bool(linear.map.steps.bias.any()) == fitted
 
 
 def test_without_a_drift_a_window_upside_down_has_its_forecast_upside_down():
     w = windows(wave(60, noise=0.3))
-    linear = LinearForecast(L, H)
-    linear.start(w, overlap=H)
+    linear = LinearBaseline(L, H)
+    linear.fit_map(w, embargo=H)
     turned = Window(w.t, -w.y, w.observed, n_context=L)
     close(linear(turned), -linear(w))
 
 
-def test_errors_outside_the_fit_are_larger_and_honest():
+def test_errors_outside_the_fit_are_larger_and_those_of_new_windows():
     rng = np.random.default_rng(1)
     w = windows(rng.normal(size=100))
-    linear = LinearForecast(L, H)
-    inside, outside = linear.start(w, overlap=H)
+    linear = LinearBaseline(L, H)
+    inside, outside = linear.fit_map(w, embargo=H)
     assert inside.error.std() < outside.error.std()
     fresh = windows(rng.normal(size=4000))
     new = (fresh.targets[0] - linear(fresh)).std()
     close(outside.error.std(), new, rtol=0.15, atol=0)
-    linear.start_scale(inside, outside, 1.0)
+    linear.fit_closed_form(w, embargo=H)
     linear.train()
-    close(linear.unit(w)[0, :, 0].log(), inside.log_scale(H))
+    close(linear.scales(w)[0, :, 0].log(), inside.log_scale(H))
     linear.eval()
-    assert (linear.unit(w) >= torch.exp(inside.log_scale(H))[:, None]).all()
-    close(linear.unit(w).mean(), new, rtol=0.15, atol=0)
+    assert (linear.scales(w) >= torch.exp(inside.log_scale(H))[:, None]).all()
+    close(linear.scales(w).mean(), new, rtol=0.15, atol=0)
 
 
 def test_missing_targets_are_left_out_of_the_fit():
@@ -148,22 +148,22 @@ def test_missing_targets_are_left_out_of_the_fit():
     observed = w.observed.clone()
     observed[:, L:] &= torch.rand(len(observed), H, 1) > 0.3
     some = replace(w, y=torch.where(observed, w.y, 1e6), observed=observed)
-    linear, whole = LinearForecast(L, H), LinearForecast(L, H)
-    linear.start(some, overlap=H)
-    whole.start(w, overlap=H)
+    linear, whole = LinearBaseline(L, H), LinearBaseline(L, H)
+    linear.fit_map(some, embargo=H)
+    whole.fit_map(w, embargo=H)
     assert (linear(w) - whole(w)).std() < 0.05
 
 
 def test_few_windows_leave_the_map_as_it_is():
     w = windows(wave(L + H + 3))
-    linear = LinearForecast(L, H)
-    assert linear.start(w) is None
+    linear = LinearBaseline(L, H)
+    assert linear.fit_map(w) is None
     close(linear(w), w.y[:, L - 1 : L].expand(-1, H, -1))
 
 
 def test_between_steps_forecasts_lie_on_lines_and_beyond_the_last_it_goes_on():
-    linear = LinearForecast(L, H)
-    linear.start(windows(wave()))
+    linear = LinearBaseline(L, H)
+    linear.fit_map(windows(wave()))
     w = windows(wave())
     steps = torch.cat([w.y[:, L - 1 : L], linear(w)], 1)
     t = torch.tensor([0.25, 1.5, 4.75, 5.0, 9.0]) / L
@@ -185,8 +185,8 @@ def test_a_shift_is_a_gap_before_the_first_step():
         torch.cat([w.y[:, :L], w.y[:, L + 3 :]], 1),
         n_context=L,
     )
-    linear = LinearForecast(L, H, shift=3)
-    linear.start(late)
+    linear = LinearBaseline(L, H, shift=3)
+    linear.fit_map(late)
     close(linear(late), late.targets[0], atol=1e-3, rtol=0)
 
 
@@ -196,20 +196,14 @@ def test_a_large_map_has_a_low_rank_and_forecasts_as_well():
     t = np.arange(4000)
     w = windows(np.sin(2 * np.pi * t / 50), n_context, horizon)
     w = w.rows(torch.arange(0, len(w.y), 8))
-    linear = LinearForecast(n_context, horizon)
+    linear = LinearBaseline(n_context, horizon)
     assert sum(p.numel() for p in linear.map.parameters()) <= RANK * (n_context + horizon) + horizon
-    linear.start(w)
+    linear.fit_map(w)
     assert (linear(w) - w.targets[0]).abs().max() < 0.05
 
 
 def test_nothing_of_a_linear_forecast_is_trained_by_gradients():
-    assert not [name for name, p in LinearForecast(L, H).named_parameters() if p.requires_grad]
-
-
-def test_a_network_says_all_it_knows_in_training_and_half_of_it_afterwards():
-    linear, raw = LinearForecast(L, H), torch.randn(3, H, 1, 2)
-    close(linear.train().beyond(raw), raw)
-    close(linear.eval().beyond(raw), 0.5 * raw)
+    assert not [name for name, p in LinearBaseline(L, H).named_parameters() if p.requires_grad]
 
 
 def test_the_errors_of_a_random_walk_follow_the_last_one():
@@ -220,54 +214,6 @@ def test_the_errors_of_a_random_walk_follow_the_last_one():
     weights = residuals.autoregression(3, 10)
     close(weights[1:], torch.tensor([0.0, 0.0, 1.0]).expand(9, -1).double(), atol=0.1, rtol=0)
     close(residuals.after(weights).log_scale(10), torch.zeros(10).double(), atol=0.1, rtol=0)
-
-
-def errors(kind, n=2000):
-    """Errors of windows one after another, the last ones different from the others in some way."""
-    rng = np.random.default_rng(0)
-    late = np.arange(n)[:, None] >= 0.8 * n
-    error = rng.normal(size=(n, 6)) * np.linspace(1.0, 3.0, 6)  # those of later steps are larger
-    if kind == "larger":
-        error = np.where(late, 2 * error, error)
-    elif kind == "smaller":
-        error = np.where(late, 0.5 * error, error)
-    elif kind == "one shock":
-        error[-40:-20] = 30.0
-    age = torch.as_tensor(1 - np.arange(n) / n)
-    return Residuals(torch.as_tensor(error), torch.ones(n, 6, dtype=torch.bool), age=age)
-
-
-@pytest.mark.parametrize(
-    ("kind", "low", "high"),
-    [("larger", 1.15, 1.5), ("smaller", 0.75, 0.9), ("one shock", 0.97, 1.08), ("no different", 0.97, 1.03)],
-)
-def test_errors_of_late_count_more_and_a_shock_does_not(kind, low, high):
-    assert low < errors(kind).growth() < high
-
-
-def test_without_ages_errors_are_what_they_always_were():
-    assert replace(errors("larger"), age=None).growth() == 1.0
-    nothing = torch.zeros(2000, 6, dtype=torch.bool)
-    assert replace(errors("larger"), observed=nothing).growth() == 1.0
-
-
-def test_errors_that_are_zero_do_not_change():
-    exact = torch.zeros(2000, 6)
-    assert replace(errors("larger"), error=exact).growth() == 1.0
-    exact[1900:, :] = 1.0  # a few of late
-    assert replace(errors("larger"), error=exact).growth() == 1.0
-
-
-@pytest.mark.parametrize("late", [0.25, 4.0])
-def test_forecasts_are_as_wide_as_errors_are_of_late_after_training_alone(late):
-    y = np.random.default_rng(0).normal(size=1500)
-    y[1200:] *= late
-    w, usual, aged = windows(y), LinearForecast(L, H), LinearForecast(L, H)
-    usual.start_alone(w)
-    aged.start_alone(w, age=1 - torch.arange(len(w.y)) / len(w.y))
-    close(aged.train().unit(w), usual.train().unit(w))
-    assert (aged.eval().unit(w).mean() > 1.1 * usual.eval().unit(w).mean()) == (late > 1)
-    assert (aged.unit(w).mean() < usual.unit(w).mean()) == (late < 1)
 
 
 @pytest.mark.parametrize("kind", ["a few windows far off", "fading"])
@@ -285,8 +231,8 @@ def test_paths_of_errors_spread_as_the_errors_do(kind):
     g = torch.Generator().manual_seed(0)
     for step in range(30):
         before = path[:, max(0, step - 8) : step]
-        told = before @ weights[step, 8 - before.shape[1] :]
-        path[:, step] = told + noise[step] * torch.randn(20_000, generator=g, dtype=torch.float64)
+        predicted = before @ weights[step, 8 - before.shape[1] :]
+        path[:, step] = predicted + noise[step] * torch.randn(20_000, generator=g, dtype=torch.float64)
     ratio = path.std(0) / residuals.error.square().mean(0).sqrt()
     assert (ratio - 1).abs().max() < 0.1
 
@@ -301,20 +247,20 @@ def test_targets_between_steps_count_where_the_steps_are():
     t = torch.arange(L + H) + 1.0 - L + jitter
     y = torch.sin(2 * torch.pi * (start + t) / gap)[..., None]
     w = Window(t / L, y, n_context=L)
-    linear = LinearForecast(L, H)
-    inside, _ = linear.start(w)
+    linear = LinearBaseline(L, H)
+    inside, _ = linear.fit_map(w)
     assert inside.observed[:, : H - 1].all()
     early = slice(0, H - 1)
     assert (linear(w) - w.targets[0])[:, early].abs().mean() < 0.06
 
 
-def test_what_nothing_foretells_is_left_out():
+def test_a_shift_that_nothing_predicts_is_left_out():
     """A shift of the level: windows before it do not say that it comes again."""
     y = np.where(np.arange(80) < 60, 1.0, 100.0) + 0.01 * np.random.default_rng(0).normal(size=80)
     raw = windows(y)
     mean, deviation = raw.y[:, :L].mean(1, keepdim=True), raw.y[:, :L].std(1, keepdim=True).clamp_min(0.7)
     w = replace(raw, y=(raw.y - mean) / deviation)
-    linear = LinearForecast(L, H)
-    linear.start(w, overlap=H)
+    linear = LinearBaseline(L, H)
+    linear.fit_map(w, embargo=H)
     after = w.rows(slice(-1, None))
     assert (linear(after) * deviation[-1] + mean[-1] - 100.0).abs().max() < 1.0

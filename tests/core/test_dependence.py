@@ -6,7 +6,7 @@ import torch
 from torch.distributions import Categorical, MixtureSameFamily, Normal, StudentT
 from torch.testing import assert_close as close
 
-from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.families import draw
 from taylorformer_forecast.core.families.quantile import QuantileFunction
 from taylorformer_forecast.core.sampling import sample_paths
@@ -25,22 +25,22 @@ def walk_maker(n=600):
     return WindowMaker([Series(np.arange(float(n)), y[:, None])], L, H, float(L), normalise=False)
 
 
-def started(kind):
+def fitted(kind):
     maker = walk_maker()
     torch.manual_seed(0)
     if kind == "lam":
-        net = LAMTransformer(L, H, d_model=8, n_heads=2, distribution="normal")
+        net = LAMTransformer(L, H, d_model=8, n_heads=2, distribution="normal", baseline=LinearBaseline(L, H))
     else:
         net = DirectTaylorformer(
-            LinearForecast(L, H), d_model=8, n_heads=2, n_layers=2, distribution="normal"
+            LinearBaseline(L, H), d_model=8, n_heads=2, n_layers=2, distribution="normal"
         )
-    net.start(*Batches(maker, maker.starts(L), 32).sample())
+    net.fit_closed_form(*Batches(maker, maker.starts(L), 32).sample())
     return net.eval(), maker.windows(maker.starts(L)[:1])[0]
 
 
 @pytest.mark.parametrize("kind", ["lam", "direct"])
 def test_paths_of_a_random_walk_walk_though_all_steps_are_predicted_at_once(kind):
-    net, w = started(kind)
+    net, w = fitted(kind)
     paths = sample_paths(net, w, 4000, torch.Generator().manual_seed(0)).paths[0, :, :, 0]
     steps = paths.diff(dim=1).std(0)
     close(steps, torch.ones_like(steps), atol=0.2, rtol=0)
@@ -49,7 +49,7 @@ def test_paths_of_a_random_walk_walk_though_all_steps_are_predicted_at_once(kind
 
 @pytest.mark.parametrize("kind", ["lam", "direct"])
 def test_how_steps_go_together_leaves_their_distributions_alone(kind):
-    net, w = started(kind)
+    net, w = fitted(kind)
     paths = sample_paths(net, w, 4000, torch.Generator().manual_seed(0)).paths
     marginal = net(w)
     close(paths.mean(1), marginal.mean, atol=0.15, rtol=0)
@@ -57,7 +57,7 @@ def test_how_steps_go_together_leaves_their_distributions_alone(kind):
 
 
 def test_noise_is_standard_gaussian_at_any_times():
-    net, w = started("direct")
+    net, w = fitted("direct")
     g = torch.Generator().manual_seed(0)
     between = Window(
         torch.cat([w.t[:, :L], torch.tensor([[0.05, 0.07, 0.31, 0.8, 2.0]])], 1),
@@ -74,7 +74,7 @@ def test_noise_is_standard_gaussian_at_any_times():
 
 
 def test_before_a_fit_steps_are_independent():
-    net = LAMTransformer(L, H, d_model=8, n_heads=2).eval()
+    net = LAMTransformer(L, H, d_model=8, n_heads=2, baseline=LinearBaseline(L, H)).eval()
     w = walk_maker().windows(walk_maker().starts(L)[:1])[0]
     noise = net.noise(w, 4000, torch.Generator().manual_seed(0))[0, :, :, 0]
     close(torch.corrcoef(noise.mT), torch.eye(H), atol=0.06, rtol=0)

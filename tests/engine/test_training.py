@@ -14,6 +14,7 @@ import pytest
 import torch
 from pytorch_lightning import Callback
 
+from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.engine.training import fit, private_rng, resolve_device
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.taylorformer import Taylorformer
@@ -92,6 +93,17 @@ def test_the_validation_part_is_not_trained_on():
     changed.y[42:] += 100.0
     one, other = trained()[0], trained(series=changed)[0]
     assert torch.equal(numbers(one), numbers(other))
+
+
+def test_the_baseline_is_left_to_its_closed_form():
+    with private_rng(0):
+        net = Taylorformer(d_model=4, n_heads=1, n_layers=2, baseline=LinearPathBaseline(8, 4))
+    before = {name: value.clone() for name, value in net.baseline.state_dict().items()}
+    with private_rng(1):
+        fit(net, loaders()[0], max_steps=5, lr=1e-2, **CPU)
+    for name, value in net.baseline.state_dict().items():
+        assert torch.equal(value, before[name]), name
+    assert net.streams.to_params.weight.any()
 
 
 # --- stopping ---------------------------------------------------------------------------------------------
@@ -210,7 +222,14 @@ def y():
 
 
 def tiny(**changes):
-    settings = {"d_model": 4, "n_heads": 1, "max_steps": 3, "num_samples": 5, "random_state": 0}
+    settings = {
+        "strategy": "train",
+        "d_model": 4,
+        "n_heads": 1,
+        "max_steps": 3,
+        "num_samples": 5,
+        "random_state": 0,
+    }
     return TaylorformerForecaster(**{**settings, **changes})
 
 

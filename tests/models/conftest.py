@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,19 +12,23 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.baselines.linear_path import LinearPathBaseline, LinearTwoSidedBaseline
+from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
 from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.core.families import components
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContiFormer
 from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
-from taylorformer_forecast.models.direct import CorrectedForecast, DirectTaylorformer
+from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
 from taylorformer_forecast.models.unn import UNN
 
+CALIBRATION = {"weight": 0.7, "inflation": 1.3, "mean_weight": 0.6}
 # A name for every combination of options whose mathematics differs.
 CASES: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -46,19 +51,38 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "paper-2d": {"dim_t": 2},
     "paper-2d-columns": {"dim_t": 2, "dim_y": 2, "taylor_order": 1, "n_derivative_neighbours": 3},
-    "linear": {"linear": (5, 3)},
-    "linear-columns": {"linear": (7, 6), "dim_y": 2, "dim_covariates": 2, "distribution": "mixture"},
-    "linear-both-sides": {"linear": (7, 4), "both_sides": True, "distribution": "studentt"},
-    "corrected": {"linear": (7, 6), "corrected": True, "dim_covariates": 2},
+    "neighbour": {"baseline": partial(NeighbourBaseline, 1), "weight": 0.5},
+    "linear": {"baseline": partial(LinearPathBaseline, 5, 3), "weight": 0.5},
+    "linear-whole": {"baseline": partial(LinearPathBaseline, 7, 5), "weight": 1.0},
+    "linear-columns": {
+        "baseline": partial(LinearPathBaseline, 7, 6),
+        "weight": 0.7,
+        "calibration": {"inflation": 1.3, "mean_weight": 0.6},
+        "dim_y": 2,
+        "dim_covariates": 2,
+        "distribution": "mixture",
+    },
+    "linear-both-sides": {
+        "baseline": partial(LinearTwoSidedBaseline, 7, 4),
+        "weight": 0.5,
+        "both_sides": True,
+        "distribution": "studentt",
+    },
     "both-sides": {"both_sides": True},
     "both-sides-columns": {"both_sides": True, "dim_y": 2, "n_derivative_neighbours": 4, "dim_covariates": 1},
     "gaussian": {
-        "gaussian_anchor": True,
+        "baseline": partial(GaussianProcessBaseline, 2),
+        "calibration": CALIBRATION,
         "both_sides": True,
         "dim_covariates": 2,
         "distribution": "studentt",
     },
-    "gaussian-columns": {"gaussian_anchor": True, "dim_y": 2, "distribution": "mixture"},
+    "gaussian-columns": {
+        "baseline": GaussianProcessBaseline,
+        "calibration": CALIBRATION,
+        "dim_y": 2,
+        "distribution": "mixture",
+    },
     "local": {"attention": "local"},
     "local-window": {"attention": Local(window=4)},
     "local-window-all-options": {
@@ -79,9 +103,19 @@ CASES: dict[str, dict[str, Any]] = {
 }
 # The same for networks that predict all targets at once.
 LAM_CASES: dict[str, dict[str, Any]] = {
-    "lam-modern": {"attention": Local(window=3)},
-    "lam-modern-full": {"attention": "full", "linear_path": False, "distribution": "mixture"},
-    "lam-modern-columns": {"dim_y": 2, "dim_covariates": 3, "distribution": "quantile"},
+    "lam-modern": {
+        "attention": Local(window=3),
+        "baseline": partial(LinearBaseline, 7, 6),
+        "weight": 0.5,
+        "calibration": {"inflation": 1.3},
+    },
+    "lam-modern-full": {"attention": "full", "distribution": "mixture"},
+    "lam-modern-columns": {
+        "dim_y": 2,
+        "dim_covariates": 3,
+        "distribution": "quantile",
+        "baseline": partial(LinearBaseline, 7, 6),
+    },
     "lam-faithful": {"preset": "faithful", "dim_y": 3, "distribution": "mse"},
     "lam-faithful-paper": {
         "preset": "faithful",
@@ -95,8 +129,15 @@ LAM_CASES: dict[str, dict[str, Any]] = {
 }
 # The same for the Taylorformer that sees the context alone.
 DIRECT_CASES: dict[str, dict[str, Any]] = {
-    "direct": {"distribution": "studentt"},
-    "direct-columns": {"dim_y": 2, "dim_covariates": 3, "distribution": "mixture", "n_layers": 2},
+    "direct": {"baseline": partial(LinearBaseline, 7, 6), "distribution": "studentt"},
+    "direct-columns": {
+        "baseline": partial(LinearBaseline, 7, 6),
+        "calibration": CALIBRATION,
+        "dim_y": 2,
+        "dim_covariates": 3,
+        "distribution": "mixture",
+        "n_layers": 2,
+    },
 }
 ONE_SHOT = {**LAM_CASES, **DIRECT_CASES}
 # The same for the ContiFormer, direct and path by path.
@@ -106,8 +147,13 @@ CONTIFORMER_CASES: dict[str, dict[str, Any]] = {
     "contiformer-none": {"dynamics": "none", "both_sides": True, "n_layers": 1},
     "contiformer-mlp": {"dynamics": "mlp", "window": 3, "distribution": "quantile"},
     "contiformer-pairwise": {"dynamics": "mlp", "solver": "pairwise", "n_layers": 1},
-    "contiformer-linear-path": {"context_length": 7, "horizon": 6},
-    "contiformer-columns": {"dim_y": 2, "dim_covariates": 2, "context_length": 5, "horizon": 3},
+    "contiformer-linear": {"baseline": partial(LinearBaseline, 7, 6), "weight": 0.5},
+    "contiformer-columns": {
+        "dim_y": 2,
+        "dim_covariates": 2,
+        "baseline": partial(LinearBaseline, 5, 3),
+        "calibration": CALIBRATION,
+    },
 }
 PATHS_CASES: dict[str, dict[str, Any]] = {
     "contiformer-paths": {},
@@ -117,8 +163,13 @@ PATHS_CASES: dict[str, dict[str, Any]] = {
         "dim_covariates": 2,
         "value_average": "last",
         "distribution": "mixture",
-        "context_length": 5,
+        "baseline": partial(LinearPathBaseline, 5, 3),
+        "weight": 0.7,
+        "calibration": {"inflation": 1.3, "mean_weight": 0.6},
     },
+    "contiformer-paths-linear": {"baseline": partial(LinearPathBaseline, 7, 5), "weight": 0.5},
+    "contiformer-paths-whole": {"baseline": partial(LinearPathBaseline, 7, 6), "weight": 1.0},
+    "contiformer-paths-gaussian": {"baseline": GaussianProcessBaseline, "calibration": CALIBRATION},
 }
 CONTIFORMERS = {**CONTIFORMER_CASES, **PATHS_CASES}
 # The same for the transformer neural process.
@@ -126,6 +177,16 @@ TNP_CASES: dict[str, dict[str, Any]] = {
     "tnp": {},
     "tnp-columns": {"dim_y": 2, "dim_covariates": 2, "distribution": "mixture", "n_layers": 1},
     "tnp-2d": {"dim_t": 2, "scale": "bounded", "distribution": "studentt"},
+    "tnp-linear": {"baseline": partial(LinearPathBaseline, 7, 5), "weight": 0.5},
+    "tnp-linear-whole": {"baseline": partial(LinearPathBaseline, 5, 3), "weight": 1.0},
+    "tnp-linear-columns": {
+        "baseline": partial(LinearPathBaseline, 7, 6),
+        "weight": 0.7,
+        "calibration": {"inflation": 1.3, "mean_weight": 0.6},
+        "dim_y": 2,
+        "distribution": "studentt",
+    },
+    "tnp-gaussian": {"baseline": GaussianProcessBaseline, "calibration": CALIBRATION},
 }
 # The same for the network of points of several series.
 UNN_CASES: dict[str, dict[str, Any]] = {
@@ -144,9 +205,19 @@ UNN_CASES: dict[str, dict[str, Any]] = {
 # Networks that predict a target given those before it.
 STEPWISE = {**CASES, **TNP_CASES, **UNN_CASES}
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
+
+
+def needs_order(options: dict[str, Any]) -> bool:
+    """Whether positions of points matter beside their times: to local attention and to most baselines."""
+    made = options["baseline"]() if "baseline" in options else None
+    return "attention" in options or isinstance(made, LinearPathBaseline | LinearTwoSidedBaseline)
+
+
 # Those to whom the positions of points mean nothing, only their times; a solver stops at every point.
-FULL = [name for name, options in STEPWISE.items() if not {"attention", "linear"} & set(options)]
-FULL += [name for name in CONTIFORMERS if name != "contiformer-mlp"]
+FULL = [name for name, options in {**STEPWISE, **CONTIFORMERS}.items() if not needs_order(options)]
+FULL.remove("contiformer-mlp")
+# Of these, those whose baseline reads a context in order of time.
+GRID = ("contiformer-linear", "contiformer-columns")
 
 
 def perturbed(build: Callable[[], nn.Module], seed: int) -> nn.Module:
@@ -161,6 +232,10 @@ def perturbed(build: Callable[[], nn.Module], seed: int) -> nn.Module:
                 norm.mean.normal_()
                 norm.variance.uniform_(2.0, 20.0)
                 norm.updates.fill_(1000)
+            for linear in (module for module in net.modules() if isinstance(module, LinearBaseline)):
+                for buffer in (linear.log_scale, linear.log_optimism, getattr(linear, "weights", None)):
+                    if buffer is not None:
+                        buffer.add_(0.2 * torch.randn_like(buffer))
     return net.eval()
 
 
@@ -178,44 +253,30 @@ class Case:
 
     def net(self, seed: int = 0, **options: Any) -> Any:
         """Build a tiny network; see :func:`perturbed`."""
-        defaults = {
-            "d_model": 8,
-            "n_heads": 2,
-            "head_dim": 4,
-            "n_layers": 3,
-            "dim_encoding": 4,
-            "dropout": 0.1,
-        }
+        sizes: dict[str, Any] = {"d_model": 8, "n_heads": 2, "dropout": 0.1}
+        network: Callable[..., Any]
         if self.name in TNP_CASES:
-            sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dropout": 0.1}
-            return perturbed(lambda: TNPA(**{**sizes, **self.options, **options}), seed)
-        if self.name in UNN_CASES:
-            sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dim_encoding": 4, "dropout": 0.1}
-            return perturbed(lambda: UNN(**{**sizes, **self.options, **options}), seed)
-        if self.name in LAM_CASES:
+            network, sizes["n_layers"] = TNPA, 2
+        elif self.name in UNN_CASES:
+            network, sizes = UNN, {**sizes, "n_layers": 2, "dim_encoding": 4}
+        elif self.name in LAM_CASES:
             # Built for one target more than the windows have.
-            sizes = {"context_length": 7, "horizon": 6, "d_model": 8, "n_heads": 2, "dropout": 0.1}
-            return perturbed(lambda: LAMTransformer(**{**sizes, **self.options, **options}), seed)
-        if self.name in CONTIFORMERS:
+            network, sizes = LAMTransformer, {**sizes, "context_length": 7, "horizon": 6}
+        elif self.name in CONTIFORMERS:
             network = ContiFormerPaths if self.name in PATHS_CASES else ContiFormer
-            sizes = {"d_model": 8, "n_heads": 2, "n_layers": 2, "dim_encoding": 4, "dropout": 0.1}
-            return perturbed(lambda: network(**{**sizes, **self.options, **options}), seed)
-        options = {**defaults, **self.options, **options}
-        if self.name in DIRECT_CASES:
-            return perturbed(lambda: DirectTaylorformer(LinearForecast(7, 6), **options), seed)
-        linear, corrected = options.pop("linear", None), options.pop("corrected", False)
+            sizes = {**sizes, "n_layers": 2, "dim_encoding": 4}
+        else:
+            network = DirectTaylorformer if self.name in DIRECT_CASES else Taylorformer
+            sizes = {**sizes, "head_dim": 4, "n_layers": 3, "dim_encoding": 4}
+        options = {**sizes, **self.options, **options}
+        calibration, baseline = options.pop("calibration", {}), options.pop("baseline", None)
 
-        def build() -> Taylorformer:
-            forecast = None if linear is None else LinearForecast(*linear)
-            if corrected:
-                direct = DirectTaylorformer(forecast, dim_covariates=1, d_model=8, n_heads=2, n_layers=2)
-                forecast = CorrectedForecast(direct, trust=0.5)
-            return Taylorformer(**options, linear=forecast)
+        def build() -> Any:
+            net = network(**options) if baseline is None else network(baseline=baseline(), **options)
+            net.calibration.set(**calibration)
+            return net
 
-        net = perturbed(build, seed)
-        if net.gaussian is not None:
-            net.gaussian.set_trust(0.7, 0.6, 1.3)
-        return net
+        return perturbed(build, seed)
 
     def window(self, **kwargs: Any) -> Window:
         """Draw windows with the columns, coordinates and covariates of the case."""
@@ -293,7 +354,11 @@ def full_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case])
 
 
 @pytest.fixture(
-    params=[name for name in [*PAPER, *TNP_CASES, *UNN_CASES, *CONTIFORMER_CASES] if name in FULL]
+    params=[
+        name
+        for name in [*PAPER, *TNP_CASES, *UNN_CASES, *CONTIFORMER_CASES]
+        if name in FULL and name not in GRID
+    ]
 )
 def full_paper_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case]) -> Case:
     """Every network and option with full attention in turn, but for ``preset="code"``."""

@@ -154,13 +154,13 @@ def test_only_what_belongs_to_a_path_grows_with_the_number_of_paths(stepwise_cas
     with torch.no_grad():
         one, many = storage(net.encode(w, 1)), storage(net.encode(w, 50))
     grown = {name for name in one if many[name] != one[name]}
-    assert grown == {"paths", "points", "added", "shocks"} & set(one)
+    assert grown == {"paths", "points", "added", "shocks", "drawn"} & set(one)
     assert "paths" in grown
 
 
 def test_the_context_is_stored_once_for_all_paths(case):
     w, net = case.window(missing="entries"), case.net()
-    for cache in net.encode(w, 50).caches:
+    for cache in net.encode(w, 50).streams.caches:
         assert cache.context.shape[:2] == (3, w.n_context)
         assert cache.paths.shape[:3] == (3, 50, w.n_targets)
 
@@ -175,18 +175,22 @@ def count_calls(net, module_of):
 
 def test_the_stream_over_times_runs_once_for_all_steps_and_paths(case):
     w, net = case.window(), case.net()
-    x_calls = count_calls(net, lambda n: [b.norm_feedforward for b in n.x_blocks])
-    weight_calls = count_calls(net, lambda n: [n.x_last.attention.query, n.x_last.attention.key])
-    encoding_calls = count_calls(net, lambda n: [n.tokens.encoding])
+    x_calls = count_calls(net, lambda n: [b.norm_feedforward for b in n.streams.x_blocks])
+    weight_calls = count_calls(
+        net, lambda n: [n.streams.x_last.attention.query, n.streams.x_last.attention.key]
+    )
+    encoding_calls = count_calls(net, lambda n: [n.streams.tokens.encoding])
     sample_paths(net, w, 4, torch.Generator().manual_seed(0))
-    assert x_calls == [12] * len(net.x_blocks)
+    assert x_calls == [12] * len(net.streams.x_blocks)
     assert sorted(weight_calls) == [5, 12]  # queries of the targets, keys of all points
     assert encoding_calls == [12]
 
 
 def test_the_context_passes_through_the_stream_over_values_once(case):
     w, net = case.window(), case.net()
-    calls = [count_calls(net, lambda _, block=block: [block.norm_feedforward]) for block in net.xy_blocks]
+    calls = [
+        count_calls(net, lambda _, block=block: [block.norm_feedforward]) for block in net.streams.xy_blocks
+    ]
     sample_paths(net, w, 4, torch.Generator().manual_seed(0))
     steps = [4] * w.n_targets  # one point of each path for each target
     assert calls == [[w.n_context, *steps]] * (len(calls) - 1) + [steps]

@@ -1,4 +1,4 @@
-"""ContiFormer: what reaches the predictions, times between and beyond, the linear path, joint paths."""
+"""ContiFormer: what reaches the predictions, times between and beyond, baselines, joint paths."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.families import FAMILIES, components
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.sampling import sample_paths
@@ -23,9 +25,16 @@ DIRECT = [
     "contiformer-hermite",
     "contiformer-none",
     "contiformer-mlp",
-    "contiformer-linear-path",
+    "contiformer-linear",
 ]
-PATHS = ["contiformer-paths", "contiformer-paths-none", "contiformer-paths-columns"]
+PATHS = [
+    "contiformer-paths",
+    "contiformer-paths-none",
+    "contiformer-paths-columns",
+    "contiformer-paths-linear",
+    "contiformer-paths-whole",
+    "contiformer-paths-gaussian",
+]
 
 
 def close(got, expected, tolerance=1e-10):
@@ -78,7 +87,7 @@ def test_targets_do_not_know_of_each_other(build_case, name, numbers):
     close(numbers(net(w.points(slice(0, 9)))), numbers(net(w))[:, :2], tolerance)
 
 
-@pytest.mark.parametrize("name", ["contiformer", "contiformer-linear-path", "contiformer-columns"])
+@pytest.mark.parametrize("name", ["contiformer", "contiformer-linear", "contiformer-columns"])
 def test_forecasts_are_continuous_in_time(build_case, name, numbers):
     case = build_case(name)
     w, net = case.window(), case.net()
@@ -96,36 +105,54 @@ def test_between_reference_points_both_sides_matter(build_case, numbers):
     assert (gradient[:, :, : w.n_context] != 0).all()
 
 
-@pytest.mark.parametrize("name", ["contiformer-linear-path", "contiformer-paths-columns"])
-def test_the_linear_path_reads_the_grid_and_moves_the_location_alone(build_case, name):
+@pytest.mark.parametrize("name", ["contiformer-linear", "contiformer-paths-columns"])
+def test_the_baseline_reads_the_grid_and_moves_the_location_alone(build_case, name):
     case = build_case(name)
     w, net = case.window(times="regular"), case.net()
-    n = len(net.grid)
+    n = net.baseline.n_context
     w = replace(w, t=torch.arange(-6.0, 6.0).expand(3, -1) / n)
     before = components(net(w))
     with torch.no_grad():
-        net.linear.steps.weight.zero_()
+        net.baseline.map.steps.weight.zero_()
         plain = components(net(w))
-        net.linear.steps.weight[0, -3] = 0.5  # of the value two steps before the last
+        net.baseline.map.steps.weight[0, -3] = 0.5  # of the value two steps before the last
     after = components(net(w))
     close(after.scale, before.scale)
-    last, earlier = w.y[:, 6], w.y[:, 4]
-    close((after.loc - plain.loc)[:, 0, :, 0], 0.5 * (earlier - last))
+    moved = (after.loc - plain.loc)[:, 0]
+    close(moved, (0.5 * w.y[:, 4, :, None]).expand_as(moved))
+
+
+@pytest.mark.parametrize("network", [ContiFormer, ContiFormerPaths])
+def test_a_network_that_was_not_trained_is_its_baseline(network, make_window):
+    baseline = (LinearPathBaseline if network is ContiFormerPaths else LinearBaseline)(7, 5)
+    baseline.map.steps.weight.data.normal_()
+    net = network(d_model=8, n_heads=2, distribution="normal", baseline=baseline).eval()
+    w = make_window()
+    loc, scale = baseline.teacher_forced(w, None) if network is ContiFormerPaths else baseline.direct(w)
+    close(net(w).mean, loc)
+    close(net(w).stddev, 1.001 * scale.expand_as(loc))
 
 
 def test_gaps_are_read_over_by_interpolation():
-    """On a straight line, a point more or less changes nothing for the linear path."""
-    net = ContiFormer(d_model=8, n_heads=2, context_length=8, horizon=2).eval()
+    """On a straight line, a point more or less changes nothing for the baseline."""
+    net = ContiFormer(d_model=8, n_heads=2, baseline=LinearBaseline(8, 2)).eval()
     t = torch.arange(-7.0, 3.0)[None] / 8
     w = Window(t, 3.0 * t[..., None], n_context=8)
     observed = w.observed.clone()
     observed[:, 3:5] = False
     with torch.no_grad():
-        net.linear.steps.weight.normal_()
+        net.baseline.map.steps.weight.normal_()
         net.to_params.weight.zero_()
         close(net(replace(w, observed=observed)).mean, net(w).mean)
         half = replace(w, t=torch.cat([t[:, :8], torch.tensor([[0.5 / 8, 1.0 / 8]])], 1))
         close(net(half).mean[:, 0], net(half).mean[:, 1] / 2)  # half a step ahead, half the way
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_the_sizes_of_a_linear_baseline_build_it(joint):
+    net = build_contiformer(joint, linear=(6, 4, 2), d_model=8, n_heads=2)
+    assert type(net.baseline) is (LinearPathBaseline if joint else LinearBaseline)
+    assert (net.baseline.n_context, net.baseline.horizon, net.baseline.shift) == (6, 4, 2)
 
 
 def test_dynamics_that_have_no_closed_form_draw_no_joint_paths():
@@ -197,7 +224,7 @@ def test_every_head_can_be_trained_and_sampled(make_window, network, distributio
     assert sample_paths(net.eval(), w, 3, torch.Generator().manual_seed(0)).paths.shape == (3, 3, 5, 1)
 
 
-@pytest.mark.parametrize("name", ["contiformer-linear-path", "contiformer-paths-columns"])
+@pytest.mark.parametrize("name", ["contiformer-linear", "contiformer-paths-columns"])
 def test_copies_and_saved_networks_predict_the_same(build_case, name, numbers, tmp_path):
     case = build_case(name)
     w, net = case.window(), case.net()
@@ -216,7 +243,6 @@ def test_copies_and_saved_networks_predict_the_same(build_case, name, numbers, t
     [
         ({"d_model": 10, "n_heads": 4}, "d_model=10"),
         ({"distribution": "gauss"}, "distribution='gauss'"),
-        ({"context_length": 5}, "both context_length and horizon"),
         ({"dynamics": "cubic"}, "dynamics='cubic'"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.core.families import FAMILIES
 from taylorformer_forecast.core.sampling import sample_paths
@@ -150,11 +151,29 @@ def test_points_of_the_encoder_see_their_window_and_nothing_later(preset, attent
 
 
 def test_a_network_that_was_not_fitted_repeats_the_last_value(make_window):
-    net = LAMTransformer(7, 5, attention="full").eval()
+    net = LAMTransformer(7, 5, attention="full", baseline=LinearBaseline(7, 5)).eval()
     w = make_window(n_windows=50)
     close(net(w).mean, w.y[:, 6:7].expand(-1, 5, -1))
-    alone = LAMTransformer(7, 5, attention="full", linear_path=False).eval()
+    alone = LAMTransformer(7, 5, attention="full").eval()
     assert alone(w).mean.abs().max() == 0
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.0])
+def test_a_part_of_what_the_network_adds_to_its_baseline_is_taken_after_training(make_window, weight):
+    options = {"d_model": 8, "n_heads": 2, "distribution": "normal", "dropout": 0.0}
+    net = LAMTransformer(7, 5, **options, baseline=LinearBaseline(7, 5), weight=weight)
+    w = make_window()
+    with torch.no_grad():
+        for parameter in net.trunk.parameters():
+            parameter.normal_()
+    whole, part, baseline = net.train()(w), net.eval()(w), net.baseline(net._on_grid(w))
+    close(part.mean, torch.lerp(baseline, whole.mean, weight))
+    close((part.stddev - 1e-3).log(), weight * (whole.stddev - 1e-3).log())
+
+
+def test_the_published_network_takes_no_baseline():
+    with pytest.raises(ValueError, match="takes no baseline"):
+        LAMTransformer(7, 5, preset="faithful", baseline=LinearBaseline(7, 5))
 
 
 # --- sampling ---------------------------------------------------------------------------------------------

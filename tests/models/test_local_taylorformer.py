@@ -47,8 +47,8 @@ def test_a_kernel_answers_one_query_only_where_it_defines_how():
 
 def test_only_the_stream_over_values_is_local(build_case):
     net = build_case("local-window").net()
-    assert all(block.attention.kernel == Local(window=4) for block in net.xy_blocks)
-    assert all(block.attention.kernel == Full() for block in (*net.x_blocks, net.x_last))
+    assert all(block.attention.kernel == Local(window=4) for block in net.streams.xy_blocks)
+    assert all(block.attention.kernel == Full() for block in (*net.streams.x_blocks, net.streams.x_last))
 
 
 @pytest.mark.parametrize("n_context", [3, 7, 60])
@@ -87,10 +87,10 @@ def test_the_window_follows_from_context_and_targets_together(build_case):
     for window, reach in ((w, 20), (short, 16)):
         with torch.no_grad():
             state = net.encode(window, 2)
-            for cache in state.caches:  # a query is at the next position, and may attend those before it
+            for cache in state.streams.caches:
                 cache.context[:, : window.n_context - reach + 1] = torch.nan
             assert torch.isfinite(net.query(state, 0).mean).all()
-            for cache in state.caches:
+            for cache in state.streams.caches:
                 cache.context[:, window.n_context - reach + 1] = torch.nan
             assert torch.isnan(net.query(state, 0).mean).any()
 
@@ -100,12 +100,12 @@ def test_points_beyond_the_window_are_not_read_by_a_step(build_case):
     w, net = case.window(), case.net()
     with torch.no_grad():
         state = net.encode(w, 2)
-        for cache in state.caches:
+        for cache in state.streams.caches:
             cache.context[:, : w.n_context - 3] = torch.nan
         assert torch.isfinite(net.query(state, 0).mean).all()
         for step in range(4):
             state = net.observe(state, step, net.query(state, step).mean)
-            for cache in state.caches:
+            for cache in state.streams.caches:
                 cache.paths[:, :, : max(0, step - 2)] = torch.nan
         assert torch.isfinite(net.query(state, 4).mean).all()
 

@@ -192,7 +192,7 @@ def test_a_zero_that_was_observed_is_not_taken_for_a_missing_value(build_case, n
 def test_an_entry_that_was_not_observed_shows_no_difference_and_no_derivative(build_case):
     case = build_case("paper-three-columns")
     w, net = case.window(missing="entries", missing_targets="entries"), case.net()
-    f = net.tokens(w, w.attention_mask())
+    f = net.streams.tokens(w, w.attention_mask())
     gone = ~w.observed
     assert (gone & w.visible[..., None]).any()  # other columns of the point were observed
     assert (f.difference.transpose(2, 3)[gone] == 0).all()
@@ -204,9 +204,9 @@ def test_an_entry_that_was_not_observed_shows_no_difference_and_no_derivative(bu
 def test_statistics_of_derivatives_are_those_of_the_observed_entries(build_case):
     case = build_case("paper-three-columns")
     w, net = case.window(missing="entries", missing_targets="entries"), case.net(dropout=0.0).train()
-    norm = net.tokens.local.norm
+    norm = net.streams.tokens.local.norm
     norm.updates.zero_()
-    f = net.tokens(w, w.attention_mask())
+    f = net.streams.tokens(w, w.attention_mask())
     for column in range(3):
         values = f.derivatives[:, :, 0, 0, column][w.observed[..., column]]
         close(norm.mean[column], values.mean())

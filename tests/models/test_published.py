@@ -78,7 +78,7 @@ def test_the_predictive_distribution_is_that_of_the_published_code(vectors):
 
 @needs_vectors
 def test_neighbours_differences_and_derivatives_are_those_of_the_published_code(vectors):
-    f = vectors.net.tokens(vectors.window, vectors.window.attention_mask())
+    f = vectors.net.streams.tokens(vectors.window, vectors.window.attention_mask())
     k = f.near.shape[2]
     for rank in range(k):
         name = "feat/nn_index" if k == 1 else f"feat/nn_index{rank + 1}"
@@ -95,7 +95,7 @@ def test_neighbours_differences_and_derivatives_are_those_of_the_published_code(
 @needs_vectors
 def test_tokens_and_hidden_states_are_those_of_the_published_code(vectors):
     net, seen = vectors.net, {}
-    last = len(net.xy_blocks) - 1
+    last = len(net.streams.xy_blocks) - 1
 
     def record_input(name):
         return lambda _, args: seen.__setitem__(name, args)
@@ -103,14 +103,14 @@ def test_tokens_and_hidden_states_are_those_of_the_published_code(vectors):
     def record_output(name):
         return lambda _, args, out: seen.__setitem__(name, out)
 
-    net.x_blocks[0].register_forward_pre_hook(record_input("x features"))
-    net.xy_blocks[0].register_forward_pre_hook(record_input("xy features"))
+    net.streams.x_blocks[0].register_forward_pre_hook(record_input("x features"))
+    net.streams.xy_blocks[0].register_forward_pre_hook(record_input("xy features"))
     for i in range(last):
-        net.x_blocks[i].register_forward_hook(record_output(f"act/x_{i}"))
-        net.xy_blocks[i].register_forward_hook(record_output(f"act/xy_{i}"))
-    net.x_last.norm_feedforward.register_forward_hook(record_output(f"act/x_{last}"))
-    net.xy_blocks[last].register_forward_hook(record_output(f"act/xy_{last}"))
-    net.join.register_forward_hook(record_output("act/z"))
+        net.streams.x_blocks[i].register_forward_hook(record_output(f"act/x_{i}"))
+        net.streams.xy_blocks[i].register_forward_hook(record_output(f"act/xy_{i}"))
+    net.streams.x_last.norm_feedforward.register_forward_hook(record_output(f"act/x_{last}"))
+    net.streams.xy_blocks[last].register_forward_hook(record_output(f"act/xy_{last}"))
+    net.streams.join.register_forward_hook(record_output("act/z"))
     net(vectors.window)
 
     vectors.close(seen["x features"][0], "feat/query_x", 1e-5)
@@ -166,7 +166,7 @@ def trained(monkeypatch):
 def test_the_training_loss_uses_batch_statistics_as_the_published_code_does(trained):
     vectors, loss, _ = trained
     vectors.close(loss, "out/mean_nll", 1e-5)
-    norm = vectors.net.tokens.local.norm
+    norm = vectors.net.streams.tokens.local.norm
     vectors.close(norm.mean, "out/new_moving_mean", 1e-6)
     vectors.close(norm.variance, "out/new_moving_variance", 1e-5)
 
@@ -233,7 +233,7 @@ def test_names_cover_every_tensor_of_the_network_once(build_case):
     net = build_case("code").net()
     pairs = list(reference_names(net))
     assert len({name for _, name, _ in pairs}) == len(pairs)
-    statistics = net.tokens.local.norm.mean.numel() + net.tokens.local.norm.variance.numel()
+    statistics = net.streams.tokens.local.norm.mean.numel() + net.streams.tokens.local.norm.variance.numel()
     total = sum(parameter.numel() for parameter in net.parameters()) + statistics
     assert sum(tensor.numel() for tensor, _, _ in pairs) == total
 

@@ -19,11 +19,11 @@ from darts.utils.serialization import add_safe_globals
 from darts.utils.timeseries_generation import sine_timeseries
 from sktime.base import load
 from sktime.datasets import load_airline
-from taylorformer_forecast.core.heads import find_head
 from torch import nn
 
 import taylorformer_forecast.darts as darts_host
 import taylorformer_forecast.sktime as sktime_host
+from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
@@ -48,7 +48,7 @@ class Level(OneShotNet):
 
     def __init__(self, task, width):
         super().__init__()
-        self.head = find_head(task.family)
+        self.head = find_family(task.family)
         self.layers = nn.Sequential(
             nn.Linear(2 + task.n_covariates, width), nn.Tanh(), nn.Linear(width, self.head.n_params)
         )

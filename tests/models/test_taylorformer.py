@@ -44,7 +44,9 @@ def test_options_that_do_not_fit_are_refused_with_their_value(options, message):
 @pytest.mark.parametrize(("preset", "width"), [("paper", 3), ("code", 12)])
 def test_scores_are_divided_by_the_root_of_one_heads_width_or_of_all(preset, width):
     net = Taylorformer(preset=preset, d_model=8, n_heads=4, head_dim=3)
-    layers = [block.attention for block in (*net.x_blocks, net.x_last, *net.xy_blocks)]
+    layers = [
+        block.attention for block in (*net.streams.x_blocks, net.streams.x_last, *net.streams.xy_blocks)
+    ]
     assert [layer.scale for layer in layers] == pytest.approx([width**-0.5] * len(layers))
 
 
@@ -74,8 +76,8 @@ def test_every_parameter_is_trained(stepwise_case, trained):
 def without_corrections(net):
     """Make the mean the bare Taylor expansion."""
     with torch.no_grad():
-        net.to_params.weight.zero_()
-        net.to_params.bias.zero_()
+        net.streams.to_params.weight.zero_()
+        net.streams.to_params.bias.zero_()
     return net
 
 
@@ -128,7 +130,7 @@ def test_the_first_order_continues_a_plane(build_case):
 def test_a_point_sees_the_derivative_at_its_neighbour(build_case):
     case = build_case("paper-three-columns")
     w, net = case.window(missing="entries"), case.net()
-    f = net.tokens(w, w.attention_mask())
+    f = net.streams.tokens(w, w.attention_mask())
     for b in range(3):
         for i in range(12):
             for d in range(3):
