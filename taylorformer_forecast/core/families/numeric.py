@@ -11,7 +11,7 @@ __all__ = ["Array", "bisect", "bracket", "distance", "moments"]
 
 Array: TypeAlias = np.ndarray | float
 
-REACH, NODES = 12.0, 961  # of the grid of moments: z = sinh(u) for |u| up to REACH, one node is zero
+REACH, PANELS, NODES = 12.0, 48, 8  # of moments: z = sinh(u) for |u| up to REACH, an edge at 0
 TAIL = np.linspace(-4.2, 14.0, 365)  # of the grid of tails: exp(u - exp(-u)), exact for exponential tails
 STEPS = 200  # of a bisection at most
 
@@ -19,7 +19,7 @@ STEPS = 200  # of a bisection at most
 def moments(
     log_pdf: Callable[[Array, Mapping[str, np.ndarray]], Array], shape: Mapping[str, np.ndarray]
 ) -> tuple[Array, Array]:
-    """Mean and variance by trapezia on a grid that reaches far.
+    """Mean and variance by Gaussian quadrature on panels that reach far.
 
     Parameters
     ----------
@@ -41,9 +41,12 @@ def moments(
     >>> abs(float(mean)) < 1e-9, round(float(variance), 4)
     (True, 2.0)
     """
-    u = np.linspace(-REACH, REACH, NODES)
+    node, gauss = np.polynomial.legendre.leggauss(NODES)
+    half = REACH / PANELS
+    middle = np.linspace(-REACH, REACH, 2 * PANELS + 1)[1::2]
+    u = (middle[:, None] + half * node).ravel()
     sums: list[Array] = [0.0, 0.0, 0.0]
-    for z, weight in zip(np.sinh(u), np.cosh(u), strict=True):
+    for z, weight in zip(np.sinh(u), half * np.tile(gauss, PANELS) * np.cosh(u), strict=True):
         mass = weight * np.exp(log_pdf(z, shape))
         sums = [total + mass * z**power for power, total in enumerate(sums)]
     mean = sums[1] / sums[0]
