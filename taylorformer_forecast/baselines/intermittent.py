@@ -96,7 +96,8 @@ def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
 
     Members are negative binomial distributions with exponentially smoothed mean, and exponentially weighted
     empirical distributions, for several decays each. Their weights are posterior probabilities: products of
-    what they gave to each value before it was seen. Series that are not small counts have empirical members only.
+    what they gave to each value before it was seen. Series that are not small counts have empirical members
+    only.
 
     Parameters
     ----------

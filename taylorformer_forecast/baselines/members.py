@@ -66,7 +66,7 @@ class Members:
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(5)[None].double()
     >>> found = members(y, (4,), 6)
     >>> found.at(0).shape, len(found.family)
-    (torch.Size([1, 20, 67]), 67)
+    (torch.Size([1, 20, 79]), 79)
     """
 
     base: Float[Tensor, "B n K G"]

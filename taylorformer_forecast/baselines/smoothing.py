@@ -10,13 +10,13 @@ from torch import Tensor
 
 __all__ = ["Grid", "smooth"]
 
-# Weights of a new value in the level. A finer grid forecasts M3 no better (7 or 8 values instead of 5).
-LEVEL = (0.1, 0.2, 0.4, 0.7, 1.0)
-# Weight of a new value in the level, of a new slope in the trend relative to it, damping of the trend in a
-# step (0.8 to 0.98 as in Gardner, 2006). Wider grids overshoot where growth ends.
-TREND = tuple(
-    (level, slope, damping) for level in LEVEL[1:] for slope, damping in ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98))
-)
+# Weights of a new value in the level, about equal steps of their logarithm. Those below 0.1 are for series of
+# hundreds of values (NN5 daily); a finer grid forecasts M3 no better.
+LEVEL = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+# Of members with a trend: weights of a new value in the level, and pairs of the weight of a new slope
+# relative to that and the damping of the trend in a step (0.8 to 0.98 in Gardner, 2006). Wider grids overshoot where growth ends.
+TREND_LEVEL = (0.2, 0.4, 0.7, 1.0)
+TREND = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98))
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Grid:
     Parameters
     ----------
     level, slope, damping : Tensor of shape (G,)
-        Weight of a new value in the level, weight of a new slope in the trend relative to that, damping of the trend.
+        Weight of a new value in the level, weight of a new slope in the trend relative to that, and damping
+        of the trend in a step.
     has_trend : bool Tensor of shape (G,)
         Which members have a trend.
 
@@ -35,7 +36,7 @@ class Grid:
     >>> from taylorformer_forecast.baselines.smoothing import Grid
     >>> grid = Grid.default()
     >>> len(grid.level), int(grid.has_trend.sum())
-    (17, 12)
+    (19, 12)
     """
 
     level: Float[Tensor, " G"]
@@ -45,8 +46,9 @@ class Grid:
 
     @classmethod
     def default(cls, device: torch.device | str = "cpu") -> Grid:
-        """Return five members without trend, then twelve with a damped trend, in double precision."""
-        rows = [(level, 0.0, 1.0) for level in LEVEL] + list(TREND)
+        """Return seven members without trend, then twelve with a damped trend, in double precision."""
+        rows = [(level, 0.0, 1.0) for level in LEVEL]
+        rows += [(level, slope, damping) for level in TREND_LEVEL for slope, damping in TREND]
         level, slope, damping = torch.tensor(rows, dtype=torch.float64, device=device).unbind(1)
         return cls(level, slope, damping, torch.arange(len(rows), device=device) >= len(LEVEL))
 
@@ -84,8 +86,8 @@ def smooth(
     >>> from taylorformer_forecast.baselines.smoothing import Grid, smooth
     >>> x = torch.arange(10.0)[None].double()
     >>> level, trend = smooth(x, torch.ones(1, 10, dtype=torch.bool), Grid.default())
-    >>> level[0, -1, :5].tolist()[-1], level.shape
-    (9.0, torch.Size([1, 10, 17]))
+    >>> level[0, -1, 6].item(), level.shape
+    (9.0, torch.Size([1, 10, 19]))
     """
     count = observed.cumsum(1).to(x.dtype)[..., None]
     mean, line = 1 / count.clamp_min(1), (4 * count - 2) / (count * (count + 1)).clamp_min(1)
