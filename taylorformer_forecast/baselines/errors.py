@@ -15,6 +15,7 @@ __all__ = ["BASE", "dependence", "error_scale", "past_errors", "shape"]
 # Of positive series errors grow with the square root of the forecast: half-way between constant errors and
 # errors in proportion, both of which forecast worse on half of M3 yearly.
 LEVEL_POWER = 0.5
+RECENCY = 2.0  # see error_scale; 0 to 2 forecast M3 alike
 LEVEL_FLOOR = 0.1  # smallest forecast in this, in mean values so far
 # Errors of all steps lie near one power of the step, at first the square root as for a random walk. Own
 # errors of a step and the power count for more than this curve where there are more than four.
@@ -91,11 +92,15 @@ def error_scale(
     >>> scale[0, -1].round(decimals=1).tolist(), count[0, -1].tolist()
     ([1.0, 1.0, 1.0], [49.0, 48.0, 47.0])
     """
-    known = ~error.isnan()
-    count = _arrived(known.to(error.dtype))
+    known = (~error.isnan()).to(error.dtype)
+    count = _arrived(known)
+    # Weights in proportion to a power of the number of the origin: the recent past counts for more.
+    recency = (known.amax(2).cumsum(1) ** RECENCY)[..., None]
+    weight = _arrived(known * recency)
     h = torch.arange(1, error.shape[2] + 1, dtype=error.dtype, device=error.device)
     guess = step[..., None] * h**GROWTH
-    mean = (_arrived(torch.nan_to_num(error).abs()) + guess) / (count + 1)
+    mean = _arrived(torch.nan_to_num(error).abs() * recency) / weight.clamp_min(1e-9)
+    mean = (count * mean + guess) / (count + 1)
     has = mean > 0
     own = torch.where(has, (count + 1) / h.clamp_max(8.0).sqrt(), 0.0)  # errors of long steps overlap
     size, x = torch.where(has, mean, 1.0).log(), h.log().expand_as(mean)

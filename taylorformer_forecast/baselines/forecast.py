@@ -181,8 +181,7 @@ def _forecast(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -
     unit = values.amax(1, keepdim=True).clamp_min(1e-300)
     unit = unit * ((values / unit).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1))
     unit = torch.where(unit > 0, unit, 1.0)
-    scaled = y / unit
-    clean = winsorise(scaled, seasons[0] if seasons else 1)
+    clean = winsorise(_without_leading_zeros(y) / unit, seasons[0] if seasons else 1)
     found = members(clean, seasons, horizon)
     weights = weigh(found, clean)
     loc = combine(found, weights)
@@ -212,6 +211,13 @@ def _forecast(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -
         families=family,
         season=weights[:, -1, n_plain:].sum(1) if seasons else weights.new_zeros(len(y)),
     )
+
+
+def _without_leading_zeros(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
+    """Zeros before the first other value are missing, unless a value is negative or all are zero."""
+    leading = (y == 0) & ~((y != 0) & ~y.isnan()).cummax(1).values
+    keep = (y < 0).any(1) | (torch.nan_to_num(y) == 0).all(1)
+    return torch.where(leading & ~keep[:, None], torch.nan, y)
 
 
 def _mean_step(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:

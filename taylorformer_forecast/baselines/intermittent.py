@@ -15,6 +15,7 @@ from torch import Tensor
 __all__ = ["Intermittent", "fit_intermittent", "is_intermittent"]
 
 ZEROS = 0.25  # share of zeros from which a series is intermittent; Syntetos and Boylan (2005): a gap of 1.32
+LEADING = 4  # leading zeros that count for this
 DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next
 # Sizes r of the negative binomial distribution, with variance mean + mean ** 2 / r; the last is near Poisson.
 SIZES = (0.3, 1.0, 3.0, 30.0)
@@ -53,6 +54,8 @@ class Intermittent:
 def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """Whether the values up to each point are not negative and a quarter of them is zero.
 
+    Of the zeros before the first other value four count: a series may only have begun late.
+
     Examples
     --------
     >>> import torch
@@ -60,8 +63,10 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     >>> is_intermittent(torch.tensor([[3.0, 2.0, 4.0, 0.0, 1.0]])).tolist()
     [[False, False, False, True, False]]
     """
-    seen = (~y.isnan()).cumsum(1).clamp_min(1)
-    return ((y == 0).cumsum(1) >= ZEROS * seen) & ((y < 0).cumsum(1) == 0) & (~y.isnan()).cummax(1).values
+    leading = ~((y != 0) & ~y.isnan()).cummax(1).values
+    zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(LEADING)
+    seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(LEADING)
+    return (zeros >= ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
 
 
 def _bins(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B K"], Int[Tensor, "B n"], Bool[Tensor, " B"]]:

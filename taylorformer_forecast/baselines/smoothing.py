@@ -14,7 +14,8 @@ __all__ = ["Grid", "smooth"]
 # hundreds of values (NN5 daily); a finer grid forecasts M3 no better.
 LEVEL = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 # Of members with a trend: weights of a new value in the level, and pairs of the weight of a new slope
-# relative to that and the damping of the trend in a step (0.8 to 0.98 in Gardner, 2006). Wider grids overshoot where growth ends.
+# relative to that and the damping of the trend in a step (0.8 to 0.98 in Gardner, 2006). Wider grids overshoot
+# where growth ends.
 TREND_LEVEL = (0.2, 0.4, 0.7, 1.0)
 TREND = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98))
 
