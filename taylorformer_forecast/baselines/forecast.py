@@ -20,7 +20,7 @@ from taylorformer_forecast.baselines.errors import (
 )
 from taylorformer_forecast.baselines.intermittent import fit_intermittent, is_intermittent
 from taylorformer_forecast.baselines.members import FAMILIES, members
-from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, winsorise
+from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
 
 __all__ = ["Forecast", "forecast"]
 
@@ -137,7 +137,7 @@ def forecast(
     >>> y = torch.tensor([[5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0], [2.0, 8.0] * 4])
     >>> found = forecast(y, 2, [1, 2])
     >>> found.loc[:, -1].round().tolist()
-    [[20.0, 22.0], [2.0, 8.0]]
+    [[20.0, 21.0], [2.0, 8.0]]
     >>> found.quantiles([0.1, 0.5, 0.9]).shape, found.sample(100).shape
     (torch.Size([2, 2, 3]), torch.Size([2, 100, 2]))
     """
@@ -189,8 +189,9 @@ def _forecast(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -
     error = past_errors(clean, loc)
     scale, _ = error_scale(error / size, _mean_step(clean) / size[..., 0])
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
-    scale = (scale * size).clamp_min(ROUNDING)
-    low, high = forecast_range(clean, horizon)
+    low, high = found.low, found.high
+    # An error cannot be much larger than the range that forecasts and values share.
+    scale = torch.minimum(scale * size, (high - low) / 2).clamp_min(ROUNDING)
     family = torch.stack([weights[:, -1, found.family == k].sum(1) for k in range(len(FAMILIES))], 1)
     n_plain = found.base.shape[3]
     counts = is_intermittent(y)

@@ -12,6 +12,7 @@ from torch import Tensor
 __all__ = ["forecast_range", "positive_so_far", "winsorise"]
 
 OUTLIER = 8.0  # mean absolute steps beyond which a value is an outlier; 5 to 12 forecast alike on M3
+SHIFT = 3  # outliers in a row on one side that are a shift of the level
 MEMORY = 20  # steps over which the size of a usual step is averaged
 FIRST_CHECKED = 5  # number of the first value that is checked; fewer steps say little about their size
 MOST_GROWTH = 2.0  # largest growth beyond the largest value, in that value
@@ -22,8 +23,8 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
     """Pull outliers back to a multiple of the usual step.
 
     A value is compared with the range between the value before it and the value one season earlier. What
-    lies further from this range than eight mean absolute steps is moved to that distance. The mean step grows
-    with every such value, so that a shift of the level is followed within a few steps.
+    lies further from this range than eight mean absolute steps is moved to that distance. The third such value
+    in a row on the same side is a shift of the level and stays as it is.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
     n = y.shape[1]
     observed, values = ~y.isnan(), torch.nan_to_num(y)
     rows = []
-    last, seen, step = values.new_zeros(3, len(y))
+    last, seen, step, row = values.new_zeros(4, len(y))
     for t in range(n):
         low = high = last
         if 1 < season <= t:
@@ -60,9 +61,12 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
             low, high = torch.minimum(last, earlier), torch.maximum(last, earlier)
         inside = torch.maximum(torch.minimum(values[:, t], high), low)
         limit = torch.where((seen >= FIRST_CHECKED - 1) & (step > 0), OUTLIER * step, torch.inf)
-        new = inside + torch.maximum(torch.minimum(values[:, t] - inside, limit), -limit)
-        now = observed[:, t]
-        size = ((new - last).abs() - step) / seen.clamp(1, MEMORY)
+        away, now = values[:, t] - inside, observed[:, t]
+        side = torch.where(away.abs() > limit, away.sign(), 0.0)
+        row = torch.where(now, torch.where(side * row > 0, row + side, side), row)
+        held = torch.maximum(torch.minimum(away, limit), -limit)
+        new = inside + torch.where(row.abs() >= SHIFT, away, held)
+        size = (torch.minimum((new - last).abs(), limit) - step) / seen.clamp(1, MEMORY)
         step = torch.where(now & (seen > 0), step + size, step)
         last, seen = torch.where(now, new, last), seen + now
         rows.append(new)

@@ -14,10 +14,12 @@ __all__ = ["Grid", "smooth"]
 # hundreds of values (NN5 daily); a finer grid forecasts M3 no better.
 LEVEL = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 # Of members with a trend: weights of a new value in the level, and pairs of the weight of a new slope
-# relative to that and the damping of the trend in a step (0.8 to 0.98 in Gardner, 2006). Wider grids overshoot
-# where growth ends.
+# relative to that and the damping of the trend in a step (0.8 to 0.98 in Gardner, 2006). Wider grids
+# overshoot where growth ends.
 TREND_LEVEL = (0.2, 0.4, 0.7, 1.0)
 TREND = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98))
+# Number of values without a slope that have been seen before the first: two or three points make no trend.
+CAUTION = 1.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def smooth(
     """
     count = observed.cumsum(1).to(x.dtype)[..., None]
     mean, line = 1 / count.clamp_min(1), (4 * count - 2) / (count * (count + 1)).clamp_min(1)
-    slope = torch.where(count > 1, 6 / (count * (count + 1)).clamp_min(1), 0.0)
+    slope = 6 / ((count + CAUTION) * (count + 1 + CAUTION)).clamp_min(1)
     first = torch.where(grid.has_trend, line.clamp_max(1.0), mean)
     gain = torch.maximum(grid.level, first) * observed[..., None]
     turn = torch.maximum(grid.level * grid.slope, slope) * (
