@@ -16,6 +16,7 @@ __all__ = ["combine", "targets", "weigh"]
 WITHIN, BETWEEN = 1.0, 0.2
 # Prior weights of families; the seasonal naive forecast has no parameters to choose.
 PRIOR = (1.0, 1.0, 1.0, 0.3)
+SPACING = 6  # steps are skipped beyond twice this number; forecasts of NN5 at 56 steps are the same
 LEVEL_POWER = 0.5  # of the weight of new values, in the prior of members: fast levels are more common
 
 
@@ -71,10 +72,10 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     started = (~y.isnan()).cumsum(1) > 0
     loss = y.new_zeros(*y.shape, len(found.family))
     hit = torch.zeros_like(started)
-    for step in range(min(horizon, n - 1)):
+    for step, share in _steps(min(horizon, n - 1)):
         error = (targets(y, step)[..., None] - found.at(step)).abs()
         known = ~error[..., 0].isnan() & started
-        error = torch.where(known[..., None], error, 0.0) / (step + 1)
+        error = torch.where(known[..., None], error, 0.0) * (share / (step + 1))
         loss[:, step + 1 :] += error[:, : n - step - 1]
         hit[:, step + 1 :] |= known[:, : n - step - 1]
     loss, count = loss.cumsum(1), hit.cumsum(1)[..., None]
@@ -92,6 +93,18 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     for number, part in enumerate(inside):
         weights += families[..., number, None] * part
     return weights
+
+
+def _steps(horizon: int) -> list[tuple[int, float]]:
+    """Steps whose errors count, from 0, and the number of steps that each stands for.
+
+    All of the first steps, then fewer and fewer: errors of long steps that are neighbours hardly differ.
+    """
+    ends, steps = [0], []
+    while ends[-1] < horizon:
+        steps.append(ends[-1])
+        ends.append(min(ends[-1] + max(ends[-1] // SPACING, 1), horizon))
+    return [(step, float(end - step)) for step, end in zip(steps, ends[1:], strict=True)]
 
 
 def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B n H"]:

@@ -23,8 +23,8 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
     """Pull outliers back to a multiple of the usual step.
 
     A value is compared with the range between the value before it and the value one season earlier. What
-    lies further from this range than eight mean absolute steps is moved to that distance. The third such value
-    in a row on the same side is a shift of the level and stays as it is.
+    lies further from this range than eight mean absolute steps is moved to that distance. The third such
+    value in a row on the same side is a shift of the level and stays as it is.
 
     Parameters
     ----------
