@@ -11,7 +11,7 @@ from torch import Tensor
 
 __all__ = ["forecast_range", "positive_so_far", "winsorise"]
 
-OUTLIER = 8.0  # mean absolute steps beyond which a value is an outlier; 5 to 12 forecast alike on M3
+OUTLIER = 8.0  # mean absolute steps beyond which a value is an outlier; M3 is forecast alike without
 SHIFT = 3  # outliers in a row on one side that are a shift of the level
 MEMORY = 20  # steps over which the size of a usual step is averaged
 FIRST_CHECKED = 5  # number of the first value that is checked; fewer steps say little about their size
