@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from taylorformer_forecast.engine.strategy import choose_strategy, obstacle_of_options
+from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
 
 __all__ = ["NetworkFitting"]
@@ -72,11 +73,11 @@ class NetworkFitting:
         return obstacle_of_options(vars(self), self.distribution, weights.distribution)
 
     @property
-    def strategy_(self):
+    def strategy_(self) -> str:
         """What was done: "pretrained", "train" or "finetune"."""
         return self._strategy.name
 
-    def summary(self):
+    def summary(self) -> Summary:
         """Decisions of the fit: strategy, sizes, seasons, baseline, calibration, steps and seconds.
 
         Returns
@@ -88,8 +89,6 @@ class NetworkFitting:
         return self._summary()
 
     def _summary(self):
-        from taylorformer_forecast.engine.summary import summarise
-
         return summarise(
             self.network_,
             self._strategy,

@@ -47,8 +47,7 @@ class Level(OneShotNet):
     """Every step from its time, its covariates and the mean of the context."""
 
     def __init__(self, task, width):
-        super().__init__()
-        self.head = find_family(task.family)
+        super().__init__(find_family(task.family))
         self.layers = nn.Sequential(
             nn.Linear(2 + task.n_covariates, width), nn.Tanh(), nn.Linear(width, self.head.n_params)
         )

@@ -1,0 +1,232 @@
+r"""Many short series, one forecast each from its whole training part, by one setting for all collections.
+
+A collection is a file ``NAME.jsonl.gz``: a header with ``name``, ``freq``, ``season`` and ``horizon``, then
+one line for each series with ``id``, ``start``, ``train`` and ``test`` (null where nothing was observed).
+Scores:
+
+relative
+    Weighted quantile loss (twice the pinball loss over nine deciles, summed, over the sum of absolute
+    truths), over that of the seasonal naive forecast.
+mase
+    Mean absolute error of the median over that of the seasonal naive forecast in the training part.
+coverage
+    Fraction of truths inside the central 80 % interval.
+largest
+    Largest absolute decile over the largest absolute value of its series: what runs away shows.
+
+Rows are the statistical baseline of the package, the seasonal naive forecast, AutoETS and Theta where
+statsforecast is installed, and any sktime forecaster given by its import path::
+
+    python examples/benchmark/short_series.py --data DIR --out short.json
+    python examples/benchmark/short_series.py --data DIR --sets m3_yearly --n 100 --rows baseline,ets,theta
+    python examples/benchmark/short_series.py --data DIR --model \
+        'taylorformer_forecast.sktime:TaylorformerForecaster:{"max_steps": 0}'
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import platform
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from taylorformer_forecast.baselines.forecast import forecast
+
+LEVELS = np.arange(1, 10) / 10
+BATCH = 64  # series of the baseline forecast at once
+LIBRARIES = ("taylorformer-forecast", "torch", "numpy", "statsforecast", "sktime")
+
+
+@dataclass
+class Collection:
+    """Series of one kind: training parts, test parts, and the calendar that hosts need."""
+
+    name: str
+    freq: str
+    season: int
+    horizon: int
+    starts: list[str]
+    train: list[np.ndarray]
+    test: list[np.ndarray]
+
+    @classmethod
+    def read(cls, path: Path, n: int | None, seed: int) -> Collection:
+        """Read a file, or ``n`` random series of it."""
+        with gzip.open(path, "rt") as file:
+            head, *rows = map(json.loads, file)
+        if n and n < len(rows):
+            rows = [rows[i] for i in np.random.default_rng(seed).choice(len(rows), n, replace=False)]
+        train, test = ([np.array(row[part], dtype=float) for row in rows] for part in ("train", "test"))
+        starts = [row["start"] for row in rows]
+        return cls(head["name"], head["freq"], head["season"], head["horizon"], starts, train, test)
+
+
+Forecaster = Callable[[Collection], list[np.ndarray]]  # deciles of every series, of shape (horizon, 9)
+
+
+def baseline(collection: Collection) -> list[np.ndarray]:
+    """Forecast by the statistical baseline, many series at once."""
+    found: list[np.ndarray] = []
+    order = sorted(range(len(collection.train)), key=lambda i: len(collection.train[i]))
+    for start in range(0, len(order), BATCH):
+        rows = [collection.train[i] for i in order[start : start + BATCH]]
+        n = max(map(len, rows))
+        y = torch.tensor(np.stack([np.pad(row, (n - len(row), 0), constant_values=np.nan) for row in rows]))
+        found += list(forecast(y, collection.horizon, collection.season).quantiles(LEVELS.tolist()).numpy())
+    return [found[k] for k in np.argsort(order)]
+
+
+def last_season(y: np.ndarray, season: int, horizon: int) -> np.ndarray:
+    """Seasonal naive forecast; missing values are those before them."""
+    at = np.maximum.accumulate(np.where(np.isnan(y), -1, np.arange(len(y))))
+    first = int(np.argmax(~np.isnan(y)))
+    y = y[np.where(at < 0, first, at)]
+    season = season if len(y) >= season else 1
+    return y[len(y) - season + np.arange(horizon) % season]
+
+
+def seasonal_naive(collection: Collection) -> list[np.ndarray]:
+    """Repeat the last season in every decile."""
+    season, horizon = collection.season, collection.horizon
+    return [np.repeat(last_season(y, season, horizon)[:, None], 9, 1) for y in collection.train]
+
+
+def of_statsforecast(name: str) -> Forecaster:
+    """Return a model of statsforecast, which knows the season; missing values are one season earlier."""
+
+    def run(collection: Collection) -> list[np.ndarray]:
+        models = importlib.import_module("statsforecast.models")
+        coverage, found = [20, 40, 60, 80], []
+        for y in collection.train:
+            y = y.copy()
+            for i in np.flatnonzero(np.isnan(y)):
+                y[i] = y[i - collection.season] if i >= collection.season else np.nanmean(y)
+            try:
+                model = getattr(models, name)(season_length=collection.season)
+                f = model.forecast(y=y, h=collection.horizon, level=coverage)
+                below, above = ([f[f"{side}-{c}"] for c in coverage] for side in ("lo", "hi"))
+                found.append(np.stack([*below[::-1], f["mean"], *above], 1))
+            except Exception:
+                found.append(np.full((collection.horizon, 9), np.nan))
+        return found
+
+    return run
+
+
+def of_sktime(path: str) -> Forecaster:
+    """Return an sktime forecaster by ``module:Class`` or ``module:Class:{json}``, fitted to each series."""
+    module, name, *settings = path.split(":", 2)
+
+    def run(collection: Collection) -> list[np.ndarray]:
+        import pandas as pd
+
+        make = getattr(importlib.import_module(module), name)
+        arguments = json.loads(settings[0]) if settings else {}
+        period, found = collection.freq in "MQY", []
+        for start, y in zip(collection.starts, collection.train, strict=True):
+            index = (pd.period_range if period else pd.date_range)(
+                start, periods=len(y), freq=collection.freq
+            )
+            fitted = make(**arguments).fit(pd.Series(y, index), fh=range(1, collection.horizon + 1))
+            found.append(fitted.predict_quantiles(alpha=[round(float(v), 1) for v in LEVELS]).to_numpy())
+        return found
+
+    return run
+
+
+def pinball(truth: np.ndarray, deciles: np.ndarray) -> float:
+    """Twice the pinball loss over the nine deciles, summed over what was observed."""
+    d = (truth[:, None] - deciles)[~np.isnan(truth)]
+    return float(2 * np.maximum(LEVELS * d, (LEVELS - 1) * d).sum() / 9)
+
+
+def score(collection: Collection, run: Forecaster) -> dict[str, float | int | str]:
+    """Forecast a collection and score it; a forecast that is not finite counts as the seasonal naive one."""
+    start = time.process_time()
+    found = run(collection)
+    seconds = (time.process_time() - start) / len(found)
+    naive = seasonal_naive(collection)
+    failed = [not np.isfinite(q).all() for q in found]
+    found = [n if bad else q for q, n, bad in zip(found, naive, failed, strict=True)]
+    mase, inside, largest = [], [], 0.0
+    for y, truth, q in zip(collection.train, collection.test, found, strict=True):
+        known = ~np.isnan(truth)
+        steps = np.abs(y[collection.season :] - y[: -collection.season])
+        if len(steps) and np.nanmean(steps) > 0:
+            mase.append(np.abs(truth - q[:, 4])[known].mean() / np.nanmean(steps))
+        inside.append(((truth >= q[:, 0]) & (truth <= q[:, 8]))[known].mean())
+        largest = max(largest, float(np.abs(q).max() / (np.nanmax(np.abs(y)) or 1.0)))
+    losses = [sum(map(pinball, collection.test, f)) for f in (found, naive)]
+    return {
+        "set": collection.name,
+        "n": len(found),
+        "wql": losses[0] / sum(float(np.nansum(np.abs(t))) for t in collection.test),
+        "relative": losses[0] / losses[1],
+        "mase": float(np.mean(mase)),
+        "coverage": float(np.mean(inside)),
+        "largest": largest,
+        "seconds_each": seconds,
+        "failed": sum(failed),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of the libraries that are installed."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def main() -> None:
+    """Score every row on every collection."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of collections")
+    parser.add_argument("--sets", help="names of collections; all of the folder by default")
+    parser.add_argument("--rows", help="of baseline, naive, ets, theta; all that can run by default")
+    parser.add_argument("--model", action="append", default=[], help="module:Class or module:Class:{json}")
+    parser.add_argument("--n", type=int, help="random series of each collection; all by default")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    a = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    rows: dict[str, Forecaster] = {"baseline": baseline, "naive": seasonal_naive}
+    if importlib.util.find_spec("statsforecast"):
+        rows |= {"ets": of_statsforecast("AutoETS"), "theta": of_statsforecast("Theta")}
+    rows = {name: rows[name] for name in (a.rows.split(",") if a.rows else rows)}
+    rows |= {path: of_sktime(path) for path in a.model}
+    sets = a.sets.split(",") if a.sets else sorted(p.name.split(".")[0] for p in a.data.glob("*.jsonl.gz"))
+    results = []
+    for name in sets:
+        collection = Collection.read(a.data / f"{name}.jsonl.gz", a.n, a.seed)
+        for row, run in rows.items():
+            results.append({"row": row, **score(collection, run)})
+            print(json.dumps(results[-1]), flush=True)
+    machine = f"{platform.machine()}, {platform.system()}, one thread"
+    for row in rows:
+        logs = [np.log(r["relative"]) for r in results if r["row"] == row]
+        print(f"{row}: geometric mean of relative scores {np.exp(np.mean(logs)):.3f}")
+    if a.out:
+        page = {"results": results, "versions": versions(), "seed": a.seed, "hardware": machine}
+        a.out.write_text(json.dumps(page, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

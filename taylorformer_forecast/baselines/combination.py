@@ -1,0 +1,123 @@
+"""Weights of members at every origin, by their errors at all earlier origins and steps."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from taylorformer_forecast.baselines.members import FAMILIES, Members
+
+__all__ = ["combine", "targets", "weigh"]
+
+# How fast weights follow errors. Under Laplace errors of unknown size the posterior of a member is its mean
+# absolute error to the power of minus the number of errors: 1 among members of a family. Families differ
+# less than the errors suggest, which overlap and come from parameters chosen by them: 0.2, by M3.
+WITHIN, BETWEEN = 1.0, 0.2
+# Prior weights of families; the seasonal naive forecast has no parameters to choose.
+PRIOR = (1.0, 1.0, 1.0, 0.3)
+SPACING = 6  # steps are skipped beyond twice this number; forecasts of NN5 at 56 steps are the same
+LEVEL_POWER = 0.5  # of the weight of new values, in the prior of members: fast levels are more common
+
+
+def targets(y: Float[Tensor, "B n"], step: int) -> Float[Tensor, "B n"]:
+    """Value that lies ``step + 1`` points after each origin; NaN beyond the end.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.combination import targets
+    >>> targets(torch.tensor([[1.0, 2.0, 3.0]]), 1).tolist()
+    [[3.0, nan, nan]]
+    """
+    ahead = torch.full_like(y, torch.nan)
+    ahead[:, : max(y.shape[1] - step - 1, 0)] = y[:, step + 1 :]
+    return ahead
+
+
+def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
+    """Weights of members at every origin, by what was known there.
+
+    The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
+    observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
+    Weights are products of the weight of a member in its family and of the family.
+
+    Parameters
+    ----------
+    found : Members
+        Forecasts.
+    y : Tensor of shape (B, n)
+        Values, NaN where nothing was observed.
+
+    Returns
+    -------
+    Tensor of shape (B, n, M)
+        Weights, sum 1.
+
+    References
+    ----------
+    Cesa-Bianchi and Lugosi, "Prediction, learning, and games", 2006, chapter 2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.combination import weigh
+    >>> from taylorformer_forecast.baselines.members import members
+    >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(9)[None].double()
+    >>> seasonal = weigh(members(y, (4,), 4), y)[0, -1, 26:]  # the first 26 have no season
+    >>> bool(seasonal.sum() > 0.99)
+    True
+    """
+    n, horizon = y.shape[1], len(found.growth)
+    started = (~y.isnan()).cumsum(1) > 0
+    loss = y.new_zeros(*y.shape, len(found.family))
+    hit = torch.zeros_like(started)
+    for step, share in _steps(min(horizon, n - 1)):
+        error = (targets(y, step)[..., None] - found.at(step)).abs()
+        known = ~error[..., 0].isnan() & started
+        error = torch.where(known[..., None], error, 0.0) * (share / (step + 1))
+        loss[:, step + 1 :] += error[:, : n - step - 1]
+        hit[:, step + 1 :] |= known[:, : n - step - 1]
+    loss, count = loss.cumsum(1), hit.cumsum(1)[..., None]
+    # Relative to the best; errors that are rounding only are equal.
+    floor = 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
+    excess = count * ((loss + floor) / (loss.amin(-1, keepdim=True) + floor)).log()
+    prior = LEVEL_POWER * found.weight.log()
+    inside, mean = [], []
+    for number in range(len(FAMILIES)):
+        member = found.family == number
+        inside.append(torch.softmax(torch.where(member, prior - WITHIN * excess, -torch.inf), -1))
+        mean.append((inside[-1] * excess).sum(-1))
+    families = torch.softmax(torch.tensor(PRIOR).to(y).log() - BETWEEN * torch.stack(mean, -1), -1)
+    weights = torch.zeros_like(loss)
+    for number, part in enumerate(inside):
+        weights += families[..., number, None] * part
+    return weights
+
+
+def _steps(horizon: int) -> list[tuple[int, float]]:
+    """Steps whose errors count, from 0, and the number of steps that each stands for.
+
+    All of the first steps, then fewer and fewer: errors of long steps that are neighbours hardly differ.
+    """
+    ends, steps = [0], []
+    while ends[-1] < horizon:
+        steps.append(ends[-1])
+        ends.append(min(ends[-1] + max(ends[-1] // SPACING, 1), horizon))
+    return [(step, float(end - step)) for step, end in zip(steps, ends[1:], strict=True)]
+
+
+def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B n H"]:
+    """Weighted means of the members, from every origin.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.combination import combine, weigh
+    >>> from taylorformer_forecast.baselines.members import members
+    >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(9)[None].double()
+    >>> found = members(y, (4,), 4)
+    >>> combine(found, weigh(found, y))[0, -1].round(decimals=1).tolist()
+    [1.0, 3.0, 2.0, 4.0]
+    """
+    return torch.stack([(found.at(h) * weights).sum(-1) for h in range(len(found.growth))], -1)

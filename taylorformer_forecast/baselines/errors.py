@@ -1,0 +1,166 @@
+"""Distribution of the errors of a forecast from every origin: scale, shape, dependence along a path."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from taylorformer_forecast.baselines.combination import targets
+
+__all__ = ["BASE", "dependence", "error_scale", "past_errors", "shape"]
+
+# Of positive series errors grow with the square root of the forecast: half-way between constant errors and
+# errors in proportion, both of which forecast worse on half of M3 yearly.
+LEVEL_POWER = 0.5
+RECENCY = 2.0  # see error_scale; 0 to 2 forecast M3 alike
+LEVEL_FLOOR = 0.1  # smallest forecast in this, in mean values so far
+# Errors of all steps lie near one power of the step, at first the square root as for a random walk. Own
+# errors of a step and the power count for more than this curve where there are more than four.
+GROWTH, PRIOR = 0.5, 4.0
+# Shares of the errors at which their shape is measured, and the number of errors that a normal shape
+# counts for.
+SHARES, NORMAL = (0.2, 0.4, 0.6, 0.8, 0.9), 100.0  # 20 is worse on M3 monthly, no shape of its own on NN5
+LARGEST = 8.0  # mean absolute errors beyond which an error is an outlier
+CORRELATION, CORRELATION_PRIOR = 0.7, 20.0  # of neighbouring errors of a random walk; errors it counts for
+
+BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHARES]
+
+
+def past_errors(
+    y: Float[Tensor, "B n"], loc: Float[Tensor, "B n H"], first: int = 2
+) -> Float[Tensor, "B n H"]:
+    """Value minus forecast of every origin and step; NaN where one is unknown.
+
+    Origins with fewer than ``first`` observed values do not count.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.errors import past_errors
+    >>> y = torch.tensor([[1.0, 2.0, 4.0]])
+    >>> past_errors(y, y[..., None]).tolist()
+    [[[nan], [2.0], [nan]]]
+    """
+    ahead = torch.stack([targets(y, step) for step in range(loc.shape[2])], -1)
+    enough = (~y.isnan()).cumsum(1) >= first
+    return torch.where(enough[..., None], ahead - loc, torch.nan)
+
+
+def _arrived(values: Float[Tensor, "B n H"]) -> Float[Tensor, "B n H"]:
+    """Sums over the origins whose errors are known at each point."""
+    late = torch.zeros_like(values)
+    for step in range(min(values.shape[2], values.shape[1] - 1)):
+        late[:, step + 1 :, step] = values[:, : values.shape[1] - step - 1, step]
+    return late.cumsum(1)
+
+
+def level_unit(
+    y: Float[Tensor, "B n"], loc: Float[Tensor, "B n H"], positive: Tensor
+) -> Float[Tensor, "B n H"]:
+    """Unit of the errors from each origin: a power of the forecast where all values so far are positive."""
+    seen = (~y.isnan()).cumsum(1).clamp_min(1)
+    mean = torch.nan_to_num(y).abs().cumsum(1) / seen
+    unit = torch.maximum(loc.abs(), LEVEL_FLOOR * mean[..., None]) ** LEVEL_POWER
+    return torch.where(positive[..., None] & (unit > 0), unit, 1.0)
+
+
+def error_scale(
+    error: Float[Tensor, "B n H"], step: Float[Tensor, "B n"]
+) -> tuple[Float[Tensor, "B n H"], Float[Tensor, "B n H"]]:
+    """Mean absolute error of every step at every origin, by the errors that are known there.
+
+    Parameters
+    ----------
+    error : Tensor of shape (B, n, H)
+        Errors of every origin, NaN where unknown.
+    step : Tensor of shape (B, n)
+        What one error is thought to be before any is known; counts for one.
+
+    Returns
+    -------
+    scale, count : Tensor of shape (B, n, H)
+        Mean absolute errors, drawn towards one power of the step; number of errors known.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.errors import error_scale
+    >>> scale, count = error_scale(torch.ones(1, 50, 3), torch.ones(1, 50))
+    >>> scale[0, -1].round(decimals=1).tolist(), count[0, -1].tolist()
+    ([1.0, 1.0, 1.0], [49.0, 48.0, 47.0])
+    """
+    known = (~error.isnan()).to(error.dtype)
+    count = _arrived(known)
+    # Weights in proportion to a power of the number of the origin: the recent past counts for more.
+    recency = (known.amax(2).cumsum(1) ** RECENCY)[..., None]
+    weight = _arrived(known * recency)
+    h = torch.arange(1, error.shape[2] + 1, dtype=error.dtype, device=error.device)
+    guess = step[..., None] * h**GROWTH
+    mean = _arrived(torch.nan_to_num(error).abs() * recency) / weight.clamp_min(1e-9)
+    mean = (count * mean + guess) / (count + 1)
+    has = mean > 0
+    own = torch.where(has, (count + 1) / h.clamp_max(8.0).sqrt(), 0.0)  # errors of long steps overlap
+    size, x = torch.where(has, mean, 1.0).log(), h.log().expand_as(mean)
+    total = own.sum(-1, keepdim=True).clamp_min(1e-9)
+    centre_x, centre = (own * x).sum(-1, keepdim=True) / total, (own * size).sum(-1, keepdim=True) / total
+    joint = (own * (x - centre_x) * (size - centre)).sum(-1, keepdim=True)
+    power = (joint + PRIOR * GROWTH) / ((own * (x - centre_x) ** 2).sum(-1, keepdim=True) + PRIOR)
+    curve = centre + power.clamp(0.0, 1.0) * (x - centre_x)
+    scale = ((own * size + PRIOR * curve) / (own + PRIOR)).exp()
+    return torch.where(has.any(-1, keepdim=True), scale, 0.0), count
+
+
+def shape(standard: Float[Tensor, "B n H"]) -> Float[Tensor, "B J"]:
+    """Quantiles of absolute errors in mean absolute errors, drawn towards those of a normal distribution.
+
+    Errors are taken as symmetric: their median says less of the next than of the last errors.
+
+    Parameters
+    ----------
+    standard : Tensor of shape (B, n, H)
+        Errors over their scale, NaN where unknown.
+
+    Returns
+    -------
+    Tensor of shape (B, J)
+        Quantiles at ``SHARES``; the normal distribution has ``BASE`` times its deviation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.errors import BASE, shape
+    >>> z = torch.randn(1, 5000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    >>> bool((shape(z)[0] - torch.tensor(BASE)).abs().max() < 0.1)
+    True
+    """
+    size = standard.abs().clamp_max(LARGEST).flatten(1)
+    level = torch.tensor(SHARES, dtype=size.dtype, device=size.device)
+    own = torch.nan_to_num(torch.nanquantile(size, level, dim=1).mT)
+    count = (~standard[:, :, 0].isnan()).sum(1, keepdim=True).to(size.dtype)
+    normal = math.sqrt(math.pi / 2) * torch.tensor(BASE).to(size)
+    part = count / (count + NORMAL)
+    # Errors on new points are larger than those of forecasts that were weighted by few errors.
+    return (part * own + (1 - part) * normal) * (1 + 1 / count.clamp_min(1))
+
+
+def dependence(standard: Float[Tensor, "B n H"]) -> Float[Tensor, " B"]:
+    """Correlation of neighbouring errors of one path, drawn towards that of a random walk.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.errors import dependence
+    >>> dependence(torch.ones(1, 1000, 4)).round(decimals=1).tolist()
+    [1.0]
+    """
+    size = standard.clamp(-LARGEST, LARGEST)
+    left, right = size[..., :-1], size[..., 1:]
+    known = ~(left.isnan() | right.isnan())
+    product = torch.where(known, left * right, 0.0).sum((1, 2))
+    square = torch.where(known, (left**2 + right**2) / 2, 0.0).sum((1, 2))
+    count = known.sum((1, 2)) / max(left.shape[2], 1)
+    own = torch.where(square > 0, product / square.clamp_min(1e-300), CORRELATION)
+    return ((count * own + CORRELATION_PRIOR * CORRELATION) / (count + CORRELATION_PRIOR)).clamp(0.0, 0.99)

@@ -1,0 +1,231 @@
+"""The baseline of short series: a robust combination of statistical forecasts, with its distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from taylorformer_forecast.baselines.combination import combine, weigh
+from taylorformer_forecast.baselines.errors import (
+    BASE,
+    dependence,
+    error_scale,
+    level_unit,
+    past_errors,
+    shape,
+)
+from taylorformer_forecast.baselines.intermittent import fit_intermittent, is_intermittent
+from taylorformer_forecast.baselines.members import FAMILIES, members
+from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
+
+__all__ = ["Forecast", "forecast"]
+
+MEMORY = 2**25  # numbers that one pass may hold for every member
+N_MEMBERS = 26  # of a stream
+ROUNDING = 1e-9  # smallest scale, in mean absolute values
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Forecasts of the next H values of B series, and what was forecast from every earlier origin.
+
+    Parameters
+    ----------
+    loc, scale : Tensor of shape (B, n, H)
+        Forecast and mean absolute error from every origin, by the past of that origin only; those of the end
+        of the series are the last. Before the first observed value both are 0.
+    z : Tensor of shape (B, J)
+        Quantiles of absolute errors in units of the scale; a normal distribution would have ``BASE`` times
+        its deviation.
+    low, high : Tensor of shape (B, H)
+        Bounds of all forecasts.
+    correlation : Tensor of shape (B,)
+        Of neighbouring errors along a path.
+    counts : bool Tensor of shape (B,)
+        Which series are intermittent; their distributions are on ``support``.
+    support, cdf : Tensor of shape (B, K)
+        Values and cumulative probabilities of intermittent series, the same for every step.
+    families : Tensor of shape (B, 4)
+        Weights of the families of members, see ``baselines.members.FAMILIES``.
+    season : Tensor of shape (B,)
+        Weight of the members with a season.
+    """
+
+    loc: Float[Tensor, "B n H"]
+    scale: Float[Tensor, "B n H"]
+    z: Float[Tensor, "B J"]
+    low: Float[Tensor, "B H"]
+    high: Float[Tensor, "B H"]
+    correlation: Float[Tensor, " B"]
+    counts: Bool[Tensor, " B"]
+    support: Float[Tensor, "B K"]
+    cdf: Float[Tensor, "B K"]
+    families: Float[Tensor, "B 4"]
+    season: Float[Tensor, " B"]
+
+    def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
+        """Values at the quantiles of a standard normal distribution, any number S for each step."""
+        base = z.new_tensor([0.0, *BASE])
+        knots = torch.cat([torch.zeros_like(self.z[:, :1]), self.z], 1)
+        right = torch.searchsorted(base, z.abs().contiguous()).clamp(1, len(base) - 1).flatten(1)
+        left, end = knots.gather(1, right - 1), knots.gather(1, right)
+        part = (z.abs().flatten(1) - base[right - 1]) / (base[right] - base[right - 1])
+        standard = (left + part * (end - left)).view(z.shape) * z.sign()
+        smooth = self.loc[:, None, -1] + self.scale[:, None, -1] * standard
+        smooth = smooth.clamp(self.low[:, None], self.high[:, None])
+        if not self.counts.any():
+            return smooth
+        level = torch.special.ndtr(z).flatten(1)
+        at = torch.searchsorted(self.cdf, level).clamp_max(self.cdf.shape[1] - 1)
+        return torch.where(self.counts[:, None, None], self.support.gather(1, at).view(z.shape), smooth)
+
+    def quantiles(self, levels: Sequence[float]) -> Float[Tensor, "B H Q"]:
+        """Quantiles of every step at the given levels, between 0 and 1."""
+        z = torch.special.ndtri(torch.tensor(list(levels)).to(self.loc))
+        size = (len(self.loc), len(z), self.loc.shape[2])
+        return self.at_normal(z[None, :, None].expand(size)).mT
+
+    def sample(self, n_paths: int, generator: torch.Generator | None = None) -> Float[Tensor, "B S H"]:
+        """Joint paths: normal scores of the steps are an autoregression of order one."""
+        size = (len(self.loc), n_paths, self.loc.shape[2])
+        noise = torch.randn(size, generator=generator, dtype=self.loc.dtype, device=self.loc.device)
+        rho = self.correlation[:, None]
+        scores = [noise[..., 0]]
+        for step in range(1, size[2]):
+            scores.append(rho * scores[-1] + (1 - rho**2).sqrt() * noise[..., step])
+        return self.at_normal(torch.stack(scores, -1))
+
+
+def forecast(
+    y: Float[Tensor, "B n"], horizon: int, seasons: int | Sequence[int] | Sequence[Sequence[int]] = 1
+) -> Forecast:
+    """Forecast short series by a robust combination of exponential smoothing, Theta and naive forecasts.
+
+    Nothing is estimated by optimisation: members on a grid are weighted by their errors from all earlier
+    origins, and the distribution is that of the errors of the combination. Series of which a quarter is zero
+    are forecast as intermittent demand. Forecasts follow a change of units; those of series with values that
+    are not positive also follow a shift.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Series that end at the same time, those that are shorter with NaN in front; NaN where nothing was
+        observed.
+    horizon : int
+        Number of steps ahead H.
+    seasons : int, or one int or several for each series, default=1
+        Steps of the season; 1 for none. Whether it is used is decided by the errors.
+
+    Returns
+    -------
+    Forecast
+        Location, scale, quantiles, paths; locations and scales from all earlier origins.
+
+    Raises
+    ------
+    ValueError
+        If the horizon is not positive, ``y`` is not a matrix, or the number of seasons is not that of series.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.forecast import forecast
+    >>> y = torch.tensor([[5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0], [2.0, 8.0] * 4])
+    >>> found = forecast(y, 2, [1, 2])
+    >>> found.loc[:, -1].round().tolist()
+    [[20.0, 21.0], [2.0, 8.0]]
+    >>> found.quantiles([0.1, 0.5, 0.9]).shape, found.sample(100).shape
+    (torch.Size([2, 2, 3]), torch.Size([2, 100, 2]))
+    """
+    if y.ndim != 2 or y.shape[1] == 0 or horizon < 1:
+        raise ValueError(
+            f"needs y of shape (B, n) and a horizon of at least 1, got {tuple(y.shape)}, {horizon}"
+        )
+    if isinstance(seasons, int):
+        seasons = [seasons] * len(y)
+    if len(seasons) != len(y):
+        raise ValueError(f"{len(seasons)} seasons for {len(y)} series")
+    y = torch.where(y.isfinite(), y, torch.nan).double()
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for row, season in enumerate(seasons):
+        several = [int(season)] if isinstance(season, (int, float)) else [int(s) for s in season]
+        groups.setdefault(tuple(sorted({s for s in several if s > 1})), []).append(row)
+    found, order = [], []
+    for key, rows in groups.items():
+        at_once = max(MEMORY // (y.shape[1] * N_MEMBERS * (1 + 2 * len(key))), 1)
+        for start in range(0, len(rows), at_once):
+            part = rows[start : start + at_once]
+            found.append(_forecast(y[part], horizon, key))
+            order += part
+    back = torch.tensor(order).argsort()
+    return Forecast(**{f.name: _join([getattr(v, f.name) for v in found])[back] for f in fields(Forecast)})
+
+
+def _join(parts: list[Tensor]) -> Tensor:
+    """Rows of all parts; the last column goes on where a part has fewer columns than others."""
+    width = max(p.shape[-1] for p in parts)
+    if parts[0].ndim == 2:
+        parts = [torch.cat([p, p[:, -1:].expand(-1, width - p.shape[1])], 1) for p in parts]
+    return torch.cat(parts)
+
+
+def _forecast(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -> Forecast:
+    """Forecast series that have the same seasons."""
+    # Units of the mean absolute value: nothing below depends on the units, but for rounding.
+    observed = ~y.isnan()
+    values = torch.nan_to_num(y).abs()
+    unit = values.amax(1, keepdim=True).clamp_min(1e-300)
+    unit = unit * ((values / unit).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1))
+    unit = torch.where(unit > 0, unit, 1.0)
+    clean = winsorise(_without_leading_zeros(y) / unit, seasons[0] if seasons else 1)
+    found = members(clean, seasons, horizon)
+    weights = weigh(found, clean)
+    loc = combine(found, weights)
+    size = level_unit(clean, loc, positive_so_far(clean))
+    error = past_errors(clean, loc)
+    scale, _ = error_scale(error / size, _mean_step(clean) / size[..., 0])
+    standard = error / size / scale[:, -1:].clamp_min(1e-300)
+    low, high = found.low, found.high
+    # An error cannot be much larger than the range that forecasts and values share.
+    scale = torch.minimum(scale * size, (high - low) / 2).clamp_min(ROUNDING)
+    family = torch.stack([weights[:, -1, found.family == k].sum(1) for k in range(len(FAMILIES))], 1)
+    n_plain = found.base.shape[3]
+    counts = is_intermittent(y)
+    demand = fit_intermittent(torch.where(counts[:, -1:], y, 0.0 * torch.nan_to_num(y)))
+    known = (observed.cumsum(1) > 0)[..., None]
+    loc = torch.where(counts[..., None], demand.mean[..., None], loc * unit[..., None])
+    scale = torch.where(counts[..., None], demand.deviation[..., None], scale * unit[..., None])
+    return Forecast(
+        loc=torch.where(known, loc, 0.0),
+        scale=torch.where(known, scale, 0.0),
+        z=shape(standard),
+        low=low[:, -1] * unit,
+        high=high[:, -1] * unit,
+        correlation=dependence(standard),
+        counts=counts[:, -1],
+        support=demand.support,
+        cdf=demand.cdf,
+        families=family,
+        season=weights[:, -1, n_plain:].sum(1) if seasons else weights.new_zeros(len(y)),
+    )
+
+
+def _without_leading_zeros(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
+    """Zeros before the first other value are missing, unless a value is negative or all are zero."""
+    leading = (y == 0) & ~((y != 0) & ~y.isnan()).cummax(1).values
+    keep = (y < 0).any(1) | (torch.nan_to_num(y) == 0).all(1)
+    return torch.where(leading & ~keep[:, None], torch.nan, y)
+
+
+def _mean_step(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
+    """Mean absolute difference of neighbouring observed values up to each point."""
+    n = y.shape[1]
+    at = torch.where(~y.isnan(), torch.arange(n, device=y.device), -1).cummax(1).values
+    before = torch.nn.functional.pad(at[:, :-1], (1, 0), value=-1)
+    step = (y - y.gather(1, before.clamp_min(0))).abs()
+    known = ~step.isnan() & (before >= 0)
+    return torch.where(known, step, 0.0).cumsum(1) / known.cumsum(1).clamp_min(1)

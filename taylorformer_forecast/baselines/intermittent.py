@@ -1,0 +1,207 @@
+"""Intermittent demand: a Bayesian average of negative binomial and empirical distributions.
+
+Values with many zeros are forecast by a whole distribution, the same for all steps ahead: levels are
+exponentially smoothed, and members are weighted by the probability that they gave to the past.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+__all__ = ["Intermittent", "fit_intermittent", "is_intermittent"]
+
+ZEROS = 0.25  # share of zeros from which a series is intermittent; Syntetos and Boylan (2005): a gap of 1.32
+LEADING = 4  # leading zeros that count for this
+DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next
+# Sizes r of the negative binomial distribution, with variance mean + mean ** 2 / r; the last is near Poisson.
+SIZES = (0.3, 1.0, 3.0, 30.0)
+# Prior of the mean: so many values of this mean have been seen. Keeps the first sale of a series possible.
+PRIOR_COUNT, PRIOR_MEAN = 0.5, 0.2
+SMOOTHING = 1  # number of the size whose distribution smooths the empirical ones
+SMOOTH = 1.0  # values that the smoothing distribution counts for in an empirical one
+MOST_BINS = 64  # largest count with a bin of its own; other series have so many bins by quantiles
+
+
+@dataclass(frozen=True)
+class Intermittent:
+    """Distributions of the next values.
+
+    Parameters
+    ----------
+    support : Tensor of shape (B, K)
+        Values, ascending.
+    cdf : Tensor of shape (B, K)
+        Cumulative probabilities at the last origin.
+    mean, deviation : Tensor of shape (B, n)
+        Of the distribution at every origin.
+    """
+
+    support: Float[Tensor, "B K"]
+    cdf: Float[Tensor, "B K"]
+    mean: Float[Tensor, "B n"]
+    deviation: Float[Tensor, "B n"]
+
+    def quantile(self, level: Float[Tensor, "B P"]) -> Float[Tensor, "B P"]:
+        """Values at which the cumulative probability reaches each level."""
+        at = torch.searchsorted(self.cdf, level.contiguous()).clamp_max(self.cdf.shape[1] - 1)
+        return self.support.gather(1, at)
+
+
+def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
+    """Whether the values up to each point are not negative and a quarter of them is zero.
+
+    Of the zeros before the first other value four count: a series may only have begun late.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.intermittent import is_intermittent
+    >>> is_intermittent(torch.tensor([[3.0, 2.0, 4.0, 0.0, 1.0]])).tolist()
+    [[False, False, False, True, False]]
+    """
+    leading = ~((y != 0) & ~y.isnan()).cummax(1).values
+    zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(LEADING)
+    seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(LEADING)
+    return (zeros >= ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
+
+
+def _bins(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B K"], Int[Tensor, "B n"], Bool[Tensor, " B"]]:
+    """Support of every series, the bin of every value, and whether the values are small counts."""
+    values = torch.nan_to_num(y)
+    largest = values.amax(1)
+    counts = (values == values.round()).all(1) & (largest <= MOST_BINS)
+    n_bins = int(2 * largest[counts].max()) + 8 if counts.any() else 0
+    n_bins = max(n_bins, MOST_BINS if not counts.all() else 0)
+    whole = torch.arange(n_bins, dtype=y.dtype, device=y.device)
+    level = torch.linspace(0, 1, MOST_BINS - 1, dtype=y.dtype, device=y.device)
+    positive = torch.where(values > 0, values, torch.nan)
+    other = torch.nan_to_num(torch.nanquantile(positive, level, dim=1, interpolation="higher").mT)
+    other = torch.nn.functional.pad(other, (1, 0))
+    other = (
+        torch.cat([other, other[:, -1:].expand(-1, n_bins - MOST_BINS)], 1) if n_bins >= MOST_BINS else other
+    )
+    support = torch.where(counts[:, None], whole, other[:, :n_bins])
+    return support, torch.searchsorted(support.contiguous(), values).clamp_max(n_bins - 1), counts
+
+
+def _log_negative_binomial(
+    x: Float[Tensor, "*a"], mean: Float[Tensor, "*b"], size: Float[Tensor, "*c"]
+) -> Tensor:
+    """Logarithm of the probability of ``x``; the shapes broadcast."""
+    combinations = torch.lgamma(x + size) - torch.lgamma(size) - torch.lgamma(x + 1)
+    return combinations + size * (size / (size + mean)).log() + x * (mean / (size + mean)).log()
+
+
+def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
+    """Fit distributions of the next values to every series, at every origin.
+
+    Members are negative binomial distributions with exponentially smoothed mean, and exponentially weighted
+    empirical distributions, for several decays each. Their weights are posterior probabilities: products of
+    what they gave to each value before it was seen. Series that are not small counts have empirical members
+    only.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Values, none negative; NaN where nothing was observed.
+
+    Returns
+    -------
+    Intermittent
+        Distributions.
+
+    References
+    ----------
+    Snyder, Ord and Beaumont, "Forecasting the intermittent demand for slow-moving inventories", 2012.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.intermittent import fit_intermittent
+    >>> y = torch.tensor([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0, 0.0]).repeat(9)[None].double()
+    >>> fit_intermittent(y).quantile(torch.tensor([[0.5, 0.9]]).double()).tolist()
+    [[0.0, 2.0]]
+    """
+    support, index, counts = _bins(y)
+    observed = ~y.isnan()
+    past = _past(support, index, observed)
+    score = torch.where(observed[..., None], _scores(past, support.gather(1, index), counts), 0.0).cumsum(1)
+    parametric = torch.arange(score.shape[2], device=y.device) < len(DECAYS) * len(SIZES)
+    score = torch.where(counts[:, None, None] | ~parametric, score, -torch.inf)
+    weights = torch.softmax(score, 2)
+    mean, square = _moments(past)
+    location = (weights * mean).sum(2)
+    deviation = ((weights * square).sum(2) - location**2).clamp_min(0.0).sqrt()
+    probability = (weights[:, -1, :, None] * _last(past, support, counts)).sum(1)
+    cdf = probability.cumsum(1) / probability.sum(1, keepdim=True)
+    return Intermittent(support, cdf, location, deviation)
+
+
+@dataclass(frozen=True)
+class _Past:
+    """Decayed sums, for D decays: before every value and, in the last row, after all."""
+
+    total: Float[Tensor, "B n1 D"]
+    first: Float[Tensor, "B n1 D"]
+    second: Float[Tensor, "B n1 D"]
+    same: Float[Tensor, "B n D"]  # weight of earlier values in the bin of each value
+    histogram: Float[Tensor, "B D K"]  # at the end
+
+    @property
+    def mean(self) -> Float[Tensor, "B n1 D"]:
+        """Smoothed means, with the prior."""
+        return (self.first + PRIOR_COUNT * PRIOR_MEAN) / (self.total + PRIOR_COUNT)
+
+    @property
+    def size(self) -> Float[Tensor, " R"]:
+        """Sizes of the negative binomial distributions."""
+        return torch.tensor(SIZES).to(self.total)
+
+
+def _past(support: Float[Tensor, "B K"], index: Int[Tensor, "B n"], observed: Bool[Tensor, "B n"]) -> _Past:
+    """Run through every series once."""
+    decay = torch.tensor(DECAYS).to(support)[:, None]
+    histogram = support.new_zeros(len(support), len(DECAYS), support.shape[1])
+    one_hot = torch.nn.functional.one_hot(index, support.shape[1]).to(support)
+    rows, same = [], []
+    moments = torch.stack([torch.ones_like(support), support, support**2], -1)
+    for t in range(index.shape[1]):
+        rows.append(histogram @ moments)
+        same.append((histogram * one_hot[:, t, None]).sum(-1))
+        now = observed[:, t, None, None]
+        histogram = torch.where(now, decay * histogram + one_hot[:, t, None], histogram)
+    rows.append(histogram @ moments)
+    total, first, second = torch.stack(rows, 1).unbind(-1)
+    return _Past(total, first, second, torch.stack(same, 1), histogram)
+
+
+def _scores(past: _Past, value: Float[Tensor, "B n"], counts: Bool[Tensor, " B"]) -> Float[Tensor, "B n M"]:
+    """Logarithms of the probabilities of every value by all members before it."""
+    logs = _log_negative_binomial(value[..., None, None], past.mean[:, :-1, :, None], past.size)
+    even = torch.full_like(logs[..., 0], 1 / past.histogram.shape[2])
+    smoothing = torch.where(counts[:, None, None], logs[..., SMOOTHING].exp(), even)
+    empirical = (past.same + SMOOTH * smoothing) / (past.total[:, :-1] + SMOOTH)
+    return torch.cat([logs.flatten(2), empirical.log()], 2)
+
+
+def _moments(past: _Past) -> tuple[Float[Tensor, "B n M"], Float[Tensor, "B n M"]]:
+    """Means and mean squares of all members after every value."""
+    mean = past.mean[:, 1:, :, None].expand(-1, -1, -1, len(SIZES))
+    square = mean + mean**2 / past.size + mean**2
+    total = past.total[:, 1:] + SMOOTH
+    first = (past.first[:, 1:] + SMOOTH * mean[..., SMOOTHING]) / total
+    second = (past.second[:, 1:] + SMOOTH * square[..., SMOOTHING]) / total
+    return torch.cat([mean.flatten(2), first], 2), torch.cat([square.flatten(2), second], 2)
+
+
+def _last(past: _Past, support: Float[Tensor, "B K"], counts: Bool[Tensor, " B"]) -> Float[Tensor, "B M K"]:
+    """Probabilities of the support by all members, after the last value."""
+    logs = _log_negative_binomial(support[:, None, None], past.mean[:, -1, :, None, None], past.size[:, None])
+    even = torch.full_like(past.histogram, 1 / support.shape[1])
+    smoothing = torch.where(counts[:, None, None], logs[:, :, SMOOTHING].exp(), even)
+    empirical = (past.histogram + SMOOTH * smoothing) / (past.total[:, -1, :, None] + SMOOTH)
+    return torch.cat([logs.exp().flatten(1, 2), empirical], 1)

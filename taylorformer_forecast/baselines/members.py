@@ -1,0 +1,166 @@
+"""Members of the combined forecast: smoothing, Theta and damped trend, each with and without a season.
+
+A member forecasts from every origin: ``base + slope * growth[h]``, plus or times a seasonal index. So the
+forecasts of one step are three tensor operations, and all steps never have to be held at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, slope_so_far
+from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
+from taylorformer_forecast.baselines.smoothing import Grid, smooth
+
+__all__ = ["FAMILIES", "Members", "members"]
+
+FAMILIES = ("smoothing", "theta", "damped trend", "seasonal naive")
+THETA = 0.5  # part of the slope of the line through all values (Assimakopoulos and Nikolopoulos, 2000)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """A series as it is, or without its season: what the members smooth."""
+
+    x: Float[Tensor, "B n"]
+    index: Float[Tensor, "B n H"] | None
+    known: Bool[Tensor, "B n"]
+    multiplicative: bool
+
+
+@dataclass(frozen=True)
+class Members:
+    """Forecasts of every member from every origin.
+
+    Parameters
+    ----------
+    base, slope : Tensor of shape (B, n, K, G)
+        Of K streams and G members of each.
+    growth : Tensor of shape (H, G)
+        What multiplies the slope.
+    index : Tensor of shape (B, n, K, H)
+        Seasonal index; 0 for streams with none.
+    multiplicative : bool Tensor of shape (K,)
+        Whether the index is the logarithm of a factor.
+    known : bool Tensor of shape (B, n, K)
+        Origins at which a stream has forecasts; elsewhere those of the first stream take their place.
+    repeated : Tensor of shape (B, n, S, H)
+        Seasonal naive forecasts, one for each season.
+    low, high : Tensor of shape (B, n, H)
+        Bounds.
+    family : int Tensor of shape (M,)
+        Number of the family of every member, see ``FAMILIES``; M = K * G + S.
+    weight : Tensor of shape (M,)
+        Weight of the new value in the level.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.members import members
+    >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(5)[None].double()
+    >>> found = members(y, (4,), 6)
+    >>> found.at(0).shape, len(found.family)
+    (torch.Size([1, 20, 79]), 79)
+    """
+
+    base: Float[Tensor, "B n K G"]
+    slope: Float[Tensor, "B n K G"]
+    growth: Float[Tensor, "H G"]
+    index: Float[Tensor, "B n K H"]
+    multiplicative: Bool[Tensor, " K"]
+    known: Bool[Tensor, "B n K"]
+    repeated: Float[Tensor, "B n S H"]
+    low: Float[Tensor, "B n H"]
+    high: Float[Tensor, "B n H"]
+    family: Int[Tensor, " M"]
+    weight: Float[Tensor, " M"]
+
+    def at(self, step: int) -> Float[Tensor, "B n M"]:
+        """Forecasts of every origin, ``step + 1`` points ahead, within the bounds."""
+        index = self.index[..., step, None]
+        f = self.base + self.slope * self.growth[step]
+        f = torch.where(self.multiplicative[:, None], f * index.exp(), f + index)
+        f = torch.where(self.known[..., None], f, f[:, :, :1])
+        repeated = self.repeated[..., step]
+        repeated = torch.where(repeated.isnan(), f[:, :, 0, : repeated.shape[2]], repeated)
+        f = torch.cat([f.flatten(2), repeated], 2)
+        return f.clamp(self.low[..., step, None], self.high[..., step, None])
+
+
+def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Members:
+    """Fit every member to every series, at every origin.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Series without outliers, double precision; NaN where nothing was observed.
+    seasons : sequence of int
+        Steps of every season, each at least 2; empty for none.
+    horizon : int
+        Number of steps ahead.
+
+    Returns
+    -------
+    Members
+        Their forecasts.
+    """
+    observed, grid = ~y.isnan(), Grid.default(y.device)
+    streams = _streams(y, seasons, horizon)
+    time = torch.arange(y.shape[1], dtype=y.dtype, device=y.device)
+    x = torch.stack([*(s.x for s in streams), time.expand_as(y)], 1)
+    flat = observed[:, None].expand_as(x).flatten(0, 1)
+    level, trend = (v.unflatten(0, x.shape[:2]).transpose(1, 2) for v in smooth(x.flatten(0, 1), flat, grid))
+    plain = ~grid.has_trend
+    age = time[:, None] - level[:, :, -1, plain]  # mean age of the values in a level
+    level, trend = level[:, :, :-1], trend[:, :, :-1]
+    line = (
+        THETA * torch.stack([slope_so_far(s.x.where(observed, torch.nan))[0] for s in streams], 2)[..., None]
+    )
+    smoothed = level[..., plain]
+    theta = smoothed + line * age[:, :, None]
+    base = torch.cat([smoothed, theta, level[..., ~plain]], -1)
+    slope = torch.cat([torch.zeros_like(smoothed), line.expand_as(smoothed), trend[..., ~plain]], -1)
+    steps = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)[:, None]
+    n_plain = int(plain.sum())
+    growth = torch.cat([steps.expand(-1, 2 * n_plain), (grid.damping[~plain] ** steps).cumsum(0)], 1)
+    repeated = torch.stack([repeat_season(y, m, horizon) for m in seasons or (1,)], 2)
+    family = torch.tensor([0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain))
+    family = torch.cat([family.repeat(len(streams)), torch.full((repeated.shape[2],), 3)])
+    weight = torch.cat([grid.level[plain], grid.level[plain], grid.level[~plain]]).repeat(len(streams))
+    low, high = forecast_range(y, horizon)
+    return Members(
+        base,
+        slope,
+        growth,
+        torch.stack([low.new_zeros(low.shape) if s.index is None else s.index for s in streams], 2),
+        torch.tensor([s.multiplicative for s in streams], device=y.device),
+        torch.stack([s.known for s in streams], 2),
+        repeated,
+        low,
+        high,
+        family.to(y.device),
+        F.pad(weight, (0, repeated.shape[2]), value=1.0),
+    )
+
+
+def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> list[_Stream]:
+    """The series as it is, then adjusted by differences and by factors for every season."""
+    streams = [_Stream(y, None, torch.ones_like(y, dtype=torch.bool), False)]
+    positive = positive_so_far(y)
+    logs = torch.where(y > 0, y, torch.nan).log()
+    for season in seasons:
+        if y.shape[1] < 2 * season:
+            continue
+        found = seasonal(y, season, horizon)
+        streams.append(_Stream(found.adjusted, found.index, found.known, False))
+        found = seasonal(logs, season, horizon)
+        # A value that has no logarithm is smoothed as it is; origins after it have no forecast.
+        x = torch.where(logs.isnan(), y, found.adjusted.exp())
+        streams.append(_Stream(x, found.index, found.known & positive, True))
+    return streams

@@ -1,0 +1,150 @@
+"""Seasonal indices from every origin: decayed averages of the deviations from a centred moving average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+__all__ = ["Seasonal", "repeat_season", "seasonal"]
+
+DECAY = 0.9  # weight of a season relative to the next; 0.8 is better on M3 and 0.95 on NN5, by less than 1 %
+
+
+@dataclass(frozen=True)
+class Seasonal:
+    """Seasonal indices of a batch of series.
+
+    Parameters
+    ----------
+    index : Tensor of shape (B, n, H)
+        What the season adds to the value h steps after each origin; 0 where nothing is known.
+    adjusted : Tensor of shape (B, n)
+        Series without their season. Each value is adjusted by what was known before it; those of the first
+        two seasons, from which no origin forecasts, by what is known at their end.
+    known : bool Tensor of shape (B, n)
+        Origins that come after two full seasons.
+    """
+
+    index: Float[Tensor, "B n H"]
+    adjusted: Float[Tensor, "B n"]
+    known: Bool[Tensor, "B n"]
+
+
+def _cycles(y: Float[Tensor, "B n"], season: int) -> tuple[Float[Tensor, "B C m"], int]:
+    """Series cut into seasons, and the number of points added in front to fill the first."""
+    pad = -y.shape[1] % season
+    return F.pad(y, (pad, 0), value=torch.nan).unflatten(1, (-1, season)), pad
+
+
+def _carry(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
+    """Missing values replaced by the last observed value of the same phase."""
+    cycles, pad = _cycles(y, season)
+    number = torch.arange(cycles.shape[1], device=y.device)[None, :, None]
+    last = torch.where(cycles.isnan(), -1, number).cummax(1).values
+    return torch.where(last < 0, torch.nan, cycles.gather(1, last.clamp_min(0))).flatten(1)[:, pad:]
+
+
+def _ahead(y: Float[Tensor, "B n"], shift: Tensor) -> Tensor:
+    """Values at each origin plus each shift, NaN outside the series; shape (B, n, *shift.shape)."""
+    n = y.shape[1]
+    at = torch.arange(n, device=y.device).view(n, *[1] * shift.ndim) + shift
+    values = y[:, at.clamp(0, n - 1).flatten()].unflatten(1, at.shape)
+    return torch.where((at >= 0) & (at < n), values, torch.nan)
+
+
+def repeat_season(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Tensor, "B n H"]:
+    """Seasonal naive forecast from every origin; NaN where nothing is known of the phase.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.seasonal import repeat_season
+    >>> repeat_season(torch.tensor([[1.0, 2.0, 3.0, 4.0]]), 2, 3)[0, -1].tolist()
+    [3.0, 4.0, 3.0]
+    """
+    steps = torch.arange(1, horizon + 1, device=y.device)
+    return _ahead(_carry(y, season), (steps - 1) % season + 1 - season)
+
+
+def _decayed_mean(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
+    """Decayed mean of the values of the same phase up to each point."""
+    cycles, pad = _cycles(y, season)
+    total = weight = torch.zeros_like(cycles[:, 0])
+    means = []
+    for c in range(cycles.shape[1]):
+        known = ~cycles[:, c].isnan()
+        total = torch.where(known, DECAY * total + torch.nan_to_num(cycles[:, c]), total)
+        weight = torch.where(known, DECAY * weight + 1, weight)
+        means.append(torch.where(weight > 0, total / weight.clamp_min(1e-9), torch.nan))
+    return torch.stack(means, 1).flatten(1)[:, pad:]
+
+
+def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int) -> Seasonal:
+    """Seasonal indices of every origin, and the series without their season.
+
+    Additive indices, by the classical decomposition with weights that decay into the past: a value minus the
+    moving average over the season around it, averaged over the values of the same phase whose moving average
+    is known at the origin. Give logarithms for multiplicative indices.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Series; NaN where nothing was observed.
+    season : int
+        Steps m of a season, at least 2.
+    horizon : int
+        Number of steps ahead H.
+
+    Returns
+    -------
+    Seasonal
+        Indices, adjusted series, and the origins from which they are known.
+
+    References
+    ----------
+    Hyndman and Athanasopoulos, "Forecasting: principles and practice", 2021, section 3.4.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.seasonal import seasonal
+    >>> y = torch.tensor([1.0, 3.0, 5.0, 7.0]).repeat(3)[None].double()
+    >>> found = seasonal(y, 4, 4)
+    >>> found.index[0, -1].round(decimals=6).tolist(), found.known[0].sum().item()
+    ([-3.0, -1.0, 1.0, 3.0], 5)
+    """
+    n, half = y.shape[1], season // 2
+    observed = ~y.isnan()
+    weights = y.new_ones(season + 1 - season % 2)
+    if season % 2 == 0:
+        weights[0] = weights[-1] = 0.5
+    deviation = torch.full_like(y, torch.nan)
+    if n >= len(weights):
+        centred = _carry(y, season).unfold(1, len(weights), 1) @ (weights / season)
+        deviation[:, half : n - half] = y[:, half : n - half] - centred
+    mean = _decayed_mean(deviation, season)
+    steps = torch.arange(1, max(horizon, season) + 1, device=y.device)
+    back = (steps - 1) % season + 1  # steps into the season after the origin
+    index = _ahead(mean, back - season * ((back + half + season - 1) // season))
+    level = torch.nan_to_num(index[..., :season]).sum(-1, keepdim=True)
+    phases = (~index[..., :season].isnan()).sum(-1, keepdim=True)
+    index = torch.nan_to_num(index - level / phases.clamp_min(1))
+    seen = (observed.cumsum(1) > 0).cumsum(1)  # points since the first observed
+    known = (seen >= 2 * (season // 2) + season) & (phases[..., 0] > 0)
+    return Seasonal(index[..., :horizon], y - _adjustment(index, known, season), known)
+
+
+def _adjustment(
+    index: Float[Tensor, "B n T"], known: Bool[Tensor, "B n"], season: int
+) -> Float[Tensor, "B n"]:
+    """Index of every value: from the origin before it, or from the first origin where that knows none."""
+    n = index.shape[1]
+    before = F.pad(index[:, :-1, 0], (1, 0))
+    first = torch.where(known.any(1), known.to(torch.int8).argmax(1), n - 1)
+    phase = (torch.arange(n, device=index.device) - first[:, None] - 1) % season
+    start = index[torch.arange(len(index), device=index.device), first].gather(1, phase)
+    return torch.where(F.pad(known[:, :-1], (1, 0)), before, start)

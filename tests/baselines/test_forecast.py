@@ -1,0 +1,179 @@
+"""The combined forecast: what it does on ordinary, strange and spoiled series."""
+
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close as close
+
+from taylorformer_forecast.baselines.forecast import forecast
+from taylorformer_forecast.baselines.intermittent import fit_intermittent
+
+NAN, N, H = float("nan"), 40, 12
+DECILES = [k / 10 for k in range(1, 10)]
+
+
+def normal(*size, seed=0):
+    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def last(n, values):
+    return torch.cat([torch.full((n - len(values),), NAN), torch.tensor(values)]).double()
+
+
+STRANGE = {
+    "constant": torch.full((N,), 5.0),
+    "zeros": torch.zeros(N),
+    "nothing": torch.full((N,), NAN),
+    "one point": last(N, [3.0]),
+    "two points": last(N, [3.0, 5.0]),
+    "three points": last(N, [3.0, 5.0, 1.0]),
+    "huge": 1e12 * (1 + 0.1 * normal(N)),
+    "tiny": 1e-9 * (1 + 0.1 * normal(N)),
+    "largest floats": 1e300 * (1 + 0.1 * normal(N)),
+    "offset": 1e12 + normal(N),
+    "negative": -100 + normal(N),
+    "walk": normal(N).cumsum(0),
+    "last is an outlier": torch.cat([10 + normal(N - 1), torch.tensor([1e5])]),
+    "outlier near the end": torch.cat([10 + normal(N - 3), torch.tensor([1e5, 10.0, 11.0])]),
+    "shift near the end": torch.cat([10 + normal(N - 5), 100 + normal(5)]),
+    "leading zeros": torch.cat([torch.zeros(20), 10 + normal(20)]),
+    "trailing zeros": torch.cat([10 + normal(20), torch.zeros(20)]),
+    "first sale": torch.cat([torch.zeros(N - 1), torch.tensor([1000.0])]),
+    "rare and large": torch.where(normal(N) > 1.3, 1e6, 0.0),
+    "doubling": 2.0 ** torch.arange(N),
+    "halving": 2.0 ** -torch.arange(N),
+    "alternating": torch.tensor([1.0, -1.0]).repeat(N // 2),
+    "gaps": torch.where(normal(N, seed=1) > 0, NAN, 10 + normal(N)),
+    "infinite": torch.cat([normal(N - 1), torch.tensor([math.inf])]),
+    "heavy tails": (5 * normal(N)).exp(),
+    "half zeros": torch.where(normal(N, seed=1) > 0, 0.0, normal(N).abs()),
+}
+
+
+@pytest.mark.parametrize("season", [1, 4, 12, 24, [4, 12]])
+@pytest.mark.parametrize("name", STRANGE)
+def test_no_series_makes_a_forecast_run_away(name, season):
+    y = STRANGE[name].double()
+    found = forecast(y[None], H, [season])
+    q = found.quantiles(DECILES)
+    largest = y[y.isfinite()].abs().max() if y.isfinite().any() else 0.0
+    for values in (q, found.loc, found.scale, found.sample(20)):
+        assert values.isfinite().all()
+        if largest > 0:  # the mean of a distribution after zeros is not quite zero
+            assert values.abs().max() <= 3.0001 * largest
+    assert q.abs().max() <= 3.0001 * largest
+    assert (q.diff(dim=2) >= 0).all()
+    if (torch.nan_to_num(y) >= 0).all():
+        assert (q >= 0).all()
+
+
+@pytest.mark.parametrize("factor", [1e-6, 3.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 20.0])
+def test_forecasts_follow_a_change_of_units(factor, offset):
+    y = normal(4, N).cumsum(1) + offset
+    one, other = (forecast(v, H, 4).quantiles(DECILES) for v in (y, factor * y))
+    close(other, factor * one)
+
+
+def test_forecasts_of_signed_series_follow_a_shift():
+    y = normal(4, N).cumsum(1)
+    y[:, 0] = -9.0  # of positive values the level counts
+    shifted = y + 5.0
+    one, other = (forecast(v, H, 4).quantiles(DECILES) for v in (y, shifted))
+    close(other - one, torch.full_like(one, 5.0))
+
+
+def test_series_in_a_batch_are_forecast_as_alone():
+    y = normal(5, N).cumsum(1) + torch.tensor([0.0, 10, 20, 30, 40])[:, None]
+    y[1, :15] = NAN
+    y[2] = STRANGE["half zeros"]
+    seasons = [1, 4, 4, 12, 7]
+    together = forecast(y, H, seasons).quantiles(DECILES)
+    for row, season in enumerate(seasons):
+        own = y[row][y[row].isfinite().cumsum(0) > 0]
+        close(forecast(own[None], H, season).quantiles(DECILES)[0], together[row])
+
+
+@pytest.mark.parametrize("season", [1, 4])
+def test_earlier_origins_are_forecast_from_their_past_only(season):
+    y = normal(3, N).cumsum(1) + torch.tensor([0.0, 30.0, 0.0])[:, None]
+    y[2] = STRANGE["rare and large"] / 1e6
+    whole = forecast(y, H, season)
+    for n in (3, 9, 17, 30):
+        part = forecast(y[:, :n], H, season)
+        close(whole.loc[:, n - 1], part.loc[:, -1])
+        close(whole.scale[:, n - 1], part.scale[:, -1])
+
+
+def test_a_season_with_trend_goes_on():
+    t = torch.arange(60.0 + H).double()
+    y = 50 + t + 10 * torch.sin(2 * math.pi * t / 12) + 0.5 * normal(60 + H)
+    found = forecast(y[None, :60], H, 12)
+    assert (found.loc[0, -1] - y[60:]).abs().mean() < 3.0
+    assert found.season[0] > 0.9
+
+
+def test_a_season_that_is_not_there_is_not_used():
+    errors = []
+    for season in (1, 12):
+        y = normal(50, 60 + H).cumsum(1)
+        errors.append((forecast(y[:, :60], H, season).loc[:, -1] - y[:, 60:]).abs().mean())
+    assert errors[1] < 1.1 * errors[0]
+
+
+def test_two_nested_seasons_are_better_than_one():
+    t = torch.arange(24 * 7 * 4 + 48.0).double()
+    y = 20 + 5 * torch.sin(2 * math.pi * t / 24) + 8 * ((t // 24) % 7 >= 5) + 0.3 * normal(len(t))
+    past, future = y[None, :-48], y[-48:]
+    day, both = (
+        (forecast(past, 48, [season]).loc[0, -1] - future).abs().mean() for season in ([24], [24, 168])
+    )
+    assert both < 0.7 * day
+
+
+@pytest.mark.parametrize("kind", ["walk", "noise", "level"])
+def test_intervals_cover_what_they_should(kind):
+    noise = normal(300, N + H)
+    y = {"walk": noise.cumsum(1), "noise": noise, "level": 20 + noise}[kind]
+    q = forecast(y[:, :N], H).quantiles([0.1, 0.9])
+    covered = ((y[:, N:] >= q[..., 0]) & (y[:, N:] <= q[..., 1])).double().mean()
+    assert 0.72 < covered < 0.88
+
+
+def test_paths_have_the_quantiles_and_neighbours_of_a_walk_move_together():
+    y = normal(1, 200).cumsum(1)
+    found = forecast(y, H)
+    paths = found.sample(4000, generator=torch.Generator().manual_seed(0))
+    q = found.quantiles([0.1, 0.5, 0.9])
+    drawn = paths[0].quantile(torch.tensor([0.1, 0.5, 0.9]).double(), dim=0).T
+    close(drawn, q[0], atol=0.15 * float(found.scale[0, -1, -1]), rtol=0.0)
+    assert torch.corrcoef(paths[0, :, -2:].T)[0, 1] > 0.5
+
+
+def test_counts_have_whole_quantiles_and_sensible_probabilities():
+    y = torch.poisson(torch.full((200, 60), 0.7).double(), generator=torch.Generator().manual_seed(0))
+    found = forecast(y[:, :48], H, 12)
+    assert found.counts.float().mean() > 0.9
+    q = found.quantiles(DECILES)[found.counts]
+    assert (q == q.round()).all()
+    close(found.loc[found.counts, -1].mean(), torch.tensor(0.7).double(), atol=0.1, rtol=0.0)
+    demand = fit_intermittent(y[:, :48])
+    assert (demand.cdf.diff(dim=1) >= -1e-12).all()
+    close(demand.cdf[:, -1], torch.ones(200).double())
+
+
+def test_the_posterior_prefers_the_recent_level_after_demand_has_ended():
+    y = torch.cat([torch.full((30,), 4.0), torch.zeros(30)]).double()
+    assert fit_intermittent(y[None]).mean[0, -1] < 0.2
+
+
+@pytest.mark.parametrize(("shape", "horizon"), [((3,), 2), ((2, 0), 2), ((2, 5), 0)])
+def test_wrong_sizes_are_refused(shape, horizon):
+    with pytest.raises(ValueError, match="needs y of shape"):
+        forecast(torch.zeros(shape), horizon)
+
+
+def test_wrong_numbers_of_seasons_are_refused():
+    with pytest.raises(ValueError, match="1 seasons for 2 series"):
+        forecast(torch.zeros(2, 5), 2, [4])
