@@ -192,5 +192,5 @@ def load_pretrained(source: str | Path) -> Pretrained:
         weights = {n: v.float() if v.is_floating_point() else v for n, v in tensors.items()}
         cycles = int(header.get("slots", MAX_CYCLES))
         return Pretrained(weights, dict(header["settings"]), float(header["trust"]), cycles)
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"pretrained={str(source)!r} holds no pretrained network: {error}") from error
