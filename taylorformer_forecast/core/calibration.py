@@ -106,7 +106,7 @@ class Calibration(nn.Module):
         if self._keeps_shape:
             return head(raw, loc, scale)
         shift = (self.mean_weight - self.inflation) * center_of(head(raw, torch.zeros_like(loc), 1.0))
-        return head(raw, loc + scale * shift, self.inflation * scale)
+        return head(raw, loc + scale * shift, self.inflation * scale * torch.ones_like(loc))
 
     def added(
         self, head: Family, raw: Float[Tensor, "*b D P"], scale: Tensor | float

@@ -9,6 +9,7 @@ import torch
 from torch.distributions import Normal
 
 from taylorformer_forecast.core.families import Components, find_family
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
@@ -17,10 +18,11 @@ from taylorformer_forecast.models.taylorformer import Taylorformer
 pytestmark = pytest.mark.usefixtures("float64")
 
 
-class RandomWalk:
+class RandomWalk(ForecastNet):
     """Every target is the previous value plus noise; a list keeps what was asked for."""
 
     def __init__(self, std=0.5):
+        super().__init__(NormalHead())
         self.std, self.calls, self.windows = std, [], []
 
     def encode(self, window, n_paths):

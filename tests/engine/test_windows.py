@@ -51,12 +51,14 @@ def test_starts_of_training_and_validation_divide_the_rows():
     assert [row for number, row in held_out if number == 1] == [28, 29]
 
 
-def test_the_age_of_a_window_is_the_part_of_its_series_that_follows():
+def test_a_sample_is_evenly_spaced_and_comes_with_how_many_windows_share_targets():
     maker = make(series(10), series(5))
-    assert maker.age(maker.starts(3)).tolist() == pytest.approx([0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.4, 0.2])
-    window, overlap, age = Batches(maker, maker.starts(3), 4).sample(at_most=5)
-    assert (len(window.y), overlap) == (5, 2)
-    assert age.tolist() == pytest.approx([0.7, 0.5, 0.3, 0.1, 0.2])
+    starts = maker.starts(3)
+    window, embargo = Batches(maker, starts, 4).sample(at_most=5)
+    assert (len(window.y), embargo) == (5, 2)
+    assert torch.equal(window.y, maker.windows(starts[::2])[0].y)
+    window, embargo = Batches(maker, starts, 4).sample()
+    assert (len(window.y), embargo) == (len(starts), maker.n_targets)
 
 
 def test_series_that_are_too_short_have_no_starts():
