@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention
-from taylorformer_forecast.core.continuous.interpolation import Interpolant, take
+from taylorformer_forecast.core.continuous.interpolation import Interpolation, take
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.heads import Head, find_head
 from taylorformer_forecast.core.protocol import OneShotNet
@@ -85,9 +85,9 @@ class ContiFormer(OneShotNet):
         the horizon it is interpolated.
     time_min, time_max : float
         Shortest time difference and largest time of the encoding, in units of the context's length.
-    **attention
+    **options
         ``dynamics``, ``solver``, ``interpolation``, ``value_average``, ``both_sides``, ``window``,
-        ``n_nodes`` and ``fastest``; see
+        ``fastest`` and ``attention``, "full" or "local"; see
         :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
 
     Attributes
@@ -128,7 +128,7 @@ class ContiFormer(OneShotNet):
         horizon: int | None = None,
         time_min: float = 0.1,
         time_max: float = 1.0,
-        **attention: Any,
+        **options: Any,
     ) -> None:
         super().__init__()
         if d_model % n_heads:
@@ -142,7 +142,7 @@ class ContiFormer(OneShotNet):
         self.target = nn.Linear(dim_encoding + dim_covariates, d_model, bias=False)
 
         def block() -> Block:
-            layer = ContinuousAttention(d_model, n_heads, d_model // n_heads, **attention)
+            layer = ContinuousAttention(d_model, n_heads, d_model // n_heads, **options)
             return Block(layer, d_model, d_model, dropout, dim_feedforward=4 * d_model)
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))
@@ -200,15 +200,17 @@ class ContiFormer(OneShotNet):
         for layer in inner:
             x = take(layer.finish(layer.attention(x, r.t, mask), x), held)
         at, kind = window.times[:, window.n_context :, 0], last.attention.interpolation
-        shift = self.target(features[:, window.n_context :] - Interpolant.through(r.t, r.features, kind)(at))
-        x_at = Interpolant.through(r.t, x, kind)(at) + shift
+        shift = self.target(
+            features[:, window.n_context :] - Interpolation.through(r.t, r.features, kind)(at)
+        )
+        x_at = Interpolation.through(r.t, x, kind)(at) + shift
         z = last.finish(last.attention(x, r.t, mask, at, x_at, shift), x_at)
         raw = rearrange(self.to_params(z), "b t (p d) -> b t d p", d=self.dim_y)
         return raw, self.anchor(r, at)
 
     def anchor(self, r: References, at: Float[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
         """What locations are measured from: the last value before, between values the line through them."""
-        path = Interpolant.through(r.t, r.y)
+        path = Interpolation.through(r.t, r.y)
         anchor = path(at)
         if self.linear is None:
             return anchor
@@ -219,4 +221,4 @@ class ContiFormer(OneShotNet):
         steps = self.linear(deviation, self.horizon)
         place = torch.arange(self.horizon + 1, dtype=at.dtype, device=at.device) / len(self.grid)
         steps = torch.cat([torch.zeros_like(steps[:, :1]), steps], 1)
-        return anchor + Interpolant.through(place.expand(len(at), -1), steps)(at)
+        return anchor + Interpolation.through(place.expand(len(at), -1), steps)(at)

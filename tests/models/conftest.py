@@ -105,7 +105,7 @@ CONTIFORMER_CASES: dict[str, dict[str, Any]] = {
     "contiformer-hermite": {"interpolation": "hermite", "value_average": "last", "distribution": "mixture"},
     "contiformer-none": {"dynamics": "none", "both_sides": True, "n_layers": 1},
     "contiformer-mlp": {"dynamics": "mlp", "window": 3, "distribution": "quantile"},
-    "contiformer-pairwise": {"dynamics": "mlp", "solver": "pairwise", "n_layers": 1},
+    "contiformer-rk4": {"dynamics": "mlp", "solver": "rk4", "n_layers": 1},
     "contiformer-linear-path": {"context_length": 7, "horizon": 6},
     "contiformer-columns": {"dim_y": 2, "dim_covariates": 2, "context_length": 5, "horizon": 3},
 }
@@ -124,6 +124,8 @@ CONTIFORMERS = {**CONTIFORMER_CASES, **PATHS_CASES}
 # The same for the transformer neural process.
 TNP_CASES: dict[str, dict[str, Any]] = {
     "tnp": {},
+    "tnp-local": {"attention": "local"},
+    "tnp-local-window": {"attention": Local(window=4), "n_layers": 3},
     "tnp-columns": {"dim_y": 2, "dim_covariates": 2, "distribution": "mixture", "n_layers": 1},
     "tnp-2d": {"dim_t": 2, "scale": "bounded", "distribution": "studentt"},
 }
@@ -131,6 +133,7 @@ TNP_CASES: dict[str, dict[str, Any]] = {
 UNN_CASES: dict[str, dict[str, Any]] = {
     "unn": {"n_series": 3},
     "unn-deep": {"n_series": 2, "n_layers": 3, "dim_covariates": 2, "distribution": "mixture"},
+    "unn-local-window": {"n_series": 3, "attention": Local(window=4)},
     "unn-2d": {"dim_t": 2, "rank": 0, "distribution": "studentt"},
     "unn-notes": {
         "history_indicator": False,
@@ -146,7 +149,7 @@ STEPWISE = {**CASES, **TNP_CASES, **UNN_CASES}
 PAPER = [name for name, options in CASES.items() if "preset" not in options]
 # Those to whom the positions of points mean nothing, only their times; a solver stops at every point.
 FULL = [name for name, options in STEPWISE.items() if not {"attention", "linear"} & set(options)]
-FULL += [name for name in CONTIFORMERS if name != "contiformer-mlp"]
+FULL += [name for name, options in CONTIFORMERS.items() if options.get("dynamics") != "mlp"]
 
 
 def perturbed(build: Callable[[], nn.Module], seed: int) -> nn.Module:
