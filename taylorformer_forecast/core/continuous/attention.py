@@ -166,7 +166,7 @@ class ContinuousAttention(nn.Module):
             them interpolated.
         shift : Tensor of shape (B, M, I), optional
             What is added to the states that queries come from, all the way from the reference point to the
-            query time: it tells one target from another.
+            query time: it distinguishes targets.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class ContinuousAttention(nn.Module):
     def averages(self, p: Problem) -> tuple[Float[Tensor, "B H M N"], Float[Tensor, "B M N F"] | None]:
         """Scores of reference points that are not later than the query, and the values that it sees.
 
-        Values are None where :meth:`mix` knows them in closed form.
+        Values are None where :meth:`mix` has a closed form for them.
         """
         fields, options = (self.key_field, self.value_field), (self.heads.n_heads, self.solver)
         elapsed = (p.at[:, :, None] - p.query.t[:, None]).clamp_min(0.0)
