@@ -29,6 +29,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,9 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention
 
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "core"))
+from reference_solvers import PairwiseAttention
+
 WINDOWS, WIDTH, HEADS, SEED, TOLERANCE = 32, 32, 4, 0, 1e-5
 PAIRWISE_WINDOWS = 2
 LAYERS = {
@@ -46,7 +50,7 @@ LAYERS = {
     "closed, both sides": {"both_sides": True},
     "midpoint": {"dynamics": "mlp"},
     "rk4": {"dynamics": "mlp", "solver": "rk4"},
-    "pairwise": {"dynamics": "mlp", "solver": "pairwise"},
+    "pairwise": {"dynamics": "mlp"},
 }
 
 
@@ -57,10 +61,10 @@ def reference_points(n_windows: int, n: int) -> tuple[Tensor, Tensor]:
     return x.requires_grad_(), torch.rand(n_windows, n, generator=generator).sort(1).values
 
 
-def make(**options: object) -> ContinuousAttention:
+def make(kind: type[ContinuousAttention] = ContinuousAttention, **options: object) -> ContinuousAttention:
     """Build a layer; fields of networks are not left at zero."""
     torch.manual_seed(SEED)
-    layer = ContinuousAttention(WIDTH, HEADS, WIDTH // HEADS, **options)
+    layer = kind(WIDTH, HEADS, WIDTH // HEADS, **options)
     for field in (layer.key_field, layer.value_field):
         if hasattr(field, "inner"):
             nn.init.xavier_uniform_(field.inner.weight)
@@ -76,7 +80,7 @@ def contestants(n: int) -> dict[str, tuple[Callable[[], Tensor], float]]:
     mask = torch.ones(1, n, n, dtype=torch.bool).tril()
     calls: dict[str, tuple[Callable[[], Tensor], float]] = {"plain": (lambda: plain(x, x, mask), 1.0)}
     for name, options in LAYERS.items():
-        layer = make(**options)
+        layer = make(PairwiseAttention if name == "pairwise" else ContinuousAttention, **options)
         if name == "pairwise":
             calls[name] = (lambda layer=layer: layer(few, t_few), WINDOWS / PAIRWISE_WINDOWS)
         else:

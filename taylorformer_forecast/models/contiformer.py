@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention
-from taylorformer_forecast.core.continuous.interpolation import Interpolant, take
+from taylorformer_forecast.core.continuous.interpolation import Interpolation, take
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
@@ -76,7 +76,7 @@ class ContinuousLayers(ForecastNet):
         weight: float = 1.0,
         time_min: float = 0.1,
         time_max: float = 1.0,
-        **attention: Any,
+        **options: Any,
     ) -> None:
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
@@ -87,7 +87,7 @@ class ContinuousLayers(ForecastNet):
         self.target = nn.Linear(dim_encoding + dim_covariates, d_model, bias=False)
 
         def block() -> Block:
-            layer = ContinuousAttention(d_model, n_heads, d_model // n_heads, **attention)
+            layer = ContinuousAttention(d_model, n_heads, d_model // n_heads, **options)
             return Block(layer, d_model, d_model, dropout, dim_feedforward=4 * d_model)
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))
@@ -165,9 +165,9 @@ class ContiFormer(ContinuousLayers, OneShotNet):
         Part of what the network adds to the baseline that is taken after training.
     time_min, time_max : float
         Shortest time difference and largest time of the encoding, in units of the context's length.
-    **attention
+    **options
         ``dynamics``, ``solver``, ``interpolation``, ``value_average``, ``both_sides``, ``window``,
-        ``n_nodes`` and ``fastest``; see
+        ``fastest`` and ``attention``, "full" or "local"; see
         :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
 
     Attributes
@@ -202,10 +202,12 @@ class ContiFormer(ContinuousLayers, OneShotNet):
         for layer in inner:
             x = take(layer.finish(layer.attention(x, r.t, mask), x), held)
         at, kind = window.times[:, window.n_context :, 0], last.attention.interpolation
-        shift = self.target(features[:, window.n_context :] - Interpolant.through(r.t, r.features, kind)(at))
-        x_at = Interpolant.through(r.t, x, kind)(at) + shift
+        shift = self.target(
+            features[:, window.n_context :] - Interpolation.through(r.t, r.features, kind)(at)
+        )
+        x_at = Interpolation.through(r.t, x, kind)(at) + shift
         z = last.finish(last.attention(x, r.t, mask, at, x_at, shift), x_at)
         raw = rearrange(self.to_params(z), "b t (p d) -> b t d p", d=self.dim_y)
         if self.baseline is not None:
             return raw, *self.baseline.direct(window)
-        return raw, Interpolant.through(r.t, r.y)(at)
+        return raw, Interpolation.through(r.t, r.y)(at)

@@ -13,13 +13,15 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
-from taylorformer_forecast.core.continuous.incremental import RunningSums
+from taylorformer_forecast.core.continuous.incremental import IncrementalSums
 from taylorformer_forecast.core.continuous.interpolation import take
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.contiformer import ContiFormer, ContinuousLayers
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
 __all__ = ["ContiFormerPaths", "PathsState", "build_contiformer"]
+
+NEEDED = {"interpolation": "hold", "both_sides": False, "window": None, "attention": "full"}
 
 
 @dataclass
@@ -51,7 +53,7 @@ class PathsState:
 
     Parameters
     ----------
-    sums : list of RunningSums
+    sums : list of IncrementalSums
         Keys and values that each layer attends.
     sequence : Sequence
         Context and targets; what is known of the latter beforehand.
@@ -63,7 +65,7 @@ class PathsState:
         State of the last point before the last layer, and its features.
     """
 
-    sums: list[RunningSums]
+    sums: list[IncrementalSums]
     sequence: Sequence
     baseline: BaselineState
     values: Tensor
@@ -76,7 +78,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
 
     Targets are reference points for those after them. Queries are held between points, so that nothing that
     was computed for a point changes later: a new point of a path costs one pass over the points before it
-    (:class:`~taylorformer_forecast.core.continuous.incremental.RunningSums`).
+    (:class:`~taylorformer_forecast.core.continuous.incremental.IncrementalSums`).
 
     Parameters
     ----------
@@ -86,7 +88,8 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
     Raises
     ------
     ValueError
-        If the dynamics have no closed form, or ``both_sides`` or another ``interpolation`` is asked for.
+        If the dynamics have no closed form, or ``both_sides``, a ``window``, other ``attention`` or another
+        ``interpolation`` is given.
 
     Examples
     --------
@@ -107,10 +110,11 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
                 f"dynamics={dynamics!r} with solver={solver!r}: paths are drawn point by point with the "
                 "closed form of 'linear' or 'none' only"
             )
-        for name, only in (("interpolation", "hold"), ("both_sides", False), ("window", None)):
+        for name, only in NEEDED.items():
             if options.setdefault(name, only) != only:
                 raise ValueError(
-                    f"{name}={options[name]!r}: paths that are drawn point by point need {only!r}"
+                    f"{name}={options[name]!r}: paths that are drawn point by point need {only!r}, as their "
+                    "incremental sums run over all points before"
                 )
         super().__init__(**options)
 
@@ -203,7 +207,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         x, sums = self.embed(s.tokens[:, :n]), []
         for layer in self.layers:
             x = take(x, held)
-            sums.append(RunningSums(layer.attention, x, s.t, visible, n_paths))
+            sums.append(IncrementalSums(layer.attention, x, s.t, visible, n_paths))
             if len(sums) < len(self.layers):
                 x = layer.finish(layer.attention(x, t, visible[:, None]), x)
         values = s.y[:, None].repeat(1, n_paths, 1, 1)

@@ -101,8 +101,7 @@ class UNN(ForecastNet):
     attention : str or Kernel, default="full"
         ``"full"``, ``"local"`` or a kernel that gives weights for a table of scores
         (:meth:`~taylorformer_forecast.core.attention.kernels.Kernel.weigh`). With local attention a point
-        sees
-        those before it, of all series, by their order and not by their time.
+        attends those shortly before it, of all series, by their order and not by their time.
 
     Attributes
     ----------

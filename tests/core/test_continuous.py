@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 import torch
+from reference_solvers import PairwiseAttention
 
+from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.local import log_window
 from taylorformer_forecast.core.continuous.attention import DYNAMICS, ContinuousAttention
 from taylorformer_forecast.core.continuous.closed_form import Relaxation, between_all, moment
-from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolant
+from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
 from taylorformer_forecast.core.continuous.solvers import shared
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -18,11 +19,18 @@ pytestmark = pytest.mark.usefixtures("float64")
 B, N, M, WIDTH, HEADS = 2, 9, 4, 8, 2
 
 
+def neutral(solver=None, **options):
+    """Build a layer, also with the reference's solvers."""
+    if solver in ("pairwise", "torchdiffeq"):
+        return PairwiseAttention(WIDTH, HEADS, WIDTH // HEADS, adaptive=solver == "torchdiffeq", **options)
+    return ContinuousAttention(WIDTH, HEADS, WIDTH // HEADS, solver=solver, **options)
+
+
 def layer(seed=0, fastest=2.0, **options):
     """Build a layer, no parameter of which is neutral."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        built = ContinuousAttention(WIDTH, HEADS, WIDTH // HEADS, fastest=fastest, **options)
+        built = neutral(fastest=fastest, **options)
         with torch.no_grad():
             for parameter in built.parameters():
                 parameter.add_(0.3 * torch.randn_like(parameter))
@@ -67,7 +75,7 @@ each_time = pytest.mark.parametrize("when", ["own", "later", "anywhere"])
 @pytest.mark.parametrize("solver", ["closed", "midpoint", "rk4", "pairwise"])
 def test_without_movement_and_with_a_constant_query_it_is_ordinary_attention(solver):
     dynamics = "none" if solver == "closed" else "mlp"  # whose field is zero before training
-    continuous = ContinuousAttention(WIDTH, HEADS, WIDTH // HEADS, dynamics=dynamics, solver=solver)
+    continuous = neutral(dynamics=dynamics, solver=solver)
     with torch.no_grad():
         continuous.heads.query.weight.zero_()  # the bias, which is left, is the same for all points
     ordinary = MultiHeadAttention(WIDTH, WIDTH, HEADS, WIDTH // HEADS)
@@ -117,7 +125,7 @@ def test_the_closed_form_of_every_interpolation_equals_quadrature_of_each_pair(i
     built, x = layer(interpolation=interpolation), x[:1]
     t = t[:1]
     heads, field = built.heads, built.key_field
-    query = Interpolant.through(t, heads.query(x), interpolation)
+    query = Interpolation.through(t, heads.query(x), interpolation)
     relax = Relaxation(t, field.rate, field.rest)
     k = heads.split(heads.key(x))
     got = between_all(relax.integrals(query), relax.decay, relax.keys(k))[0]
@@ -141,7 +149,7 @@ def test_the_shared_solver_equals_a_fine_reference(method, bound, options):
     x, t, _, _ = draw(n=24)
     coarse = layer(**{**options, "solver": method}, fastest=1.0)
     heads, fields = coarse.heads, (coarse.key_field, coarse.value_field)
-    query = Interpolant.through(t, heads.query(x))
+    query = Interpolation.through(t, heads.query(x))
     knots = torch.cat([torch.lerp(t[:, :-1], t[:, 1:], k / 8.0) for k in range(8)], 1).sort(1).values
     knots = torch.cat([knots, t[:, -1:]], 1)
     place = torch.arange(24) * 8
@@ -188,13 +196,6 @@ def test_torchdiffeq_gives_what_the_pairwise_solver_gives():
     x, t, _, _ = draw()
     ours = layer(dynamics="mlp", solver="pairwise", n_nodes=8)
     close(same_weights(ours, dynamics="mlp", solver="torchdiffeq", n_nodes=8)(x, t), ours(x, t), 1e-5)
-
-
-def test_an_absent_torchdiffeq_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchdiffeq", None)
-    x, t, _, _ = draw()
-    with pytest.raises(ImportError, match="pip install 'taylorformer-forecast"):
-        layer(solver="torchdiffeq")(x, t)
 
 
 def test_queries_after_the_last_point_need_no_table(monkeypatch):
@@ -313,6 +314,16 @@ def test_a_window_hides_what_lies_further_back(options):
     close(near(x, t), layer(**options)(x, t, (back < 3)[None]))
 
 
+@pytest.mark.parametrize("options", [{}, {"dynamics": "mlp"}])
+def test_local_attention_is_a_window_that_follows_from_the_number_of_points(options):
+    x, t, _, _ = draw(n=40)
+    local, windowed = layer(attention="local", **options), layer(window=log_window(40), **options)
+    assert torch.equal(local(x, t), windowed(x, t))
+    assert not torch.allclose(local(x, t), layer(**options)(x, t))
+    given = layer(attention="local", window=3, **options)
+    assert torch.equal(given(x, t), layer(window=3, **options)(x, t))
+
+
 # --- gradients and errors ---------------------------------------------------------------------------------
 
 
@@ -343,6 +354,8 @@ def test_gradients_are_right(options, when):
         ({"interpolation": "spline"}, "interpolation='spline'"),
         ({"value_average": "first"}, "value_average='first'"),
         ({"window": 0}, "window=0"),
+        ({"attention": "prob"}, "attention='prob': in continuous time a score is an average.*take 'full'"),
+        ({"attention": Full()}, r"attention=Full\(\): in continuous time a score is an average"),
     ],
 )
 def test_unknown_options_are_named(options, message):
@@ -355,8 +368,6 @@ def test_every_solver_is_listed():
         "closed",
         "midpoint",
         "rk4",
-        "pairwise",
-        "torchdiffeq",
     }
 
 
@@ -366,7 +377,7 @@ def test_every_solver_is_listed():
 @pytest.mark.parametrize("kind", INTERPOLATIONS)
 def test_interpolants_go_through_their_values_and_more_knots_leave_them_as_they_are(kind):
     x, t, later, _ = draw()
-    path = Interpolant.through(t, x, kind)
+    path = Interpolation.through(t, x, kind)
     close(path(t), x)
     close(path(later), x[:, -1:].expand(-1, M, -1))
     close(path(t[:, :1] - 1.0), x[:, :1])
@@ -380,5 +391,5 @@ def test_a_piece_of_a_cubic_depends_on_no_later_knot():
     changed = x.clone()
     changed[:, 5] += 1.0
     at = torch.lerp(t[:, :1], t[:, 4:5], torch.linspace(0.0, 1.0, 50))
-    paths = [Interpolant.through(t, v, "hermite")(at) for v in (x, changed)]
+    paths = [Interpolation.through(t, v, "hermite")(at) for v in (x, changed)]
     assert torch.equal(*paths)

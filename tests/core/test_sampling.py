@@ -22,7 +22,7 @@ class RandomWalk(ForecastNet):
     """Every target is the previous value plus noise; a list keeps what was asked for."""
 
     def __init__(self, std=0.5):
-        super().__init__(NormalHead())
+        super().__init__(find_family("normal"))
         self.std, self.calls, self.windows = std, [], []
 
     def encode(self, window, n_paths):

@@ -146,7 +146,7 @@ CONTIFORMER_CASES: dict[str, dict[str, Any]] = {
     "contiformer-hermite": {"interpolation": "hermite", "value_average": "last", "distribution": "mixture"},
     "contiformer-none": {"dynamics": "none", "both_sides": True, "n_layers": 1},
     "contiformer-mlp": {"dynamics": "mlp", "window": 3, "distribution": "quantile"},
-    "contiformer-pairwise": {"dynamics": "mlp", "solver": "pairwise", "n_layers": 1},
+    "contiformer-rk4": {"dynamics": "mlp", "solver": "rk4", "n_layers": 1},
     "contiformer-linear": {"baseline": partial(LinearBaseline, 7, 6), "weight": 0.5},
     "contiformer-columns": {
         "dim_y": 2,
@@ -175,6 +175,8 @@ CONTIFORMERS = {**CONTIFORMER_CASES, **PATHS_CASES}
 # The same for the transformer neural process.
 TNP_CASES: dict[str, dict[str, Any]] = {
     "tnp": {},
+    "tnp-local": {"attention": "local"},
+    "tnp-local-window": {"attention": Local(window=4), "n_layers": 3},
     "tnp-columns": {"dim_y": 2, "dim_covariates": 2, "distribution": "mixture", "n_layers": 1},
     "tnp-2d": {"dim_t": 2, "scale": "bounded", "distribution": "studentt"},
     "tnp-linear": {"baseline": partial(LinearPathBaseline, 7, 5), "weight": 0.5},
@@ -192,6 +194,7 @@ TNP_CASES: dict[str, dict[str, Any]] = {
 UNN_CASES: dict[str, dict[str, Any]] = {
     "unn": {"n_series": 3},
     "unn-deep": {"n_series": 2, "n_layers": 3, "dim_covariates": 2, "distribution": "mixture"},
+    "unn-local-window": {"n_series": 3, "attention": Local(window=4)},
     "unn-2d": {"dim_t": 2, "rank": 0, "distribution": "studentt"},
     "unn-notes": {
         "history_indicator": False,
@@ -215,7 +218,7 @@ def needs_order(options: dict[str, Any]) -> bool:
 
 # Those to whom the positions of points mean nothing, only their times; a solver stops at every point.
 FULL = [name for name, options in {**STEPWISE, **CONTIFORMERS}.items() if not needs_order(options)]
-FULL.remove("contiformer-mlp")
+FULL = [name for name in FULL if {**STEPWISE, **CONTIFORMERS}[name].get("dynamics") != "mlp"]
 # Of these, those whose baseline reads a context in order of time.
 GRID = ("contiformer-linear", "contiformer-columns")
 

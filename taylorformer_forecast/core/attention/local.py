@@ -194,7 +194,7 @@ def _weights(
 
 
 @functools.cache
-def _varlen_attention() -> Callable[..., Tensor] | None:
+def _varlen_attention() -> Callable[..., Any] | None:
     """PyTorch's fused attention, where it has windows. Its module takes a second to load: load it late."""
     try:
         from torch.nn.attention.varlen import varlen_attn

@@ -76,14 +76,14 @@ class Prob(Kernel):
         rows = q.shape[2]
         chosen = self.standing_out(q, k, mask).topk(self.count(rows), -1).indices[..., None]  # (B, H, U, 1)
         if mask is None:
-            lazy, visible = v.mean(2, keepdim=True), None
+            mean, visible = v.mean(2, keepdim=True), None
         else:
             weight = mask.to(v.dtype)[:, None]
-            lazy = weight @ v / weight.sum(-1, keepdim=True).clamp_min(1)
+            mean = weight @ v / weight.sum(-1, keepdim=True).clamp_min(1)
             every = mask[:, None].expand(q.shape[0], q.shape[1], rows, -1)
             visible = every.gather(2, chosen.expand(-1, -1, -1, k.shape[2]))
         out = softmax_attention(q.gather(2, chosen.expand(-1, -1, -1, q.shape[3])), k, v, visible, scale)
-        return lazy.expand(-1, -1, rows, -1).scatter(2, chosen.expand_as(out), out.to(lazy.dtype))
+        return mean.expand(-1, -1, rows, -1).scatter(2, chosen.expand_as(out), out.to(mean.dtype))
 
     def count(self, n: int) -> int:
         """Queries that attend, or keys drawn, of ``n``."""

@@ -28,7 +28,7 @@ LACKS = {  # what it means not to have a form, where a network needs it
 
 
 def register(name: str, kernel: Kernel) -> Kernel:
-    """Make a kernel known by a name to all networks, and return it.
+    """Give a kernel a name, which all networks accept, and return it.
 
     Parameters
     ----------

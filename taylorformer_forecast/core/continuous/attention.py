@@ -14,81 +14,29 @@ Source: "ContiFormer: Continuous-Time Transformer for Irregular Time Series Mode
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
+from taylorformer_forecast.core.attention.local import log_window
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, between_all, mean_decay
-from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolant, take
-from taylorformer_forecast.core.continuous.solvers import MLPField, pairwise, shared
+from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
+from taylorformer_forecast.core.continuous.problem import Problem
+from taylorformer_forecast.core.continuous.solvers import MLPField, shared
 from taylorformer_forecast.core.window import holds_everywhere
 
-__all__ = ["DYNAMICS", "ContinuousAttention"]
+__all__ = ["DYNAMICS", "WINDOWS", "ContinuousAttention"]
 
 DYNAMICS = {  # solvers of each, the default first
-    "linear": ("closed", "midpoint", "rk4", "pairwise", "torchdiffeq"),
-    "mlp": ("midpoint", "rk4", "pairwise", "torchdiffeq"),
+    "linear": ("closed", "midpoint", "rk4"),
+    "mlp": ("midpoint", "rk4"),
     "none": ("closed",),
 }
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What a layer asks: queries over time, keys and values of reference points, times to look from.
-
-    Parameters
-    ----------
-    query : Interpolant
-        Queries of the reference points over time.
-    key, value : Tensor of shape (B, N, F)
-        Keys and values of the reference points.
-    at : Tensor of shape (B, M)
-        Query times.
-    row : Tensor of shape (B, M, F)
-        Queries there.
-    offset : Tensor of shape (B, M, F), optional
-        What is added to the query all the way, for each query time.
-    at_knots : bool
-        Whether query times are those of the reference points, in their order.
-    """
-
-    query: Interpolant
-    key: Tensor
-    value: Tensor
-    at: Tensor
-    row: Tensor
-    offset: Tensor | None
-    at_knots: bool
-
-    def mirrored(self, interpolation: str) -> Reading:
-        """Return the same with time running backwards."""
-        knots, values = -self.query.t.flip(1), self.query.coefficients[0].flip(1)
-        query = Interpolant.through(knots, values, interpolation)
-        at, row, offset = -self.at, self.row, self.offset
-        if self.at_knots:
-            at, row, offset = knots, row.flip(1), None if offset is None else offset.flip(1)
-        return Reading(query, self.key.flip(1), self.value.flip(1), at, row, offset, self.at_knots)
-
-    def at_all_times(self) -> tuple[Reading, Int[Tensor, "B M"], Int[Tensor, "B N"]]:
-        """Return the same with query times as knots, and the places of query and reference times there.
-
-        Keys and values at query times are zero: nobody should attend them.
-        """
-        n = self.key.shape[1]
-        t, order = torch.sort(torch.cat([self.query.t, self.at], 1), dim=1, stable=True)
-        place = order.argsort(1)
-
-        def spread(reference: Tensor, queries: Tensor) -> Tensor:
-            return take(torch.cat([reference, queries], 1), order)
-
-        nothing, blank = torch.zeros_like(self.row), torch.zeros_like(self.key)
-        offset = None if self.offset is None else spread(blank, self.offset)
-        key, value, row = spread(self.key, nothing), spread(self.value, nothing), spread(blank, self.row)
-        everywhere = Reading(self.query.refine(t), key, value, t, row, offset, True)
-        return everywhere, place[:, n:], place[:, :n]
+WINDOWS: dict[str, Callable[[int], int] | None] = {"full": None, "local": log_window}  # by kind of attention
 
 
 class ContinuousAttention(nn.Module):
@@ -108,12 +56,10 @@ class ContinuousAttention(nn.Module):
         queries are averaged.
     solver : str, optional
         "closed" (default of "linear" and "none"); "midpoint" (default of "mlp") or "rk4", which follow every
-        key once through all times; "pairwise", which solves each pair on its own and averages over
-        ``n_nodes`` Gauss-Legendre nodes, as the published code; "torchdiffeq" (the package must be
-        installed), the same with an adaptive solver.
+        key once through all times.
     interpolation : {"linear", "hermite", "hold"}, default="linear"
         Queries between reference times
-        (:meth:`~taylorformer_forecast.core.continuous.interpolation.Interpolant.through`).
+        (:meth:`~taylorformer_forecast.core.continuous.interpolation.Interpolation.through`).
     value_average : {"mean", "last"}, default="mean"
         Whether values are averaged over the way or taken at its end.
     both_sides : bool, default=False
@@ -121,15 +67,17 @@ class ContinuousAttention(nn.Module):
     window : int, optional
         Reference points back that a reference point sees, its own included; all by default. Queries at other
         times see all.
-    n_nodes : int, default=3
-        Nodes of "pairwise" and "torchdiffeq".
     fastest : float, default=8.0
         Largest rate of relaxation, per unit of time.
+    attention : {"full", "local"}, default="full"
+        "local" stands for a window that follows from the number n of reference points, ``4 * ceil(ln n)``,
+        where no other is given. Kernels do not apply: they compute scores from one query and one key, and
+        here a score is an average over the way between two points.
 
     Raises
     ------
     ValueError
-        If an option is unknown, or the solver does not serve the dynamics.
+        If an option is unknown, the solver does not serve the dynamics, or ``attention`` is a kernel.
 
     References
     ----------
@@ -159,8 +107,8 @@ class ContinuousAttention(nn.Module):
         value_average: str = "mean",
         both_sides: bool = False,
         window: int | None = None,
-        n_nodes: int = 3,
         fastest: float = 8.0,
+        attention: Attention = "full",
     ) -> None:
         super().__init__()
         if dynamics not in DYNAMICS:
@@ -174,9 +122,15 @@ class ContinuousAttention(nn.Module):
             raise ValueError(f"value_average={value_average!r} is neither 'mean' nor 'last'")
         if window is not None and window < 1:
             raise ValueError(f"window={window} must be at least 1")
+        if not isinstance(attention, str) or attention not in WINDOWS:
+            raise ValueError(
+                f"attention={attention!r}: in continuous time a score is an average over the way between two "
+                "points, which no kernel computes: take 'full', or 'local' for a window"
+            )
         self.heads = MultiHeadAttention(dim, dim, n_heads, head_dim)
         self.interpolation, self.last = interpolation, value_average == "last"
-        self.both_sides, self.window, self.n_nodes = both_sides, window, n_nodes
+        self.both_sides = both_sides
+        self.window = WINDOWS[attention] if window is None else window
         self.key_field: nn.Module
         self.value_field: nn.Module
         if dynamics == "mlp":
@@ -212,7 +166,7 @@ class ContinuousAttention(nn.Module):
             them interpolated.
         shift : Tensor of shape (B, M, I), optional
             What is added to the states that queries come from, all the way from the reference point to the
-            query time: it tells one target from another.
+            query time: it distinguishes targets.
 
         Returns
         -------
@@ -220,7 +174,7 @@ class ContinuousAttention(nn.Module):
             Output of the layer, (B, M, I). Queries that see nothing get zeros and the bias of the output.
         """
         heads, t, at = self.heads, t.detach(), None if at is None else at.detach()
-        query = Interpolant.through(t, heads.query(x), self.interpolation)
+        query = Interpolation.through(t, heads.query(x), self.interpolation)
         offset = None if shift is None else shift @ heads.query.weight.mT
         if x_at is not None:
             row = heads.query(x_at)
@@ -228,12 +182,12 @@ class ContinuousAttention(nn.Module):
             row = query.coefficients[0] if at is None else query(at)
             row = row if offset is None else row + offset
         times = t if at is None else at
-        reading = Reading(query, heads.key(x), heads.value(x), times, row, offset, at is None)
+        problem = Problem(query, heads.key(x), heads.value(x), times, row, offset, at is None)
 
         late = t[:, None] > times[:, :, None]  # (B, M, N)
-        scores, values = self.averages(reading)
+        scores, values = self.averages(problem)
         if self.both_sides:
-            back_scores, back_values = self.averages(reading.mirrored(self.interpolation))
+            back_scores, back_values = self.averages(problem.mirrored(self.interpolation))
             turn = (2, 3) if at is None else (3,)
             scores = torch.where(late[:, None], back_scores.flip(turn), scores)
             if values is not None and back_values is not None:
@@ -241,61 +195,63 @@ class ContinuousAttention(nn.Module):
                 values = torch.where(late[..., None], back_values, values)
         else:
             mask = ~late if mask is None else mask & ~late
-        if self.window is not None and at is None:
+        window = self.window_among(t.shape[1])
+        if window is not None and at is None:
             place = torch.arange(t.shape[1], device=t.device)
-            near = (place[:, None] - place).abs() < self.window
+            near = (place[:, None] - place).abs() < window
             mask = near[None] if mask is None else mask & near
         weights = masked_softmax(scores * heads.scale, None if mask is None else mask[:, None])
         elapsed = (times[:, :, None] - t[:, None]).abs()
-        return heads.merge(self.mix(weights, heads.split(reading.value), values, elapsed))
+        return heads.merge(self.mix(weights, heads.split(problem.value), values, elapsed))
 
-    def averages(self, r: Reading) -> tuple[Float[Tensor, "B H M N"], Float[Tensor, "B M N F"] | None]:
+    def window_among(self, n: int) -> int | None:
+        """Window among ``n`` reference points, None if there is none."""
+        return self.window(n) if callable(self.window) else self.window
+
+    def averages(self, p: Problem) -> tuple[Float[Tensor, "B H M N"], Float[Tensor, "B M N F"] | None]:
         """Scores of reference points that are not later than the query, and the values that it sees.
 
-        Values are None where :meth:`mix` knows them in closed form.
+        Values are None where :meth:`mix` has a closed form for them.
         """
         fields, options = (self.key_field, self.value_field), (self.heads.n_heads, self.solver)
-        elapsed = (r.at[:, :, None] - r.query.t[:, None]).clamp_min(0.0)
+        elapsed = (p.at[:, :, None] - p.query.t[:, None]).clamp_min(0.0)
         moved = elapsed > 0
         share, values = torch.where(moved, 1 / torch.where(moved, elapsed, 1.0), 0.0), None
         if self.solver == "closed":
-            integrals = self.integrals(r)
-        elif self.solver in ("pairwise", "torchdiffeq"):  # averages already
-            share, curves = moved.to(share.dtype), (r.query, r.at, r.key, r.value)
-            integrals, values = pairwise(*curves, *fields, *options, self.n_nodes, r.offset, self.last)
+            integrals = self.integrals(p)
         else:
-            every, rows, columns = (r, None, None) if r.at_knots else r.at_all_times()
-            window = self.window if r.at_knots else None
+            every, rows, columns = (p, None, None) if p.at_knots else p.at_all_times()
+            window = self.window_among(every.key.shape[1]) if p.at_knots else None
             parts = (every.query, every.key, every.value)
             integrals, values = shared(*parts, *fields, *options, window, every.offset, self.last)
             if rows is not None and columns is not None:
                 integrals = pick(integrals, rows, columns)
                 values = pick(values.movedim(3, 1), rows, columns).movedim(1, 3)
-        limit = self.heads.split(r.row) @ self.heads.split(r.key).mT
+        limit = self.heads.split(p.row) @ self.heads.split(p.key).mT
         scores = torch.addcmul(limit * ~moved[:, None], integrals, share[:, None])
         if values is not None:
             values = values if self.last else values * share[..., None]
-            values = torch.where(moved[..., None], values, r.value[:, None])
+            values = torch.where(moved[..., None], values, p.value[:, None])
         return scores, values
 
-    def integrals(self, r: Reading) -> Float[Tensor, "B H M N"]:
+    def integrals(self, p: Problem) -> Float[Tensor, "B H M N"]:
         """Integrals of the inner products in closed form, rows without meaning where the key is later."""
         assert isinstance(self.key_field, LinearField)
         split = self.heads.split
-        relax = Relaxation(r.query.t, self.key_field.rate, self.key_field.rest)
-        key, pieces = relax.keys(split(r.key)), relax.integrals(r.query)
-        offset = None if r.offset is None else relax.queries(split(r.offset))
-        if r.at_knots:
+        relax = Relaxation(p.query.t, self.key_field.rate, self.key_field.rest)
+        key, pieces = relax.keys(split(p.key)), relax.integrals(p.query)
+        offset = None if p.offset is None else relax.queries(split(p.offset))
+        if p.at_knots:
             unit = None if offset is None else relax.elapsed(relax.gap)
             return between_all(pieces, relax.decay, key, unit, offset)[0]
-        end = r.query.t[:, -1:]
-        if not holds_everywhere(r.at >= end):
-            every, rows, columns = r.at_all_times()
+        end = p.query.t[:, -1:]
+        if not holds_everywhere(p.at >= end):
+            every, rows, columns = p.at_all_times()
             return pick(self.integrals(every), rows, columns)
         # From the last reference point on the query is constant: what came before is one number for each key.
-        left, since = end - r.query.t, r.at - end
+        left, since = end - p.query.t, p.at - end
         to_end = between_all(pieces, relax.decay)[1]
-        row = relax.elapsed(since) * relax.queries(split(r.query.coefficients[0][:, -1:]))
+        row = relax.elapsed(since) * relax.queries(split(p.query.coefficients[0][:, -1:]))
         column = key * relax.exponent(left).exp()
         if offset is not None:
             row = torch.cat([row + relax.elapsed(since) * offset, offset], -1)

@@ -22,7 +22,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from taylorformer_forecast.core.continuous.interpolation import Interpolant
+from taylorformer_forecast.core.continuous.interpolation import Interpolation
 
 __all__ = ["LinearField", "Relaxation", "between_all", "mean_decay", "moment"]
 
@@ -200,7 +200,7 @@ class Relaxation:
         """Queries, and their inner products with the resting point."""
         return torch.cat([q, q @ self.rest[..., None]], -1)
 
-    def integrals(self, query: Interpolant) -> Float[Tensor, "B H N C"]:
+    def integrals(self, query: Interpolation) -> Float[Tensor, "B H N C"]:
         """``int exp(rate * (t - t_j)) q(t) dt`` over every interval that begins at a knot t_j."""
         heads = self.rest.shape
         pieces = [c.unflatten(-1, heads).transpose(1, 2) for c in query.coefficients]

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention, masked_softmax
 from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, between_all, mean_decay
-from taylorformer_forecast.core.continuous.interpolation import Interpolant
+from taylorformer_forecast.core.continuous.interpolation import Interpolation
 
-__all__ = ["RunningSums"]
+__all__ = ["IncrementalSums"]
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Moving:
         return Moving(key, value, decayed, summed, self.product[..., :n])
 
 
-class RunningSums:
+class IncrementalSums:
     """What one layer keeps of the context, and of the points of every path.
 
     The context belongs to all paths and is stored once; it is as it was at its last point, and what has
@@ -72,10 +72,10 @@ class RunningSums:
     --------
     >>> import torch
     >>> from taylorformer_forecast.core.continuous.attention import ContinuousAttention
-    >>> from taylorformer_forecast.core.continuous.incremental import RunningSums
+    >>> from taylorformer_forecast.core.continuous.incremental import IncrementalSums
     >>> layer = ContinuousAttention(8, n_heads=2, head_dim=4, interpolation="hold")
     >>> x, t = torch.randn(1, 6, 8), torch.arange(6.0)[None]
-    >>> sums = RunningSums(layer, x[:, :4], t, torch.ones(1, 4, dtype=torch.bool), n_paths=3)
+    >>> sums = IncrementalSums(layer, x[:, :4], t, torch.ones(1, 4, dtype=torch.bool), n_paths=3)
     >>> y = x[:, 4:5].expand(-1, 3, -1)
     >>> stepwise = sums.attend(0, y, own=True)
     >>> bool(torch.allclose(stepwise[:, 0], layer(x[:, :5], t[:, :5])[:, 4], atol=1e-5))
@@ -97,7 +97,7 @@ class RunningSums:
         self.relax = Relaxation(t[:, :n], layer.key_field.rate, layer.key_field.rest)
         k, v, q = (heads.split(part(x)) for part in (heads.key, heads.value, heads.query))
         key, left = self.relax.keys(k), t[:, n - 1 : n] - t[:, :n]
-        pieces = self.relax.integrals(Interpolant(t[:, :n], (heads.query(x),)))
+        pieces = self.relax.integrals(Interpolation(t[:, :n], (heads.query(x),)))
         product = (key * between_all(pieces, self.relax.decay)[1]).sum(-1)
         decayed = key * self.relax.exponent(left).exp()
         self.context = Moving(k, v, decayed, key * self.relax.elapsed(left), product)

@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-__all__ = ["INTERPOLATIONS", "Interpolant"]
+__all__ = ["INTERPOLATIONS", "Interpolation", "take"]
 
 INTERPOLATIONS = ("linear", "hermite", "hold")
 
 
 @dataclass(frozen=True)
-class Interpolant:
+class Interpolation:
     """Piecewise polynomial through values at knots, constant before the first knot and after the last.
 
     Parameters
@@ -29,11 +29,11 @@ class Interpolant:
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.core.continuous.interpolation import Interpolant
+    >>> from taylorformer_forecast.core.continuous.interpolation import Interpolation
     >>> t, values = torch.tensor([[0.0, 1.0, 3.0]]), torch.tensor([[[0.0], [2.0], [4.0]]])
-    >>> Interpolant.through(t, values)(torch.tensor([[-1.0, 0.5, 2.0, 9.0]])).flatten().tolist()
+    >>> Interpolation.through(t, values)(torch.tensor([[-1.0, 0.5, 2.0, 9.0]])).flatten().tolist()
     [0.0, 1.0, 3.0, 4.0]
-    >>> Interpolant.through(t, values, "hold")(torch.tensor([[0.5, 2.0]])).flatten().tolist()
+    >>> Interpolation.through(t, values, "hold")(torch.tensor([[0.5, 2.0]])).flatten().tolist()
     [0.0, 2.0]
     """
 
@@ -43,7 +43,7 @@ class Interpolant:
     @classmethod
     def through(
         cls, t: Float[Tensor, "B N"], values: Float[Tensor, "B N F"], kind: str = "linear"
-    ) -> Interpolant:
+    ) -> Interpolation:
         """Interpolate values.
 
         Parameters
@@ -56,7 +56,7 @@ class Interpolant:
 
         Returns
         -------
-        Interpolant
+        Interpolation
             The function.
 
         Raises
@@ -99,7 +99,7 @@ class Interpolant:
             value = piece + x[..., None] * value
         return value
 
-    def refine(self, knots: Float[Tensor, "B R"]) -> Interpolant:
+    def refine(self, knots: Float[Tensor, "B R"]) -> Interpolation:
         """Return the same function with more knots, which must contain the present ones, in order."""
         index, start = self.find(knots)
         length = self.lengths.gather(1, index)
@@ -111,11 +111,11 @@ class Interpolant:
         for k in range(len(pieces)):
             terms = (math.comb(n, k) * start ** (n - k) * pieces[n] for n in range(k, len(pieces)))
             shifted.append(share**k * torch.stack(list(terms)).sum(0))
-        return Interpolant(knots, tuple(shifted))
+        return Interpolation(knots, tuple(shifted))
 
-    def map_values(self, weight: Tensor) -> Interpolant:
+    def map_values(self, weight: Tensor) -> Interpolation:
         """Apply a linear map (G, F) to the values."""
-        return Interpolant(self.t, tuple(c @ weight.mT for c in self.coefficients))
+        return Interpolation(self.t, tuple(c @ weight.mT for c in self.coefficients))
 
 
 def take(values: Shaped[Tensor, "B N F"], index: Int[Tensor, "B M"]) -> Shaped[Tensor, "B M F"]:

@@ -1,26 +1,23 @@
 """Averages over time of inner products and values, for keys and values that follow any field.
 
 Every key is one curve that starts at its own time. :func:`shared` follows each of them once through all knots
-and adds up the integrals on the way; :func:`pairwise` solves an equation of its own for every pair of a
-reference point and a query time, as the published code does. The linear field has a closed form
+and adds up the integrals on the way. The published code solves an equation for every pair of a reference
+point and a query time instead. The linear field has a closed form
 (:mod:`~taylorformer_forecast.core.continuous.closed_form`), which needs neither.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from taylorformer_forecast.core.continuous.interpolation import Interpolant
+from taylorformer_forecast.core.continuous.interpolation import Interpolation
 
-__all__ = ["MLPField", "pairwise", "shared"]
+__all__ = ["MLPField", "shared"]
 
 Field = Callable[[Tensor, Tensor], Tensor]
 
@@ -70,7 +67,7 @@ STEPS = {"midpoint": _midpoint, "rk4": _rk4}
 
 
 def shared(
-    query: Interpolant,
+    query: Interpolation,
     key: Float[Tensor, "B N F"],
     value: Float[Tensor, "B N F"],
     key_field: Field,
@@ -88,7 +85,7 @@ def shared(
 
     Parameters
     ----------
-    query : Interpolant
+    query : Interpolation
         Queries; their knots are those of keys and values.
     key, value : Tensor of shape (B, N, F)
         Keys and values at their own times.
@@ -148,107 +145,12 @@ def shared(
         products.append(product if offset is None else product + inner(offset[:, lag:], k_total))
         values.append(v if last else v_total)
 
-    def by_row(lags: list[Tensor]) -> Tensor:
-        """(B, key, lag, .) as (B, row, key, .)."""
-        table = torch.stack([F.pad(x, (0, 0, 0, n - x.shape[1])) for x in lags], 2)
-        # Rows one longer than the table is wide: read at its width, every row begins one further right.
-        table = F.pad(table, (0, 0, 0, n + 1 - table.shape[2])).flatten(1, 2)[:, : n * n]
-        return table.unflatten(1, (n, n)).transpose(1, 2)
-
-    return by_row(products).permute(0, 3, 1, 2), by_row(values)
+    return _by_row(products, n).permute(0, 3, 1, 2), _by_row(values, n)
 
 
-def pairwise(
-    query: Interpolant,
-    at: Float[Tensor, "B M"],
-    key: Float[Tensor, "B N F"],
-    value: Float[Tensor, "B N F"],
-    key_field: Field,
-    value_field: Field,
-    n_heads: int,
-    method: str = "pairwise",
-    n_nodes: int = 3,
-    offset: Float[Tensor, "B M F"] | None = None,
-    last: bool = False,
-) -> tuple[Float[Tensor, "B H M N"], Float[Tensor, "B M N F"]]:
-    """Solve an equation for every pair, and average over Gauss-Legendre nodes between their times.
-
-    Parameters
-    ----------
-    query : Interpolant
-        Queries; their knots are those of keys and values.
-    at : Tensor of shape (B, M)
-        Query times. Pairs whose key is later count as if both had the key's time.
-    key, value : Tensor of shape (B, N, F)
-        Keys and values at their own times.
-    key_field, value_field : callable
-        Derivatives of states at times.
-    n_heads : int
-        Heads H.
-    method : {"pairwise", "torchdiffeq"}, default="pairwise"
-        A Runge-Kutta step of order 4 between nodes, or ``torchdiffeq.odeint`` with its adaptive default.
-    n_nodes : int, default=3
-        Nodes of the quadrature.
-    offset : Tensor of shape (B, M, F), optional
-        Constants that are added to the query for each query time.
-    last : bool, default=False
-        Whether to return values at the query time instead of their averages.
-
-    Returns
-    -------
-    Tensor of shape (B, H, M, N)
-        Averages of inner products.
-    Tensor of shape (B, M, N, F)
-        Averages of values, or values at the query times.
-
-    Raises
-    ------
-    ImportError
-        If torchdiffeq is asked for and not installed.
-    """
-    m, n = at.shape[1], key.shape[1]
-    start = query.t[:, None].expand(-1, m, -1)[..., None]
-    length = (at[:, :, None, None] - start).clamp_min(0.0)  # (B, M, N, 1)
-    roots, weights = np.polynomial.legendre.leggauss(n_nodes)
-    nodes = [(1 + float(x)) / 2 for x in roots] + [1.0]
-
-    def solve(field: Field, x: Tensor) -> list[Tensor]:
-        """States at the nodes, as fractions of the way."""
-
-        def moving(fraction: float | Tensor, state: Tensor) -> Tensor:
-            return length * field(start + fraction * length, state)
-
-        x = x[:, None].expand(-1, m, -1, -1)
-        if method == "torchdiffeq":
-            return list(_odeint()(moving, x, torch.tensor([0.0, *nodes], dtype=x.dtype, device=x.device))[1:])
-        states, now = [], 0.0
-        for node in nodes:
-            h, begin = node - now, partial(torch.full_like, length[..., :1, :1, :1])
-            x = _rk4(lambda s, y: moving(s, y), begin(now), begin(h), x, moving(now, x))
-            now = node
-            states.append(x)
-        return states
-
-    keys, values = solve(key_field, key), solve(value_field, value)
-    scores: Any = 0.0
-    mean: Any = 0.0
-    for node, weight, k, v in zip(nodes, weights, keys, values, strict=False):
-        q = query((start + node * length).flatten(1)).unflatten(1, (m, n))
-        if offset is not None:
-            q = q + offset[:, :, None]
-        # The weights of an interval of length 2 sum to 2, once for query and key together.
-        scores = scores + float(weight) / 2 * (q * k).unflatten(-1, (n_heads, -1)).sum(-1)
-        mean = mean + float(weight) / 2 * v
-    return scores.permute(0, 3, 1, 2), values[-1] if last else mean
-
-
-def _odeint() -> Callable[..., Tensor]:
-    """``torchdiffeq.odeint``, an optional package."""
-    try:
-        from torchdiffeq import odeint
-    except ImportError as error:
-        raise ImportError(
-            "solver='torchdiffeq' needs the package torchdiffeq: pip install 'taylorformer-forecast[ode]', "
-            "or choose another solver"
-        ) from error
-    return odeint
+def _by_row(lags: list[Tensor], n: int) -> Tensor:
+    """Tables of keys for every lag, (B, key, .) each, as one table (B, row, key, .)."""
+    table = torch.stack([F.pad(x, (0, 0, 0, n - x.shape[1])) for x in lags], 2)
+    # Rows one longer than the table is wide: read at its width, every row begins one further right.
+    table = F.pad(table, (0, 0, 0, n + 1 - table.shape[2])).flatten(1, 2)[:, : n * n]
+    return table.unflatten(1, (n, n)).transpose(1, 2)

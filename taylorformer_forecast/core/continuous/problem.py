@@ -1,0 +1,69 @@
+"""The averages to compute: curves of queries, keys and values, and the times that they are wanted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from taylorformer_forecast.core.continuous.interpolation import Interpolation, take
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Inputs of the averages: queries over time, keys and values of reference points, query times.
+
+    Parameters
+    ----------
+    query : Interpolation
+        Queries of the reference points over time.
+    key, value : Tensor of shape (B, N, F)
+        Keys and values of the reference points.
+    at : Tensor of shape (B, M)
+        Query times.
+    row : Tensor of shape (B, M, F)
+        Queries there.
+    offset : Tensor of shape (B, M, F), optional
+        What is added to the query all the way, for each query time.
+    at_knots : bool
+        Whether query times are those of the reference points, in their order.
+    """
+
+    query: Interpolation
+    key: Tensor
+    value: Tensor
+    at: Tensor
+    row: Tensor
+    offset: Tensor | None
+    at_knots: bool
+
+    def mirrored(self, interpolation: str) -> Problem:
+        """Return the same with time running backwards."""
+        knots, values = -self.query.t.flip(1), self.query.coefficients[0].flip(1)
+        query = Interpolation.through(knots, values, interpolation)
+        at, row, offset = -self.at, self.row, self.offset
+        if self.at_knots:
+            at, row, offset = knots, row.flip(1), None if offset is None else offset.flip(1)
+        return Problem(query, self.key.flip(1), self.value.flip(1), at, row, offset, self.at_knots)
+
+    def at_all_times(self) -> tuple[Problem, Int[Tensor, "B M"], Int[Tensor, "B N"]]:
+        """Return the same with query times as knots, and the places of query and reference times there.
+
+        Keys and values at query times are zero: they must be masked.
+        """
+        n = self.key.shape[1]
+        t, order = torch.sort(torch.cat([self.query.t, self.at], 1), dim=1, stable=True)
+        place = order.argsort(1)
+
+        def spread(reference: Tensor, queries: Tensor) -> Tensor:
+            return take(torch.cat([reference, queries], 1), order)
+
+        nothing, blank = torch.zeros_like(self.row), torch.zeros_like(self.key)
+        offset = None if self.offset is None else spread(blank, self.offset)
+        key, value, row = spread(self.key, nothing), spread(self.value, nothing), spread(blank, self.row)
+        everywhere = Problem(self.query.refine(t), key, value, t, row, offset, True)
+        return everywhere, place[:, n:], place[:, :n]
