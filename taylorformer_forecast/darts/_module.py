@@ -196,7 +196,7 @@ class ForecastModule(PLForecastingModule):
         ):
             if width:
                 values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
-                # Phases, the last of the future covariates, come first: a prior sees these alone.
+                # Phases, the last of the future covariates, come first: a pretrained network sees these alone.
                 shared += [values.nan_to_num(0.0).roll(n_phases, -1), (~values[..., flags].isnan()).to(wide)]
         y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes)
         parts = [part.repeat_interleave(len(y) // n_series, 0) for part in shared]
@@ -337,7 +337,9 @@ class ForecastModule(PLForecastingModule):
             return super().configure_optimizers()
         steps = self.trainer.estimated_stepping_batches
         steps = int(steps) if steps < 2**31 else 2**31
-        optimizer, schedule = make_optimizer(self.net, self.lr, steps, spent=time_spent(self))
+        optimizer, schedule = make_optimizer(
+            self.net, self.lr * self.net.lr_factor, steps, spent=time_spent(self)
+        )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def configure_gradient_clipping(

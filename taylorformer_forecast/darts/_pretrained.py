@@ -100,7 +100,9 @@ class PretrainedModel(BaseForecastModel):
 
     def _decide(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         """Choose the strategy."""
-        asked = "train" if self._tuning else self.model_params["strategy"]
+        asked = self.model_params["strategy"]
+        if self._tuning and asked != "finetune":
+            asked = "train"
         observed = sum(int(np.isfinite(one.all_values(copy=False)).sum()) for one in series)
         horizon = self.model_params["output_chunk_length"]
         self._adopt(choose_strategy(asked, observed, horizon, self._obstacle(series, options)))
@@ -115,6 +117,12 @@ class PretrainedModel(BaseForecastModel):
         else:
             self.n_epochs = self.model_params["n_epochs"]
 
+    def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
+        """Train on a dataset; see darts. Where the pretrained network forecasts as it is, epochs do not count."""
+        if self._strategy is not None and self._strategy.name == "pretrained":
+            epochs = 0
+        return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
+
     def lr_find(self, *args: Any, **kwargs: Any) -> Any:
         """Look for a learning rate; see darts."""
         return self._tuned(super().lr_find, *args, **kwargs)
@@ -124,12 +132,14 @@ class PretrainedModel(BaseForecastModel):
         return self._tuned(super().scale_batch_size, *args, **kwargs)
 
     def _tuned(self, tune: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Tune the training of a network, however short the series."""
+        """Tune the training of a network, however short the series; what was fitted stays."""
+        before = (self.model, self.train_sample, self._strategy, self.n_epochs)
         self._tuning = True
         try:
             return tune(*args, **kwargs)
         finally:
             self._tuning = False
+            self.model, self.train_sample, self._strategy, self.n_epochs = before
 
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
