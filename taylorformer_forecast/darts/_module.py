@@ -196,7 +196,7 @@ class ForecastModule(PLForecastingModule):
         ):
             if width:
                 values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
-                # Phases, the last of the future covariates, come first: a pretrained network sees these alone.
+                # Phases, the last of the future covariates, come first: pretrained networks see these alone.
                 shared += [values.nan_to_num(0.0).roll(n_phases, -1), (~values[..., flags].isnan()).to(wide)]
         y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes)
         parts = [part.repeat_interleave(len(y) // n_series, 0) for part in shared]

@@ -118,7 +118,7 @@ class PretrainedModel(BaseForecastModel):
             self.n_epochs = self.model_params["n_epochs"]
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
-        """Train on a dataset; see darts. Where the pretrained network forecasts as it is, epochs do not count."""
+        """Train on a dataset; see darts. With strategy "pretrained" nothing is trained, whatever the epochs."""
         if self._strategy is not None and self._strategy.name == "pretrained":
             epochs = 0
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
@@ -142,9 +142,11 @@ class PretrainedModel(BaseForecastModel):
             self.model, self.train_sample, self._strategy, self.n_epochs = before
 
     def _own_params(self) -> dict[str, Any]:
-        params = super()._own_params()
+        params, asked = super()._own_params(), self.model_params["strategy"]
+        if self._strategy is None and asked in ("pretrained", "finetune"):  # weights are loaded unchecked
+            self._adopt(Strategy(asked, f"strategy={asked!r}"))
         if self._is_pretrained:
-            if self._settings is None:  # weights are loaded unchecked
+            if self._settings is None:
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
         return params
@@ -167,10 +169,12 @@ class PretrainedModel(BaseForecastModel):
     def _setup_for_train(self, train_dataset: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         weights = None
         asked = self.model_params["strategy"]
-        if self._strategy is None and asked in ("pretrained", "finetune"):
-            raise ValueError(
-                f"strategy={asked!r} needs the time stamps of a series: call fit, not fit_from_dataset"
-            )
+        if self._strategy is None:
+            if asked in ("pretrained", "finetune"):
+                raise ValueError(
+                    f"strategy={asked!r} needs the time stamps of a series: call fit, not fit_from_dataset"
+                )
+            self._strategy = Strategy("train", "windows of a dataset say nothing of its series")
         if self._is_pretrained and self.model is None:
             weights = self._weights()
             self._settings = self._settings_of(weights)

@@ -8,6 +8,6 @@ from taylorformer_forecast.baselines.linear_path import LinearPathBaseline, Line
 
 @pytest.fixture
 def nothing_is_fitted(monkeypatch):
-    """Leave linear baselines as they are built, so that networks without training know nothing of the data."""
+    """Leave linear baselines as they are built: networks without training then know nothing of the data."""
     for kind in (LinearBaseline, LinearPathBaseline, LinearTwoSidedBaseline):
         monkeypatch.setattr(kind, "fit_closed_form", lambda *_: None)

@@ -69,7 +69,7 @@ TRAINING = {
 }
 
 
-# --- "auto" ---------------------------------------------------------------------------------------------------
+# --- "auto" ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "chosen"), [(90, "pretrained"), (191, "pretrained"), (192, "train")])
@@ -163,7 +163,7 @@ def test_a_panel_to_pretrain_on_is_learnt_from_however_short_it_is(y):
         assert one.fit(y[:60]).strategy_ == "train"
 
 
-# --- a strategy that is asked for -----------------------------------------------------------------------------
+# --- a strategy that is asked for -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [30, 144])
@@ -217,7 +217,7 @@ def test_a_network_that_is_trained_needs_no_file(y):
     assert quick(strategy="train", pretrained="nowhere").fit(y[:60], fh=FH).strategy_ == "train"
 
 
-# --- what is said of it ---------------------------------------------------------------------------------------
+# --- what is said of it ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -279,7 +279,7 @@ def test_every_fit_leaves_one_record_in_the_log(y, caplog):
     assert [r.getMessage() for r in caplog.records if r.name == LOGGER] == [str(learnt.summary())]
 
 
-# --- the same forecaster, elsewhere or later --------------------------------------------------------------
+# --- the same forecaster, elsewhere or later ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
