@@ -39,7 +39,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     _module_class: type[ForecastModule]
     _strategy: Strategy | None = None
-    _seconds = 0.0
+    _steps, _seconds = 0, 0.0
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -170,7 +170,8 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         # Without an epoch, training does not start.
         self.model.begin(train_dataset, _batch_collate_fn_train)
         self.model.finish(train_dataset, _batch_collate_fn_train)
-        self._seconds = time.perf_counter() - start
+        # A prediction replaces the trainer, which a saved model lacks.
+        self._steps, self._seconds = int(self.trainer.global_step), time.perf_counter() - start
         log_decision(str(self.summary()))
         return self
 
@@ -189,7 +190,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         """
         if self.model is None:
             raise ValueError("the model has not been fitted: call fit first")
-        seasonal, trainer = self._seasonal, self.trainer
+        seasonal = self._seasonal
         return summarise(
             self.model.net,
             self._strategy or Strategy("train", "this model has no pretrained network"),
@@ -197,7 +198,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             self.output_chunk_length,
             () if seasonal is None else seasonal.cycles,
             () if seasonal is None else seasonal.periods,
-            0 if trainer is None else int(trainer.global_step),
+            self._steps,
             self._seconds,
         )
 

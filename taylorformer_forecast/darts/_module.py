@@ -253,7 +253,9 @@ class ForecastModule(BatchWindows, PLForecastingModule):
             return super().configure_optimizers()
         steps = self.trainer.estimated_stepping_batches
         steps = int(steps) if steps < 2**31 else 2**31
-        optimizer, schedule = make_optimizer(self.net, self.lr, steps, spent=time_spent(self))
+        optimizer, schedule = make_optimizer(
+            self.net, self.lr * self.net.lr_factor, steps, spent=time_spent(self)
+        )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def configure_gradient_clipping(

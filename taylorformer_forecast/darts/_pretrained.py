@@ -107,7 +107,9 @@ class PretrainedModel(BaseForecastModel):
 
     def _decide(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         """Choose the strategy."""
-        asked = "train" if self._tuning else self.model_params["strategy"]
+        asked = self.model_params["strategy"]
+        if self._tuning and asked != "finetune":
+            asked = "train"
         observed = sum(int(np.isfinite(one.all_values(copy=False)).sum()) for one in series)
         horizon = self.model_params["output_chunk_length"]
         self._adopt(choose_strategy(asked, observed, horizon, self._obstacle(series, options)))
@@ -122,6 +124,12 @@ class PretrainedModel(BaseForecastModel):
         else:
             self.n_epochs = self.model_params["n_epochs"]
 
+    def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
+        """Train on a dataset; see darts. With strategy "pretrained" nothing is trained, whatever the epochs."""
+        if self._strategy is not None and self._strategy.name == "pretrained":
+            epochs = 0
+        return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
+
     def lr_find(self, *args: Any, **kwargs: Any) -> Any:
         """Look for a learning rate; see darts."""
         return self._tuned(super().lr_find, *args, **kwargs)
@@ -131,17 +139,21 @@ class PretrainedModel(BaseForecastModel):
         return self._tuned(super().scale_batch_size, *args, **kwargs)
 
     def _tuned(self, tune: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Tune the training of a network, however short the series."""
+        """Tune the training of a network, however short the series; what was fitted stays."""
+        before = (self.model, self.train_sample, self._strategy, self.n_epochs)
         self._tuning = True
         try:
             return tune(*args, **kwargs)
         finally:
             self._tuning = False
+            self.model, self.train_sample, self._strategy, self.n_epochs = before
 
     def _own_params(self) -> dict[str, Any]:
-        params = super()._own_params()
+        params, asked = super()._own_params(), self.model_params["strategy"]
+        if self._strategy is None and asked in ("pretrained", "finetune"):  # weights are loaded unchecked
+            self._adopt(Strategy(asked, f"strategy={asked!r}"))
         if self._is_pretrained:
-            if self._settings is None:  # weights are loaded unchecked
+            if self._settings is None:
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
         return params
@@ -164,10 +176,12 @@ class PretrainedModel(BaseForecastModel):
     def _setup_for_train(self, train_dataset: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         weights = None
         asked = self.model_params["strategy"]
-        if self._strategy is None and asked in ("pretrained", "finetune"):
-            raise ValueError(
-                f"strategy={asked!r} needs the time stamps of a series: call fit, not fit_from_dataset"
-            )
+        if self._strategy is None:
+            if asked in ("pretrained", "finetune"):
+                raise ValueError(
+                    f"strategy={asked!r} needs the time stamps of a series: call fit, not fit_from_dataset"
+                )
+            self._strategy = Strategy("train", "windows of a dataset say nothing of its series")
         if self._is_pretrained and self.model is None:
             weights = self._weights()
             self._settings = self._settings_of(weights)

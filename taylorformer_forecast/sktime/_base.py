@@ -157,8 +157,6 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
         log_decision(str(self._summary()))
         return self
 
-    # ---- strategy: the pretrained network of the package, or one that is trained -----------------------
-
     def _own_axis(self, y):
         """The time axis of y."""
         parts = [part for _, part in instances(y)]

@@ -24,9 +24,10 @@ class NetworkFitting:
         n_values = int(self._cur_y.notna().sum().sum())
         obstacle = None if weights is None else self._obstacle(weights)
         self._strategy = choose_strategy(self.strategy, n_values, self.horizon_, obstacle)
-        training = self._training(seed, float(self.validation_split or 0.0))
+        trains = self._strategy.name != "pretrained"
+        training = self._training(seed, float(self.validation_split or 0.0) if trains else 0.0)
         if self._strategy.is_pretrained:
-            steps = self._n_steps if self._strategy.name == "finetune" else lambda per_epoch: 0
+            steps = self._n_steps if trains else lambda per_epoch: 0
             fitted = fit_pretrained(training, weights, self._seasonal.width, steps)
         else:
             width = _width(training.series)

@@ -82,8 +82,9 @@ class Pretraining:
         """Train the network further: that of the pretraining, or of a fit without one."""
         check_enough(y, self.context_length)
         start = getattr(self, "pretrained_", None)
-        if start is None and self.strategy == "auto" and self.strategy_ == "pretrained":
-            return self._pretrain(y, X, fh)  # the fit left its series to the pretrained network
+        left = start is None and self.strategy == "auto" and self.strategy_ == "pretrained"
+        if left or self.strategy == "pretrained":
+            return self._pretrain(y, X, fh)  # nothing was trained that could be trained further
         student = self._like_new()
         student.pretrained_ = Pretrained.of(self) if start is None else start
         student._state = "pretrained"  # else fit would reset it

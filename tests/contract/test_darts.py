@@ -47,6 +47,8 @@ def make(model_class, **params):
         "random_state": 0,
         "pl_trainer_kwargs": QUIET,
     }
+    if model_class is TaylorformerModel:
+        small["strategy"] = "train"  # however short the series
     return model_class(**{**small, **params})
 
 
@@ -356,6 +358,7 @@ def test_backtest_residuals_and_gridsearch(model_class, series):
     assert np.isfinite(model.residuals(series, start=50, retrain=False).values()).all()
     choices = {"input_chunk_length": [8, 12], "output_chunk_length": [4], "n_epochs": [1], "d_model": [8]}
     choices |= {"n_heads": [2], "pl_trainer_kwargs": [QUIET], "random_state": [0]}
+    choices |= {"strategy": ["train"]} if model_class is TaylorformerModel else {}
     best, params, _ = model_class.gridsearch(choices, series, forecast_horizon=4, start=50, stride=4)
     assert isinstance(best, model_class)
     assert params["input_chunk_length"] in (8, 12)
@@ -373,7 +376,7 @@ def test_ensembles(model_class, series):
 
 
 @each_model
-def test_saving_and_loading_without_trust(model_class, wide, tmp_path):
+def test_saving_and_loading_of_models_and_weights(model_class, wide, tmp_path):
     path = str(tmp_path / "model.pt")
     model = make(model_class).fit(wide)
     expected = model.predict(9, num_samples=3, random_state=1)

@@ -11,7 +11,7 @@ from darts.metrics import mae
 from darts.models import NaiveSeasonal
 from darts.utils.data.torch_datasets.utils import TorchInferenceBatch
 from darts.utils.likelihood_models.torch import GaussianLikelihood
-from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.callbacks import Callback, EarlyStopping
 from sktime.datasets import load_airline
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
@@ -27,6 +27,8 @@ QUIET = {
 
 
 def make(model_class, *lengths, **params):
+    if model_class is TaylorformerModel:
+        params = {"strategy": "train", **params}  # however short the series
     return model_class(*lengths, **{"random_state": 0, "pl_trainer_kwargs": QUIET, **params})
 
 
@@ -94,19 +96,20 @@ def test_instance_normalisation_leaves_the_parameters_of_a_likelihood_intact(mod
 def test_what_a_network_learns_of_covariates_is_taken_whole(model_class, part):
     values = np.sin(2 * np.pi * np.arange(120) / 12)  # a season, whose phases are no covariates of the user
     series, covariate = from_values(values), from_values(np.random.default_rng(0).normal(size=140))
-    assert make(model_class, 24, 6, seasonal_periods="auto").fit(series).model.trust == part
-    assert (
-        make(model_class, 24, 6, seasonal_periods=12).fit(series, future_covariates=covariate).model.trust
-        == 1.0
-    )
-    assert make(model_class, 24, 6).fit(series, past_covariates=covariate).model.trust == 1.0
+
+    def weight(given, **params):
+        return make(model_class, 24, 6, **params).fit(series, **given).model.net.calibration.weight
+
+    assert weight({}, seasonal_periods="auto") == part
+    assert weight({"future_covariates": covariate}, seasonal_periods=12) == 1.0
+    assert weight({"past_covariates": covariate}) == 1.0
 
 
 @pytest.mark.parametrize("ending", ["epochs", "no epoch", "validation", "stopped early", "out of time"])
-def test_the_width_is_settled_once_after_every_training(ending, monkeypatch):
-    widths = []
+def test_the_inflation_is_set_once_after_every_training(ending, monkeypatch):
+    calls = []
     monkeypatch.setattr(
-        "taylorformer_forecast.darts._module.widen", lambda net, w: widths.append(net.training)
+        "taylorformer_forecast.darts._module.inflate_by_paths", lambda net, w: calls.append(net.training)
     )
     series = from_values(np.sin(np.arange(80) / 2) + np.random.default_rng(0).normal(size=80))
     trainer = dict(QUIET)
@@ -122,7 +125,7 @@ def test_the_width_is_settled_once_after_every_training(ending, monkeypatch):
             model.fit(series, epochs=2)
         else:
             model.fit(series, val_series=series if ending == "validation" else None)
-        assert widths == [False] * number * (ending != "no epoch")
+        assert calls == [False] * number * (ending != "no epoch")
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +148,7 @@ def test_with_a_fifth_missing_airline_is_forecast_better_than_by_the_last_season
 def test_the_same_weights_give_the_same_paths_in_sktime_and_darts():
     values = np.random.default_rng(0).normal(size=80).cumsum() * 3.0 + 50.0
     same = {"time_features": None, "seasonal_periods": None, "d_model": 8, "n_heads": 2, "random_state": 0}
+    same["strategy"] = "train"
     forecaster = TaylorformerForecaster(context_length=24, max_steps=5, num_samples=7, **same)
     forecaster.fit(pd.Series(values), fh=range(1, 9))
     model = TaylorformerModel(24, 8, n_epochs=1, pl_trainer_kwargs=QUIET, **same).fit(from_values(values))
@@ -171,3 +175,37 @@ def test_parameters_of_later_steps_are_those_of_the_marginals(airline):
     paths = model.predict(12, num_samples=2000, random_state=1).all_values()[:, 0]
     np.testing.assert_allclose(parameters[:, 0], paths.mean(1), rtol=0.05)
     np.testing.assert_allclose(parameters[:, 1], paths.std(1), rtol=0.3)
+
+
+@pytest.mark.parametrize(("model_class", "most"), [(TaylorformerModel, 150), (LAMModel, 400)])
+def test_the_default_training_of_a_long_series_ends_after_some_steps_and_is_finished(
+    model_class, most, monkeypatch
+):
+    steps, finished = [], []
+
+    class Counter(Callback):
+        def on_train_batch_end(self, trainer, *args):
+            steps.append(trainer.global_step)
+
+    monkeypatch.setattr(
+        "taylorformer_forecast.darts._module.inflate_by_paths", lambda net, w: finished.append(len(steps))
+    )
+    long = from_values(np.random.default_rng(0).normal(size=10_000))
+    trainer = {**QUIET, "callbacks": [Counter()]}
+    model = make(model_class, 12, 4, d_model=8, n_heads=2, batch_size=16, pl_trainer_kwargs=trainer).fit(long)
+    assert steps == list(range(1, most + 1))  # of 623 in one pass
+    assert finished == [most]
+    assert model.summary().steps == most
+    assert model.trainer.optimizers[0].param_groups[0]["lr"] < 1e-4  # the schedule has come to its end
+    assert np.isfinite(model.predict(4).values()).all()
+
+
+def test_steps_that_are_asked_for_are_taken():
+    series = from_values(np.random.default_rng(0).normal(size=200))
+    small = {"d_model": 8, "n_heads": 2, "batch_size": 16}
+    asked = make(TaylorformerModel, 12, 4, pl_trainer_kwargs={**QUIET, "max_steps": 5}, **small).fit(series)
+    assert asked.summary().steps == 5
+    passes = make(TaylorformerModel, 12, 4, n_epochs=2, **small).fit(series)
+    assert passes.summary().steps == 2 * 12
+    once = make(TaylorformerModel, 12, 4, **small).fit(series, epochs=1)
+    assert once.summary().steps == 12

@@ -2,10 +2,12 @@
 
 import pytest
 
-from taylorformer_forecast.baselines.linear import LinearForecast
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.baselines.linear_path import LinearPathBaseline, LinearTwoSidedBaseline
 
 
 @pytest.fixture
 def nothing_is_fitted(monkeypatch):
-    """Leave linear forecasts at their start, so that networks without training know nothing of the data."""
-    monkeypatch.setattr(LinearForecast, "start", lambda *_: None)
+    """Leave linear baselines as they are built: networks without training then know nothing of the data."""
+    for kind in (LinearBaseline, LinearPathBaseline, LinearTwoSidedBaseline):
+        monkeypatch.setattr(kind, "fit_closed_form", lambda *_: None)

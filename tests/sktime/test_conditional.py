@@ -16,7 +16,7 @@ AHEAD = range(1, 13)
 def tiny(**changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 2, "num_samples": 12, "random_state": 0}
     settings |= {"distribution": "normal", "order": "random", "num_epochs": None}
-    return TaylorformerForecaster(**{**settings, **changes})
+    return TaylorformerForecaster(**{"strategy": "train", **settings, **changes})
 
 
 def series(n=60, seed=0):

@@ -26,7 +26,7 @@ CALENDAR = pd.period_range("2000-01", periods=N, freq="M")
 def tiny(**changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 2, "num_samples": 8, "random_state": 0}
     settings |= {"distribution": "normal", "num_epochs": None}
-    return TaylorformerForecaster(**{**settings, **changes})
+    return TaylorformerForecaster(**{"strategy": "train", **settings, **changes})
 
 
 @pytest.fixture

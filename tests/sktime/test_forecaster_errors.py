@@ -19,6 +19,8 @@ CALENDAR = pd.period_range("2000-01", periods=N + 10, freq="M")
 def tiny(forecaster=TaylorformerForecaster, **changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 5, "random_state": 0}
     settings |= {"distribution": "normal", "num_epochs": None}
+    if forecaster is TaylorformerForecaster:
+        settings["strategy"] = "train"  # however short the series
     return forecaster(**{**settings, **changes})
 
 
@@ -81,7 +83,8 @@ WRONG = {
     "gap_length": [0, 2.5],
     "order": ["any", None],
     "preset": ["paper", None],
-    "pretrained": [3, True],
+    "pretrained": [3, True, None],
+    "strategy": ["zero", None, True, "Train"],
     "lr": [0, -1.0, float("nan"), float("inf"), "a", None],
     "dropout": [-0.1, 1.0, 1.5, "a"],
     "validation_split": [-0.1, 1.0, 1.5, "a"],
@@ -291,7 +294,7 @@ def test_a_fit_that_fails_leaves_an_unfitted_forecaster_unfitted(y):
 @pytest.mark.parametrize("distribution", ["normal", "mixture"])
 def test_paths_that_run_away_are_an_error_and_not_a_forecast_of_nan(y, distribution):
     forecaster = tiny(distribution=distribution).fit(y)
-    for parameter in forecaster.network_.to_params.parameters():
+    for parameter in forecaster.network_.streams.to_params.parameters():
         parameter.data += float("nan")
     with pytest.raises(
         RuntimeError, match=r"sample paths run away: they are not finite at 2003-01.* shorter fh"

@@ -15,7 +15,7 @@ N = 50
 def tiny(**changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 5, "random_state": 0}
     settings |= {"distribution": "normal", "num_epochs": None}
-    return TaylorformerForecaster(**{**settings, **changes})
+    return TaylorformerForecaster(**{"strategy": "train", **settings, **changes})
 
 
 def values(n=N):

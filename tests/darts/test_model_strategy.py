@@ -1,0 +1,336 @@
+"""How a darts model chooses between the pretrained network and training, and what it says of the choice."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+import pytorch_lightning as pl
+import torch
+from darts.utils.likelihood_models.torch import GaussianLikelihood, PoissonLikelihood, QuantileRegression
+from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
+
+from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
+from taylorformer_forecast.engine.strategy import STRATEGIES
+from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.models.taylorformer import Taylorformer
+
+QUIET = {
+    "accelerator": "cpu",
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "logger": False,
+    "enable_checkpointing": False,
+}
+N = 72
+LOGGER = "taylorformer_forecast"
+
+
+def make(**params):
+    """Return a model for chunks of 12 and 6 steps whose training, if there is any, is short."""
+    usual = {"n_epochs": 1, "d_model": 8, "random_state": 0, "pl_trainer_kwargs": QUIET}
+    return TaylorformerModel(12, 6, **{**usual, **params})
+
+
+def _weights(module):
+    return torch.cat([parameter.detach().ravel() for parameter in module.net.parameters()])
+
+
+def finite(forecast):
+    return bool(np.isfinite(forecast.all_values()).all())
+
+
+def chosen(model):
+    """What a fitted model has done, by its summary and by its network."""
+    name = model.summary().strategy
+    assert isinstance(model.model.net, Taylorformer if name == "train" else DirectTaylorformer)
+    return name
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Return a noisy season of one component."""
+    noise = np.random.default_rng(0).normal(size=(N, 1))
+    season = sine_timeseries(length=N, value_frequency=1 / 12)
+    return season.with_values(season.values() + 0.1 * noise + 3.0).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def long():
+    """Return a series of sixteen output chunks."""
+    return sine_timeseries(length=96, value_frequency=1 / 12).astype("float32")
+
+
+# --- "auto" -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "expected"), [(40, "pretrained"), (95, "pretrained"), (96, "train")])
+def test_series_of_fewer_values_than_sixteen_chunks_have_the_pretrained_network(long, n, expected):
+    model = make().fit(long[:n])
+    assert chosen(model) == expected
+    assert (model.epochs_trained == 0) == (expected == "pretrained")
+    if expected == "pretrained":
+        asked = make(strategy="pretrained").fit(long[:n])
+        forecasts = (m.predict(8, num_samples=3, random_state=0).all_values() for m in (model, asked))
+        np.testing.assert_array_equal(*forecasts)
+
+
+def test_observed_values_of_all_series_and_components_count(long):
+    values = long.values().copy()
+    values[3::16] = np.nan
+    assert chosen(make().fit(long.with_values(values))) == "pretrained"
+    assert chosen(make().fit([long[:60], long[:60]])) == "train"
+    assert chosen(make().fit([long[:30], long[:30]])) == "pretrained"
+    assert chosen(make().fit(long[:60].stack(long[:60]))) == "train"
+
+
+DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(TaylorformerModel.__init__).parameters.items()
+    if parameter.default is not inspect.Parameter.empty
+}
+TRAINING = {
+    "n_epochs": 3,
+    "lr": 0.01,
+    "batch_size": 4,
+    "dropout": 0.5,
+    "d_model": 16,
+    "n_heads": 1,
+    "n_layers": 3,
+    "taylor_order": 1,
+    "n_derivative_neighbours": 3,
+    "attention": "local",
+    "optimizer_cls": torch.optim.SGD,
+    "pl_trainer_kwargs": {**QUIET, "callbacks": [pl.Callback()]},
+}
+
+
+def default(**params):
+    return TaylorformerModel(12, 6, **{"random_state": 0, "pl_trainer_kwargs": QUIET} | params)
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_default_that_is_written_out_changes_nothing(series, name):
+    plain, written = (default(**given).fit(series[:40]) for given in ({}, {name: DEFAULTS[name]}))
+    assert chosen(plain) == chosen(written) == "pretrained"
+    np.testing.assert_array_equal(*(m.predict(8, random_state=0).values() for m in (plain, written)))
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_no_parameter_of_training_or_of_a_trained_network_changes_the_choice(series, long, name):
+    plain, other = (default(**given).fit(series[:40]) for given in ({}, {name: TRAINING[name]}))
+    assert chosen(other) == "pretrained"
+    assert other.summary().steps == 0
+    np.testing.assert_array_equal(*(m.predict(8, random_state=0).values() for m in (plain, other)))
+    assert chosen(make(**{name: TRAINING[name]}).fit(long)) == "train"
+
+
+@pytest.mark.parametrize(("n", "expected"), [(40, "pretrained"), (96, "train")])
+def test_a_grid_of_learning_rates_compares_one_kind_of_model(long, n, expected):
+    rates = (1e-4, 2e-3, 1e-2)  # the second is the default
+    assert {chosen(make(lr=rate).fit(long[:n])) for rate in rates} == {expected}
+
+
+@pytest.mark.parametrize("options", [{"epochs": 2}, {"val_series": None}, {"sample_weight": "linear"}])
+def test_options_of_a_fit_do_not_change_the_choice(series, options):
+    options = {name: series[30:] if name == "val_series" else value for name, value in options.items()}
+    model = make().fit(series[:40], **options)
+    assert chosen(model) == "pretrained"
+    assert model.epochs_trained == model.summary().steps == 0
+
+
+def cannot(series):
+    """What the pretrained network cannot do: parameters, the series, options of a fit, and the reason."""
+    covariates = linear_timeseries(length=2 * N).astype("float32")
+    static = series.with_static_covariates(pd.DataFrame({"size": [1.0]}).astype("float32"))
+    return {
+        "likelihood": (
+            {"likelihood": GaussianLikelihood()},
+            series,
+            {},
+            "GaussianLikelihood is given, while",
+        ),
+        "quantiles": (
+            {"likelihood": QuantileRegression([0.1, 0.5, 0.9])},
+            series,
+            {},
+            "QuantileRegression is given",
+        ),
+        "counts": ({"likelihood": PoissonLikelihood()}, series, {}, "PoissonLikelihood is given"),
+        "loss": ({"loss_fn": torch.nn.L1Loss()}, series, {}, "a loss_fn is given"),
+        "norm": ({"use_reversible_instance_norm": False}, series, {}, "use_reversible_instance_norm=False"),
+        "path": ({"linear_path": False}, series, {}, "linear_path=False, while"),
+        "past": ({}, series, {"past_covariates": covariates}, "past_covariates are given, which"),
+        "future": ({}, series, {"future_covariates": covariates}, "future_covariates are given, which"),
+        "encoders": (
+            {"add_encoders": {"cyclic": {"future": ["month"]}}},
+            series,
+            {},
+            "add_encoders is given, and",
+        ),
+        "static": ({}, static, {}, "the series has static covariates, which"),
+    }
+
+
+CANNOT = ("likelihood", "quantiles", "counts", "loss", "norm", "path", "past", "future", "encoders", "static")
+
+
+@pytest.mark.parametrize("what", CANNOT)
+def test_what_the_pretrained_network_cannot_do_is_trained_or_refused(series, what):
+    params, short, options, reason = cannot(series[:40])[what]
+    model = make(**params).fit(short, **options)
+    assert chosen(model) == "train"
+    assert model.summary().reason.startswith(reason)
+    for strategy in ("pretrained", "finetune"):
+        with pytest.raises(ValueError, match=f"strategy='{strategy}': {reason}.*; take strategy='train'"):
+            make(strategy=strategy, **params).fit(short, **options)
+
+
+@pytest.mark.parametrize("what", ["likelihood", "loss", "norm", "path"])
+def test_parameters_that_rule_it_out_are_refused_before_any_fit(series, what):
+    params = cannot(series)[what][0]
+    with pytest.raises(ValueError, match=r"strategy='pretrained': .*; take strategy='train'"):
+        make(strategy="pretrained", **params)
+
+
+@pytest.mark.parametrize("strategy", ["zero", None, "Train"])
+def test_an_unknown_strategy_is_refused_at_once(strategy):
+    with pytest.raises(ValueError, match=f"strategy={strategy!r}, but it must be one of auto, pretrained"):
+        make(strategy=strategy)
+
+
+@pytest.mark.parametrize("what", ["past", "future", "static"])
+def test_what_is_refused_leaves_the_fit_before_as_it_was(series, what):
+    _, other, options, reason = cannot(series)[what]
+    model = make(strategy="pretrained").fit(series)
+    before, network = model.predict(6, random_state=0), model.model
+    with pytest.raises(ValueError, match=reason):
+        model.fit(other, **options)
+    assert model.model is network
+    assert chosen(model) == "pretrained"
+    assert model.predict(6, random_state=0) == before
+
+
+# --- a strategy that is asked for -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [30, 96])
+@pytest.mark.parametrize("strategy", ["pretrained", "train", "finetune"])
+def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(long, n, strategy):
+    model = make(strategy=strategy).fit(long[:n])
+    assert chosen(model) == strategy
+    assert model.epochs_trained == (strategy != "pretrained")
+    assert finite(model.predict(8, num_samples=3))
+
+
+@pytest.mark.parametrize("strategy", ["train", "finetune"])
+def test_a_further_fit_trains_the_same_network_on(series, strategy):
+    model = make(strategy=strategy).fit(series)
+    module = model.model
+    before = module.net.state_dict()["calibration.weight"].clone(), _weights(module)
+    assert chosen(model.fit(series, epochs=1)) == strategy
+    assert model.model is module
+    assert module.net.calibration.weight == before[0]
+    assert not torch.equal(_weights(module), before[1])
+
+
+def test_a_further_short_series_is_not_forecast_by_what_was_fitted_to_the_first(series):
+    other = make().fit(series[:40]).fit(series[20:60])
+    fresh = make().fit(series[20:60])
+    with pytest.raises(ValueError, match="infinite"):
+        other.fit(series[:40].map(lambda values: values / 0.0))
+    np.testing.assert_array_equal(*(m.predict(6, random_state=0).values() for m in (other, fresh)))
+
+
+def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, long, tmp_path):
+    model = make().fit(series[:40])
+    model.save(str(tmp_path / "model.pt"))
+    again = TaylorformerModel.load(str(tmp_path / "model.pt"), pl_trainer_kwargs=QUIET)
+    weights = make()
+    weights.load_weights(str(tmp_path / "model.pt"))
+    forecasts = [m.predict(6, series[:40], random_state=0).values() for m in (model, again, weights)]
+    np.testing.assert_array_equal(forecasts[0], forecasts[1])
+    np.testing.assert_array_equal(forecasts[0], forecasts[2])
+    for one in (model, again, weights, model.untrained_model()):
+        assert chosen(one.fit(long)) == "train"
+        assert one.epochs_trained == 1
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_learning_rate_can_be_looked_for(series, strategy):
+    model = make(strategy=strategy, n_epochs=None)
+    assert len(model.lr_find(series[:40], num_training=5).results["lr"]) > 0
+    model.model_params["n_epochs"] = 1
+    expected = "pretrained" if strategy == "auto" else strategy
+    assert chosen(model.fit(series[:40])) == expected
+
+
+def test_looking_for_a_learning_rate_leaves_a_fit_as_it_was(series):
+    model = make(strategy="pretrained").fit(series)
+    before = model.predict(6, random_state=0)
+    model.lr_find(series, num_training=5)
+    assert chosen(model) == "pretrained"
+    assert model.predict(6, random_state=0) == before
+
+
+def test_short_series_have_the_pretrained_network_in_backtests_lists_and_after_a_shift(series):
+    model = make()
+    forecasts = model.historical_forecasts(series[:44], forecast_horizon=6, start=38, retrain=True)
+    assert finite(forecasts)
+    assert chosen(model.untrained_model().fit([series[:22], series[:20]])) == "pretrained"
+    shifted = make(output_chunk_shift=2).fit(series[:40])
+    assert chosen(shifted) == "pretrained"
+    assert finite(shifted.predict(6))
+
+
+# --- what is said of it -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
+    model = make(strategy=strategy).fit(series)
+    done, net, name = model.summary(), model.model.net, "pretrained" if strategy == "auto" else strategy
+    assert done.strategy == name
+    assert done.reason == (
+        "72 values are fewer than 16 horizons of 6" if strategy == "auto" else f"{strategy=}"
+    )
+    assert done.network == type(net).__name__
+    assert done.baseline == ("LinearPathBaseline" if name == "train" else "LinearBaseline")
+    assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
+    assert (done.context_length, done.horizon) == (12, 6)
+    assert done.seasons == ("week", "12 steps")
+    assert done.weight == float(net.calibration.weight)
+    assert done.inflation == float(net.calibration.inflation)
+    assert done.steps == (0 if name == "pretrained" else 2)  # of 32 windows, and then 23
+    assert done.seconds > 0
+    text = str(done)
+    for part in (f"{name} ({done.reason})", f"{done.network} around {done.baseline}", f"{done.steps} steps"):
+        assert part in text
+    model.predict(6)
+    assert model.summary() == done
+    model.save(str(tmp_path / "model.pt"))
+    assert TaylorformerModel.load(str(tmp_path / "model.pt")).summary() == done
+
+
+@pytest.mark.parametrize("kind", [LAMModel, ContiFormerModel, TNPModel, UNNModel], ids=lambda k: k.__name__)
+def test_models_without_a_pretrained_network_train_and_have_a_summary(series, kind):
+    model = kind(12, 6, d_model=8, n_heads=2, n_epochs=1, random_state=0, pl_trainer_kwargs=QUIET).fit(series)
+    assert model.summary().strategy == "train"
+    assert model.summary().reason == "this model has no pretrained network"
+    assert model.summary().steps == 2
+
+
+def test_there_is_no_summary_before_a_fit():
+    with pytest.raises(ValueError, match="has not been fitted"):
+        make().summary()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_fit_leaves_one_record_in_the_log(series, strategy, caplog):
+    with caplog.at_level(logging.INFO, logger=LOGGER):
+        model = make(strategy=strategy).fit(series)
+    records = [record for record in caplog.records if record.name == LOGGER]
+    assert [(r.levelname, r.getMessage()) for r in records] == [("INFO", str(model.summary()))]

@@ -1,0 +1,328 @@
+"""How a forecaster chooses between the pretrained network and training, and what it says of the choice."""
+
+import logging
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import pytorch_lightning as pl
+from sktime.base import load
+from sktime.datasets import load_airline
+
+from taylorformer_forecast.engine.strategy import STRATEGIES
+from taylorformer_forecast.models.direct import DirectTaylorformer
+from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.sktime import (
+    ContiFormerForecaster,
+    LAMForecaster,
+    TaylorformerForecaster,
+    TNPForecaster,
+    UNNForecaster,
+)
+
+FH = range(1, 13)
+LOGGER = "taylorformer_forecast"
+
+
+def forecaster(**changes):
+    return TaylorformerForecaster(**{"random_state": 0} | changes)
+
+
+def quick(**changes):
+    """A forecaster whose training, if there is any, is short."""
+    return forecaster(**{"max_steps": 1, "d_model": 8, "num_samples": 8} | changes)
+
+
+@pytest.fixture(scope="module")
+def y():
+    return load_airline()
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return pd.Series(np.sin(np.arange(192.0)) + np.random.default_rng(0).normal(size=192))
+
+
+DEFAULTS = {
+    name: value
+    for name, value in TaylorformerForecaster().get_params(deep=False).items()
+    if name not in ("random_state", "num_samples")
+}
+TRAINING = {
+    "max_steps": 1,
+    "num_epochs": 2,
+    "batch_size": 4,
+    "lr": 0.01,
+    "validation_split": 0.3,
+    "patience": 1,
+    "dropout": 0.5,
+    "d_model": 16,
+    "n_heads": 1,
+    "n_layers": 3,
+    "taylor_order": 1,
+    "n_derivative_neighbours": 3,
+    "attention": "local",
+    "update_steps": 3,
+    "finetune_steps": 3,
+    "trainer_kwargs": {"callbacks": [pl.Callback()]},
+}
+
+
+# --- "auto" ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "chosen"), [(90, "pretrained"), (191, "pretrained"), (192, "train")])
+def test_series_of_fewer_values_than_sixteen_horizons_have_the_pretrained_network(noisy, n, chosen):
+    fitted = quick().fit(noisy[:n], fh=FH)
+    assert fitted.strategy_ == chosen
+    assert isinstance(fitted.network_, DirectTaylorformer) == (chosen == "pretrained")
+    assert (fitted.training_["steps"] == 0) == (chosen == "pretrained")
+    if chosen == "pretrained":
+        asked = quick(strategy="pretrained").fit(noisy[:n], fh=FH)
+        pd.testing.assert_frame_equal(fitted.predict_quantiles(), asked.predict_quantiles())
+
+
+def test_observed_values_of_all_series_count(noisy):
+    gappy = noisy.mask(np.arange(192) % 16 == 3)
+    assert quick().fit(gappy, fh=FH).strategy_ == "pretrained"
+    columns = pd.DataFrame({"a": noisy[:96], "b": noisy[96:].to_numpy()})
+    assert quick().fit(columns, fh=FH).strategy_ == "train"
+    panel = pd.concat({"a": columns[["a"]], "b": columns[["b"]].set_axis(["a"], axis=1)}, names=["s", "t"])
+    assert quick().fit(panel, fh=FH).strategy_ == "train"
+    assert quick().fit(panel.loc[["a"]], fh=FH).strategy_ == "pretrained"
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_default_that_is_written_out_changes_nothing(noisy, name):
+    plain, written = (
+        TaylorformerForecaster(**{"random_state": 0, "num_samples": 8} | given).fit(noisy[:60], fh=FH)
+        for given in ({}, {name: DEFAULTS[name]})
+    )
+    assert plain.strategy_ == written.strategy_ == "pretrained"
+    pd.testing.assert_frame_equal(plain.predict_quantiles(), written.predict_quantiles())
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_no_parameter_of_training_or_of_a_trained_network_changes_the_choice(noisy, name):
+    plain, other = (
+        forecaster(num_samples=8, **given).fit(noisy[:60], fh=FH) for given in ({}, {name: TRAINING[name]})
+    )
+    assert other.strategy_ == "pretrained"
+    pd.testing.assert_frame_equal(plain.predict_quantiles(), other.predict_quantiles())
+    long = forecaster(**{"max_steps": 1, "d_model": 8} | {name: TRAINING[name]}).fit(noisy, fh=FH)
+    assert long.strategy_ == "train"
+
+
+@pytest.mark.parametrize(("n", "chosen"), [(60, "pretrained"), (192, "train")])
+def test_a_grid_of_learning_rates_compares_one_kind_of_model(noisy, n, chosen):
+    rates = (1e-4, 2e-3, 1e-2)  # the second is the default
+    assert {quick(lr=rate).fit(noisy[:n], fh=FH).strategy_ for rate in rates} == {chosen}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"distribution": "normal"}, "distribution='normal', while the pretrained network has 'studentt'"),
+        ({"distribution": "quantile"}, "distribution='quantile'"),
+        ({"distribution": "mae"}, "distribution='mae'"),
+        ({"order": "random"}, "order='random', while the pretrained network forecasts in order of time"),
+        ({"linear_path": False}, "linear_path=False, while the pretrained network needs it"),
+    ],
+)
+def test_what_the_pretrained_network_cannot_do_is_trained_or_refused(y, change, reason):
+    fitted = quick(**change).fit(y[:60], fh=FH)
+    assert fitted.strategy_ == "train"
+    assert reason in fitted.summary().reason
+    assert isinstance(fitted.network_, Taylorformer)
+    for strategy in ("pretrained", "finetune"):
+        with pytest.raises(ValueError, match=rf"strategy='{strategy}': {reason}.*; take strategy='train'"):
+            quick(strategy=strategy, **change).fit(y[:60], fh=FH)
+
+
+def test_x_is_learnt_by_a_new_network_or_refused(y):
+    X = pd.DataFrame({"x": np.arange(60.0)}, y.index[:60])
+    fitted = quick().fit(y[:60], X=X, fh=FH)
+    assert fitted.strategy_ == "train"
+    assert fitted.summary().reason == "X is given, which the pretrained network has not seen"
+    assert fitted.training_["steps"] > 0
+    for strategy in ("pretrained", "finetune"):
+        with pytest.raises(ValueError, match=f"strategy='{strategy}': X is given, which the pretrained"):
+            quick(strategy=strategy).fit(y[:60], X=X, fh=FH)
+
+
+def test_a_panel_to_pretrain_on_is_learnt_from_however_short_it_is(y):
+    panel = pd.concat({name: y[:40].to_frame() for name in "ab"})
+    fitted = quick().fit(y[:60], fh=FH)
+    assert fitted.strategy_ == "pretrained"
+    learnt = [one.pretrain(panel) for one in (quick(), fitted)]
+    assert all(one.pretrained_.training["steps"] > 0 for one in learnt)
+    assert not any(isinstance(one.pretrained_.network, DirectTaylorformer) for one in learnt)
+    for one in learnt:
+        assert one.strategy == "auto"
+        assert one.fit(y[:60]).strategy_ == "train"
+
+
+# --- a strategy that is asked for -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [30, 144])
+@pytest.mark.parametrize("strategy", ["pretrained", "train", "finetune"])
+def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(y, n, strategy):
+    fitted = quick(strategy=strategy).fit(y[:n], fh=[1, 2, 3])
+    assert fitted.strategy_ == strategy
+    assert isinstance(fitted.network_, Taylorformer) == (strategy == "train")
+    assert fitted.training_["steps"] == (strategy != "pretrained")
+    assert np.isfinite(fitted.predict_quantiles().to_numpy()).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"strategy": "zero"}, "strategy='zero', but it must be one of auto, pretrained, train, finetune"),
+        ({"strategy": None}, "strategy=None"),
+        ({"pretrained": "nowhere"}, "'nowhere' is neither 'default' nor a file"),
+        ({"pretrained": 3}, "pretrained=3, but it must be 'default' or a path"),
+        ({"pretrained": None}, "pretrained=None"),
+        ({"strategy": "pretrained", "order": "random"}, "strategy='pretrained': order='random'"),
+        ({"strategy": "finetune", "distribution": "normal"}, "strategy='finetune': distribution='normal'"),
+        ({"strategy": "pretrained", "linear_path": False}, "strategy='pretrained': linear_path=False"),
+    ],
+)
+@pytest.mark.parametrize("before", ["pretrained", "train"])
+def test_what_is_refused_leaves_the_fit_before_as_it_was(y, change, message, before):
+    fitted = quick(strategy=before).fit(y, fh=FH)
+    forecast, network, summary = fitted.predict(), fitted.network_, str(fitted.summary())
+    for name, value in change.items():
+        setattr(fitted, name, value)
+    if before == "train" and set(change) == {"pretrained"}:
+        fitted.strategy = "auto"  # else no pretrained network is looked for
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        fitted.fit(y[:60], fh=FH)
+    assert fitted.network_ is network
+    assert str(fitted.summary()) == summary
+    pd.testing.assert_series_equal(fitted.predict(), forecast)
+
+
+def test_x_that_is_refused_leaves_the_fit_before_as_it_was(y):
+    fitted = quick(strategy="finetune").fit(y, fh=FH)
+    before = fitted.predict()
+    with pytest.raises(ValueError, match="strategy='finetune': X is given"):
+        fitted.fit(y, X=pd.DataFrame({"x": np.arange(144.0)}, y.index), fh=FH)
+    assert fitted.strategy_ == "finetune"
+    pd.testing.assert_series_equal(fitted.predict(), before)
+
+
+def test_a_network_that_is_trained_needs_no_file(y):
+    assert quick(strategy="train", pretrained="nowhere").fit(y[:60], fh=FH).strategy_ == "train"
+
+
+# --- what is said of it ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_summary_says_what_was_done(y, strategy):
+    fitted = quick(strategy=strategy, max_steps=2, num_epochs=None).fit(y, fh=FH)
+    done, net = fitted.summary(), fitted.network_
+    chosen = "pretrained" if strategy == "auto" else strategy
+    assert done.strategy == fitted.strategy_ == chosen
+    assert done.reason == (
+        "144 values are fewer than 16 horizons of 12" if strategy == "auto" else f"{strategy=}"
+    )
+    assert done.network == type(net).__name__
+    assert done.baseline == ("LinearPathBaseline" if chosen == "train" else "LinearBaseline")
+    assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
+    assert (done.context_length, done.horizon) == (fitted.context_length_, fitted.horizon_)
+    assert done.seasons == ("year",)
+    assert done.weight == float(net.calibration.weight)
+    assert done.inflation == float(net.calibration.inflation)
+    assert done.steps == fitted.training_["steps"] == (0 if chosen == "pretrained" else 2)
+    assert done.seconds > 0
+    text = str(done)
+    for part in (
+        f"{chosen} ({done.reason})",
+        f"{done.network} around {done.baseline}",
+        f"{done.steps} steps",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    "kind", [LAMForecaster, ContiFormerForecaster, TNPForecaster, UNNForecaster], ids=lambda k: k.__name__
+)
+def test_forecasters_without_a_pretrained_network_train_and_have_a_summary(y, kind):
+    fitted = kind(max_steps=1, d_model=8, n_heads=2, num_samples=4, random_state=0).fit(y[:60], fh=[1, 2])
+    assert fitted.strategy_ == fitted.summary().strategy == "train"
+    assert fitted.summary().steps == 1
+
+
+def test_there_is_no_summary_before_a_fit():
+    with pytest.raises(Exception, match="has not been fitted"):
+        forecaster().summary()
+    assert not hasattr(forecaster(), "strategy_")
+
+
+def test_every_fit_leaves_one_record_in_the_log(y, caplog):
+    panel = pd.concat({name: y[:40].to_frame() for name in "ab"})
+    for strategy in STRATEGIES:
+        with caplog.at_level(logging.INFO, logger=LOGGER):
+            fitted = quick(strategy=strategy).fit(y, fh=FH)
+        records = [record for record in caplog.records if record.name == LOGGER]
+        assert [(record.levelname, record.getMessage()) for record in records] == [
+            ("INFO", str(fitted.summary()))
+        ]
+        caplog.clear()
+    learnt = quick().pretrain(panel)
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger=LOGGER):
+        learnt.fit(y)
+    assert [r.getMessage() for r in caplog.records if r.name == LOGGER] == [str(learnt.summary())]
+
+
+# --- the same forecaster, elsewhere or later ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_copies_and_files_keep_the_strategy_and_the_forecast(y, strategy, tmp_path):
+    fitted = quick(strategy=strategy).fit(y, fh=FH)
+    expected = fitted.predict_quantiles()
+    fitted.save(str(tmp_path / "forecaster"))
+    for same in (pickle.loads(pickle.dumps(fitted)), load(str(tmp_path / "forecaster"))):
+        assert same.strategy_ == fitted.strategy_
+        assert str(same.summary()) == str(fitted.summary())
+        pd.testing.assert_frame_equal(same.predict_quantiles(), expected)
+    clone = fitted.clone()
+    assert clone.strategy == strategy
+    assert not hasattr(clone, "strategy_")
+    pd.testing.assert_frame_equal(clone.fit(y, fh=FH).predict_quantiles(), expected)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("update_steps", [0, 2])
+def test_updates_keep_the_strategy(y, strategy, update_steps):
+    fitted = quick(strategy=strategy, update_steps=update_steps).fit(y[:-12], fh=FH)
+    before, network = fitted.strategy_, fitted.network_
+    fitted.update(y[-12:])
+    assert fitted.strategy_ == before
+    assert (fitted.network_ is network) == (update_steps == 0)
+    assert type(fitted.network_) is type(network)
+    assert fitted.predict().index[0] == y.index[-1] + 1
+    assert fitted.predict().notna().all()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_panel_is_pretrained_on_before_or_after_a_fit(y, strategy):
+    panel = pd.concat({name: y[:60].to_frame() for name in "ab"})
+    made = "train" if strategy == "auto" else strategy
+    for one in (quick(strategy=strategy), quick(strategy=strategy).fit(y, fh=FH)):
+        one.pretrain(panel)
+        assert one.pretrained_.strategy.name == made
+        assert one.fit(y[:30]).strategy_ == made
+        assert one.summary().strategy == made
+        assert one.predict(fh=FH).notna().all()
+
+
+def test_a_short_series_after_a_long_one_is_chosen_for_anew(noisy):
+    fitted = quick()
+    for n, chosen in ((60, "pretrained"), (192, "train"), (60, "pretrained")):
+        assert fitted.fit(noisy[:n], fh=FH).strategy_ == chosen
