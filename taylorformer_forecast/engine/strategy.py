@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["STRATEGIES", "Strategy", "choose_strategy", "log_decision", "obstacle_of_options"]
 
-STRATEGIES = ("auto", "pretrained", "train", "finetune")
+STRATEGIES = ("auto", "baseline", "pretrained", "train", "finetune")
 MIN_HORIZONS_TO_TRAIN = (
     16  # of observed values: with fewer a trained network is no better than the pretrained
 )
@@ -23,9 +23,9 @@ class Strategy:
 
     Parameters
     ----------
-    name : {"pretrained", "train", "finetune"}
-        The pretrained network as it is; a new network, trained on the series; the pretrained network, trained
-        further on the series.
+    name : {"baseline", "pretrained", "train", "finetune"}
+        Statistical forecasts without a network; the pretrained network as it is; a new network, trained on
+        the series; the pretrained network, trained further on the series.
     reason : str
         Why.
     """
@@ -39,23 +39,27 @@ class Strategy:
         return self.name in ("pretrained", "finetune")
 
 
-def choose_strategy(asked: str, n_values: int, horizon: int, obstacle: str | None = None) -> Strategy:
-    """Choose how a series is forecast: as asked, or by the data alone.
+def choose_strategy(
+    asked: str, n_values: int, horizon: int, obstacle: str | None = None, short: str = "pretrained"
+) -> Strategy:
+    """Choose how series are forecast: as asked, or by the data alone.
 
     No parameter of training or of a network counts, whatever its value: a search over learning rates compares
     one kind of model.
 
     Parameters
     ----------
-    asked : {"auto", "pretrained", "train", "finetune"}
-        "auto" takes the pretrained network where all series together have fewer observed values than sixteen
-        horizons and nothing stands against it, and trains otherwise.
+    asked : {"auto", "baseline", "pretrained", "train", "finetune"}
+        "auto" trains no network where the longest series has fewer observed values than sixteen horizons and
+        nothing stands against it.
     n_values : int
-        Observed values of all series.
+        Observed values of the longest series.
     horizon : int
         Targets of a training window.
     obstacle : str, optional
-        What the pretrained network cannot do, if anything: covariates, another distribution.
+        What cannot be had without training, if anything: covariates, another distribution.
+    short : {"baseline", "pretrained"}, default="pretrained"
+        What "auto" takes for short series.
 
     Returns
     -------
@@ -65,7 +69,7 @@ def choose_strategy(asked: str, n_values: int, horizon: int, obstacle: str | Non
     Raises
     ------
     ValueError
-        If there is no such strategy, or the pretrained network is asked for and cannot do it.
+        If there is no such strategy, or one is asked for that cannot do it.
 
     Examples
     --------
@@ -87,7 +91,7 @@ def choose_strategy(asked: str, n_values: int, horizon: int, obstacle: str | Non
     compared = "fewer than" if few else "at least"
     size = f"{n_values} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
     if few and obstacle is None:
-        return Strategy("pretrained", size)
+        return Strategy(short, size)
     return Strategy("train", size if obstacle is None else obstacle)
 
 

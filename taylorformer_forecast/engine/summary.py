@@ -79,7 +79,7 @@ class Summary:
 
 
 def summarise(
-    net: ForecastNet,
+    net: ForecastNet | None,
     strategy: Strategy,
     context_length: int,
     horizon: int,
@@ -92,8 +92,8 @@ def summarise(
 
     Parameters
     ----------
-    net : ForecastNet
-        The fitted network.
+    net : ForecastNet, optional
+        The fitted network; none where statistical forecasts are all.
     strategy : Strategy
         How it came to be.
     context_length, horizon : int
@@ -112,17 +112,29 @@ def summarise(
     Summary
         For ``summary()`` of both hosts and for the log.
     """
+    seasons = (*cycles, *(f"{period:g} steps" for period in periods))
+    if net is None:
+        about: tuple[str, int, str, float, float] = ("none", 0, "statistical forecasts", 0.0, 1.0)
+    else:
+        about = (
+            type(net).__name__,
+            sum(p.numel() for p in net.parameters() if p.requires_grad),
+            "" if net.baseline is None else type(net.baseline).__name__,
+            float(net.calibration.weight),
+            float(net.calibration.inflation),
+        )
+    name, n_parameters, baseline, weight, inflation = about
     return Summary(
         strategy.name,
         strategy.reason,
-        type(net).__name__,
-        sum(p.numel() for p in net.parameters() if p.requires_grad),
-        "" if net.baseline is None else type(net.baseline).__name__,
+        name,
+        n_parameters,
+        baseline,
         context_length,
         horizon,
-        (*cycles, *(f"{period:g} steps" for period in periods)),
-        float(net.calibration.weight),
-        float(net.calibration.inflation),
+        seasons,
+        weight,
+        inflation,
         steps,
         seconds,
     )

@@ -15,6 +15,7 @@ from taylorformer_forecast.sktime._checks import check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._predictive import predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
+from taylorformer_forecast.sktime._statistical import predict_without_network
 
 __all__ = ["PredictiveMethods"]
 
@@ -48,12 +49,16 @@ class PredictiveMethods:
             requests.append(self._request(key, y, known_X, asked))
             keys += [key] * len(asked)
             stamps.append(asked)
+        n_paths = 1 if self._is_point else int(self.num_samples)  # all paths of points are equal
+        if self.network_ is None:
+            result = predict_without_network(requests, self._seasonal.lengths, n_paths, self._seed)
+            return self._as_given(self._index(keys, stamps), keys, result)
         result = predict_requests(
             requests,
             self.network_,
             self.context_length_,
             self.horizon_,
-            1 if self._is_point else int(self.num_samples),  # all paths of points are equal
+            n_paths,
             self._seed,
             self.device,
             self._instance_norm,

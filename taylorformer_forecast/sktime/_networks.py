@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from taylorformer_forecast.engine.statistical import on_steps
 from taylorformer_forecast.engine.strategy import choose_strategy, obstacle_of_options
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
+from taylorformer_forecast.sktime._frames import instances, of_instance
 
 __all__ = ["NetworkFitting"]
+
+USUAL_DISTRIBUTION = "studentt"  # of a network; statistical forecasts have their own, in its place
 
 
 class NetworkFitting:
@@ -20,10 +24,18 @@ class NetworkFitting:
         from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
         from taylorformer_forecast.engine.pretrained import load_pretrained
 
-        weights = None if self.strategy == "train" else load_pretrained(self.pretrained)
-        n_values = int(self._cur_y.notna().sum().sum())
-        obstacle = None if weights is None else self._obstacle(weights)
-        self._strategy = choose_strategy(self.strategy, n_values, self.horizon_, obstacle)
+        weights = None if self.strategy in ("train", "baseline") else load_pretrained(self.pretrained)
+        longest = max(int(part.notna().sum().max()) for _, part in instances(self._cur_y))
+        obstacle = None if self.strategy == "train" else self._obstacle(weights)
+        short = "pretrained"
+        if self.strategy in ("auto", "baseline"):
+            irregular = self._irregular()
+            short = "baseline" if irregular is None else "pretrained"
+            obstacle = obstacle or (irregular if self.strategy == "baseline" else None)
+        self._strategy = choose_strategy(self.strategy, longest, self.horizon_, obstacle, short)
+        if self._strategy.name == "baseline":
+            self.network_, self.training_ = None, {"steps": 0}
+            return
         trains = self._strategy.name != "pretrained"
         training = self._training(seed, float(self.validation_split or 0.0) if trains else 0.0)
         if self._strategy.is_pretrained:
@@ -35,7 +47,9 @@ class NetworkFitting:
         self.network_, self.training_ = fitted
 
     def _train_further(self, seed, net, steps):
-        """Train a copy of a network for some steps, gently and without validation."""
+        """Train a copy of a network for some steps, gently and without validation; without one, nothing."""
+        if net is None:
+            return
         from taylorformer_forecast.engine.forecaster import train_further
 
         self.network_, self.training_ = train_further(self._training(seed), net, steps)
@@ -71,11 +85,20 @@ class NetworkFitting:
         """What the pretrained network cannot do, in words; None if it can do all that is asked."""
         if self._scaler is not None:
             return "X is given, which the pretrained network has not seen"
-        return obstacle_of_options(vars(self), self.distribution, weights.distribution)
+        own = USUAL_DISTRIBUTION if weights is None else weights.distribution
+        return obstacle_of_options(vars(self), self.distribution, own)
+
+    def _irregular(self):
+        """Why the statistical forecasts cannot be used: they need regular steps."""
+        for key, y, _ in self._known():
+            for column in self._columns(key, y, None) if self._scaler is None else ():
+                if on_steps(column.series.t) is None:
+                    return f"the times{of_instance(key)} are not regular, which strategy='baseline' needs"
+        return None
 
     @property
     def strategy_(self) -> str:
-        """What was done: "pretrained", "train" or "finetune"."""
+        """What was done: "baseline", "pretrained", "train" or "finetune"."""
         return self._strategy.name
 
     def summary(self) -> Summary:

@@ -73,7 +73,7 @@ class Pretraining:
 
     def _pretrain(self, y, X=None, fh=None):
         student = self._like_new()
-        if student.strategy == "auto":  # what is asked for is to learn from the panel
+        if student.strategy in ("auto", "baseline"):  # what is asked for is to learn from the panel
             student.strategy = "train"
         self.pretrained_ = Pretrained.of(student.fit(y, X=X, fh=fh))
         return self
@@ -82,8 +82,9 @@ class Pretraining:
         """Train the network further: that of the pretraining, or of a fit without one."""
         check_enough(y, self.context_length)
         start = getattr(self, "pretrained_", None)
-        left = start is None and self.strategy == "auto" and self.strategy_ == "pretrained"
-        if left or self.strategy == "pretrained":
+        nothing = ("baseline", "pretrained")
+        left = start is None and self.strategy == "auto" and self.strategy_ in nothing
+        if left or self.strategy in nothing:
             return self._pretrain(y, X, fh)  # nothing was trained that could be trained further
         student = self._like_new()
         student.pretrained_ = Pretrained.of(self) if start is None else start

@@ -1,0 +1,201 @@
+"""Forecasts of short series by the baseline alone: a combination of statistical forecasts, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taylorformer_forecast.baselines.forecast import Forecast, forecast
+
+__all__ = ["Columns", "Question", "answer", "on_steps"]
+
+LONGEST = 1000  # latest values that a forecast is made from: older ones say little, and time grows with them
+SPARSEST = 4  # steps for each observation of a series that counts as regular
+MOST_SEASONS, LONGEST_SEASON = 2, 400  # seasons that are tried, the shortest first
+TINY = 1e-9  # half width of a single value, in units of the largest
+# Levels between which the density is taken as constant.
+LEVELS = (0.005, 0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99, 0.995)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A series, and the times at which it is asked for.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Values on a regular grid, NaN where missing; the last one is observed.
+    at : int ndarray of shape (r,)
+        Positions on the grid: from n on in the future, before that in sample, one step ahead.
+    """
+
+    y: np.ndarray
+    at: np.ndarray
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Answer to a question: joint paths and marginal distributions of its r times.
+
+    Parameters
+    ----------
+    paths : ndarray of shape (S, r)
+        Sample paths through the future; independent draws in sample.
+    loc, scale, weights : ndarray of shape (r, K)
+        Pieces of constant density, from ``loc - scale`` to ``loc + scale``.
+    """
+
+    paths: np.ndarray
+    loc: np.ndarray
+    scale: np.ndarray
+    weights: np.ndarray
+
+
+def on_steps(t: np.ndarray) -> np.ndarray | None:
+    """Positions of times on the grid of whole steps; None if they are not on one, or too sparse for it.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n,)
+        Times in steps, increasing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.statistical import on_steps
+    >>> on_steps(np.array([0.0, 1.0, 3.0])).tolist(), on_steps(np.array([0.0, 0.4, 3.0]))
+    ([0, 1, 3], None)
+    """
+    at = np.round(t - t[0])
+    if np.abs(t - t[0] - at).max() > 0.05 or at[-1] + 1 > SPARSEST * len(t) or (np.diff(at) < 1).any():
+        return None
+    return at.astype(int)
+
+
+def answer(questions: Sequence[Question], seasons: Sequence[float], n_paths: int, seed: int) -> list[Columns]:
+    """Forecast series by the combination of statistical forecasts.
+
+    Parameters
+    ----------
+    questions : sequence of Question
+        Series and times.
+    seasons : sequence of float
+        Lengths of seasons in steps. Whether they are used is decided by the errors.
+    n_paths : int
+        Paths S.
+    seed : int
+        Seed of the paths.
+
+    Returns
+    -------
+    list of Columns
+        One for each question.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.statistical import Question, answer
+    >>> y = np.tile([2.0, 8.0], 10)
+    >>> found = answer([Question(y, np.array([20, 21]))], [2], n_paths=5, seed=0)[0]
+    >>> found.paths.shape, (found.weights * found.loc).sum(1).round(1).tolist()
+    ((5, 2), [2.0, 8.0])
+    """
+    whole = sorted({round(s) for s in seasons if 1 < round(s) <= LONGEST_SEASON})[:MOST_SEASONS]
+    size = min(max(len(q.y) for q in questions), LONGEST)
+    y = torch.full((len(questions), size), torch.nan, dtype=torch.float64)
+    for row, q in enumerate(questions):
+        tail = torch.as_tensor(q.y[-size:])
+        y[row, size - len(tail) :] = tail
+    horizon = max(1, *(int(q.at.max()) - len(q.y) + 1 for q in questions))
+    found = forecast(y, horizon, [whole or [1]] * len(questions))
+    generator = torch.Generator().manual_seed(seed)
+    paths = found.sample(n_paths, generator)
+    ends = found.quantiles(LEVELS)
+    return [
+        _columns(_row(found, row), ends[row], paths[row], q, y[row], generator)
+        for row, q in enumerate(questions)
+    ]
+
+
+def _row(found: Forecast, row: int) -> Forecast:
+    """Forecast of one series."""
+    return Forecast(**{name: value[row : row + 1] for name, value in vars(found).items()})
+
+
+def _columns(
+    found: Forecast, ends: Tensor, paths: Tensor, q: Question, y: Tensor, generator: torch.Generator
+) -> Columns:
+    """Answer one question: quantiles of the future, and of points in sample from the origin before each."""
+    n, size = len(q.y), y.shape[0]
+    step = torch.as_tensor(q.at) - n  # 0 is the first step ahead
+    future = step >= 0
+    edges = torch.empty(len(step), len(LEVELS), dtype=torch.float64)
+    drawn = torch.empty(len(paths), len(step), dtype=torch.float64)
+    edges[future], drawn[:, future] = ends[step[future]], paths[:, step[future]]
+    low = found.low[0, 0].expand(len(step)).clone()
+    low[future] = found.low[0, step[future]]
+    if not bool(future.all()):
+        loc, scale = _one_step(found, y, size - n + torch.as_tensor(q.at)[~future] - 1)
+        z = torch.special.ndtri(torch.tensor(LEVELS, dtype=torch.float64))
+        noise = torch.randn(len(paths), len(loc), generator=generator, dtype=torch.float64)
+        least = 0.0 if bool((y[~y.isnan()] >= 0).all()) else -torch.inf
+        edges[~future] = (loc[:, None] + scale[:, None] * _standard(found, z)).clamp_min(least)
+        drawn[:, ~future] = (loc + scale * _standard(found, noise)).clamp_min(least)
+        low[~future] = torch.minimum(low[~future], edges[~future, 0])
+    parts = _pieces(edges, low)
+    if bool(found.counts[0]):
+        parts = _with_masses(parts, found, future)
+    return Columns(drawn.numpy(), *(part.numpy() for part in parts))
+
+
+def _standard(found: Forecast, z: Tensor) -> Tensor:
+    """Errors in units of their scale, at standard normal scores."""
+    if bool(found.counts[0]):
+        return z  # the scale of intermittent series is a standard deviation
+    one = torch.ones(1, 1, z.numel(), dtype=torch.float64)
+    free = torch.full((1, z.numel()), torch.inf, dtype=torch.float64)
+    unit = replace(found, loc=torch.zeros_like(one), scale=one, low=-free, high=free)
+    return unit.at_normal(z.reshape(1, 1, -1)).view(z.shape)
+
+
+def _one_step(found: Forecast, y: Tensor, origin: Tensor) -> tuple[Tensor, Tensor]:
+    """One-step forecasts from given origins; before the first value, mean and deviation of the series."""
+    known = y[~y.isnan()]
+    first = int((~y.isnan()).nonzero()[0])
+    blind = origin < first
+    at = origin.clamp_min(first)
+    deviation = known.std(unbiased=False) if len(known) > 1 else known.abs().mean()
+    loc = torch.where(blind, known.mean(), found.loc[0, at, 0])
+    return loc, torch.where(blind, deviation, found.scale[0, at, 0])
+
+
+def _pieces(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Pieces of constant density between quantiles, and tails as wide as the piece beside them."""
+    first = torch.maximum(2 * edges[:, :1] - edges[:, 1:2], torch.minimum(low[:, None], edges[:, :1]))
+    edges = torch.cat([first, edges, 2 * edges[:, -1:] - edges[:, -2:-1]], 1)
+    tiny = TINY * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
+    half = torch.maximum(edges.diff(dim=1) / 2, tiny)
+    weights = torch.tensor([0.0, *LEVELS, 1.0], dtype=torch.float64).diff().expand_as(half)
+    return edges[:, :-1] + half, half, weights
+
+
+def _with_masses(
+    parts: tuple[Tensor, Tensor, Tensor], found: Forecast, future: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Single values in place of the pieces of the future: the support of intermittent demand."""
+    support, mass = found.support[0], found.cdf[0].diff(prepend=found.cdf.new_zeros(1)).clamp_min(0.0)
+    tiny = TINY * float(support.abs().max().clamp_min(1.0))
+    n_pieces = max(parts[0].shape[1], len(support))
+    loc, scale, weights = (
+        torch.nn.functional.pad(part, (0, n_pieces - part.shape[1]), value=fill)
+        for part, fill in zip(parts, (0.0, tiny, 0.0), strict=True)
+    )
+    weights = weights.clone()
+    loc[future], scale[future], weights[future] = 0.0, tiny, 0.0
+    loc[future, : len(support)] = support + tiny  # so that no quantile lies below its value
+    weights[future, : len(support)] = mass / mass.sum()
+    return loc, scale, weights
