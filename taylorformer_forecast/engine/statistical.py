@@ -16,6 +16,7 @@ __all__ = ["Columns", "Question", "answer", "on_steps"]
 LONGEST = 1000  # latest values that a forecast is made from: older ones say little, and time grows with them
 SPARSEST = 4  # steps for each observation of a series that counts as regular
 MOST_SEASONS, LONGEST_SEASON = 2, 400  # seasons that are tried, the shortest first
+FEWEST = 3  # values before an origin whose errors show a scale
 TINY = 1e-9  # half width of a single value, in units of the largest
 # Levels between which the density is taken as constant.
 LEVELS = (0.005, 0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99, 0.995)
@@ -163,11 +164,10 @@ def _standard(found: Forecast, z: Tensor) -> Tensor:
 
 
 def _one_step(found: Forecast, y: Tensor, origin: Tensor) -> tuple[Tensor, Tensor]:
-    """One-step forecasts from given origins; before the first value, mean and deviation of the series."""
+    """One-step forecasts from given origins; from the first ones, mean and deviation of the series."""
     known = y[~y.isnan()]
-    first = int((~y.isnan()).nonzero()[0])
-    blind = origin < first
-    at = origin.clamp_min(first)
+    at = origin.clamp_min(0)
+    blind = (origin < 0) | ((~y.isnan()).cumsum(0)[at] < FEWEST)
     deviation = known.std(unbiased=False) if len(known) > 1 else known.abs().mean()
     loc = torch.where(blind, known.mean(), found.loc[0, at, 0])
     return loc, torch.where(blind, deviation, found.scale[0, at, 0])
@@ -196,6 +196,6 @@ def _with_masses(
     )
     weights = weights.clone()
     loc[future], scale[future], weights[future] = 0.0, tiny, 0.0
-    loc[future, : len(support)] = support + tiny  # so that no quantile lies below its value
+    loc[future, : len(support)] = support
     weights[future, : len(support)] = mass / mass.sum()
     return loc, scale, weights
