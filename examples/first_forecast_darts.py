@@ -1,9 +1,9 @@
 """A first forecast with darts: airline passengers, sampled jointly, backtested beside the seasonal naive.
 
-Fits :class:`TaylorformerModel` with its defaults, which leave so short a series to the prior in the package,
-backtests it beside networks that are trained on the series on the last three years (``historical_forecasts``
-and ``backtest``, refitted every year), prints the scores and saves a fan chart of 200 joint paths through the
-last two years.
+Fits :class:`TaylorformerModel` with its defaults, with which the pretrained network forecasts so short a
+series, backtests it beside networks that are trained on the series on the last three years
+(``historical_forecasts`` and ``backtest``, refitted every year), prints the scores and saves a fan chart of
+200 joint paths through the last two years.
 
 Run from a checkout::
 
@@ -60,7 +60,7 @@ def backtest(series: TimeSeries) -> pd.DataFrame:
     rows = []
     for name, model, samples in (
         ("Taylorformer", make_model(), 200),
-        ("Taylorformer, trained", make_model(pretrained=None), 200),
+        ("Taylorformer, trained", make_model(strategy="train"), 200),
         ("seasonal naive", NaiveSeasonal(12), 1),
     ):
         forecasts = model.historical_forecasts(

@@ -1,8 +1,8 @@
 """A first forecast with sktime: airline passengers, with intervals, joint paths and a fair comparison.
 
-Fits :class:`TaylorformerForecaster` with its defaults, which leave so short a series to the prior in the
-package, backtests it beside networks that are trained on the series and the seasonal naive forecast on the
-last three years, prints the scores and saves a fan chart of the last two years.
+Fits :class:`TaylorformerForecaster` with its defaults, with which the pretrained network forecasts so
+short a series, backtests it beside networks that are trained on the series and the seasonal naive forecast on
+the last three years, prints the scores and saves a fan chart of the last two years.
 
 Run from a checkout with ``make demo``, or::
 
@@ -40,7 +40,7 @@ def backtest(y: pd.Series) -> pd.DataFrame:
     crps, mase, coverage = CRPS(), MeanAbsoluteScaledError(sp=12), EmpiricalCoverage(coverage=0.8)
     models = {
         "Taylorformer": TaylorformerForecaster(random_state=0),
-        "Taylorformer, trained": TaylorformerForecaster(pretrained=None, random_state=0),
+        "Taylorformer, trained": TaylorformerForecaster(strategy="train", random_state=0),
         "seasonal naive": NaiveForecaster("last", sp=12),
     }
     rows = []

@@ -2,9 +2,9 @@
 
 Demand by the hour, drawn at random: every series has a level, two peaks of the day, a weekend that is more or
 less quiet, and noise. One network is pretrained on four weeks of forty of them. Ten others, of three days
-only, are then forecast for a day without any training, and compared with the prior in the package, to which
-the defaults leave series as short as these, with networks that are fitted to each from nothing, and with the
-day before. Three days say little of weekends: the panel does.
+only, are then forecast for a day without any training, and compared with the pretrained network of the
+package, which the defaults take for series as short as these, with networks that are trained on each, and
+with the day before. Three days say little of weekends: the panel does.
 
 Run from a checkout, in less than a minute::
 
@@ -71,7 +71,7 @@ def main() -> None:
         methods = {
             "pretrained": pretrained,
             "defaults": TaylorformerForecaster(random_state=0),
-            "fitted from nothing": TaylorformerForecaster(pretrained=None, random_state=0),
+            "trained on each": TaylorformerForecaster(strategy="train", random_state=0),
         }
         for method, forecaster in methods.items():
             begin = time.perf_counter()

@@ -57,7 +57,7 @@ def test_the_benchmark_shows_the_likelihoods_one_step_ahead_that_were_recorded()
         assert re.search(cells, PAGES["docs/benchmark.md"]), row
 
 
-def test_the_readme_tells_the_speed_of_continuous_attention_that_was_recorded():
+def test_the_readme_shows_the_speed_of_continuous_attention_that_was_recorded():
     row = json.loads((ROOT / "docs/results/contiformer_speed.json").read_text())["rows"][-1]
     assert row["points"] == 192
     assert row["closed_by_plain"] <= 12
@@ -68,7 +68,7 @@ def test_the_readme_tells_the_speed_of_continuous_attention_that_was_recorded():
     assert f"does, {row['seconds']['midpoint'] / row['seconds']['closed']:.0f} times" in text
 
 
-def test_the_readme_tells_the_scores_of_conditional_forecasts_that_were_recorded():
+def test_the_readme_shows_the_scores_of_conditional_forecasts_that_were_recorded():
     rows = json.loads((ROOT / "docs/results/conditional.json").read_text())["rows"]
     text, found = PAGES["README.md"].replace("\n", " "), {}
     for row in rows:
@@ -79,15 +79,23 @@ def test_the_readme_tells_the_scores_of_conditional_forecasts_that_were_recorded
         assert mean[series, "given"] in text
 
 
-def test_the_page_on_the_prior_shows_the_scores_that_were_recorded():
+NAMES = {
+    "linear start, no training": "baseline alone",
+    "prior, no training": "pretrained",
+}  # of recorded rows
+
+
+def test_the_page_on_the_pretrained_network_shows_the_scores_that_were_recorded():
     page = PAGES["docs/prior.md"]
     made = json.loads((ROOT / "docs/results/prior_made_up.json").read_text())["models"]
+    made.pop("prior, trained on the series")  # a model that is no more
     for name, row in made.items():
         scores = " | ".join(f"{row[key]:.3f}" for key in ("mean_crps", "median_crps", "geometric_mean_crps"))
-        assert f"| {name} | {scores} | {row['coverage']:.2f} | {row['seconds_each']:.2f} |" in page
-    prior = made["prior, no training"]
-    assert f"on {prior['better_than_AutoETS']} of the 100 series" in page.replace("\n", " ")
-    assert f"{prior['mean_crps_without_worst']:.3f} and that of AutoETS {prior['AutoETS_there']:.3f}" in page
+        line = f"| {NAMES.get(name, name)} | {scores} | {row['coverage']:.2f} | {row['seconds_each']:.2f} |"
+        assert line in page
+    found = made["prior, no training"]
+    assert f"on {found['better_than_AutoETS']} of the 100 series" in page.replace("\n", " ")
+    assert f"{found['mean_crps_without_worst']:.3f} and that of AutoETS {found['AutoETS_there']:.3f}" in page
     for file in sorted((ROOT / "docs/results").glob("prior_made_up*.json")):
         book = json.loads(file.read_text())
         names = ("AutoETS", "linear start, no training", "trained on the series", "prior, no training")
@@ -98,9 +106,9 @@ def test_the_page_on_the_prior_shows_the_scores_that_were_recorded():
     page = page[page.index("weighted quantile loss") :]
     for label, model, budget in (
         ("AutoETS", "ets", None),
-        ("prior, no training", "taylorformer_zero_shot", None),
-        ("prior, trained 15 s", "taylorformer_prior", 15.0),
-        ("Taylorformer from nothing, 60 s", "taylorformer_no_prior", 60.0),
+        ("pretrained", "taylorformer_pretrained", None),
+        ("trained, 15 s", "taylorformer_trained", 15.0),
+        ("trained, 60 s", "taylorformer_trained", 60.0),
     ):
         line = next(line for line in page.splitlines() if line.startswith(f"| {label} |"))
         found = {}
@@ -111,27 +119,3 @@ def test_the_page_on_the_prior_shows_the_scores_that_were_recorded():
         for series, seeds in found.items():
             wql, coverage = (sum(row[score] for row in seeds) / len(seeds) for score in ("wql", "coverage"))
             assert f"| {wql:.4f} ({coverage:.2f}) |" in line, series
-
-
-def test_the_page_on_the_prior_tells_how_often_training_from_it_is_as_good_as_training_without():
-    def rows(name):
-        return json.loads((ROOT / "docs/results" / name).read_text())["rows"]
-
-    def wins(rows):
-        found = {}
-        for row in rows:
-            if (row["model"], row["budget_s"]) in (
-                ("taylorformer_prior", 15.0),
-                ("taylorformer_no_prior", 60.0),
-            ):
-                found.setdefault(row["series"], {}).setdefault(row["model"], []).append(row["wql"])
-        assert len(found) == 8
-        means = [[sum(one[name]) / len(one[name]) for name in sorted(one)] for one in found.values()]
-        # Means of the same numbers may have been summed in another order.
-        return sum(prior <= nothing + 1e-12 for nothing, prior in means)
-
-    names = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"]
-    page = PAGES["docs/prior.md"].replace("\n", " ")
-    two = rows("arena.json")
-    assert f"after 60 on {names[wins(two)]} of the eight series" in page
-    assert f"it is {names[wins(two + rows('warm_start.json'))]} of eight" in page

@@ -42,7 +42,7 @@ def deciles(task: Task, order: str, settings: Settings) -> dict[str, np.ndarray]
         num_samples=settings.n_paths,
         random_state=settings.seed,
         device="cpu",
-        pretrained=None,  # both are trained, however short the series
+        strategy="train",  # both are trained, however short the series
         **steps,
     )
     model.fit(task.y.iloc[: task.cut], fh=range(1, task.horizon + 1))

@@ -18,7 +18,7 @@ pairwise
 Closed form and a solver of the fourth order must agree to 1e-5 on the same linear field, in double precision.
 
 One thread is used and times are its processor times: kernels take turns, and the smallest time of each
-counts, so that other work on the machine disturbs them little. Trust the ratios, not the seconds. Run from a
+counts, so that other work on the machine disturbs them little. Ratios mean more than seconds. Run from a
 checkout::
 
     python examples/benchmark/contiformer_speed.py --out contiformer_speed.json

@@ -11,7 +11,7 @@ LSTM
     darts' ``RNNModel`` of about the same number of parameters, with a Gaussian likelihood.
 
 One thread; times are processor times, the smallest of several, so that other work on the machine disturbs
-them little. Trust the ratios, not the seconds. Run from a checkout::
+them little. Ratios mean more than seconds. Run from a checkout::
 
     python examples/benchmark/darts_backtest_speed.py --out darts_backtest_speed.json
 """

@@ -90,7 +90,7 @@ def ours(gappy: pd.Series, truth: np.ndarray, seed: int, settings: dict) -> dict
         "coverage": float(((truth >= low) & (truth <= high)).mean()),
         "fit_s": round(middle - start, 2),
         "fill_s": round(end - middle, 2),
-        **{name: imputer.training_[name] for name in ("trust", "mean_trust", "stretch")},
+        **{name: imputer.training_[name] for name in ("weight", "mean_weight", "inflation")},
     }
 
 
@@ -234,7 +234,7 @@ for columns that never fall below zero: where the spread grows with the level, l
 fills are mapped back. Deviations fitted by maximum likelihood are too small: they are enlarged as those
 of a regression with as many parameters and points. The Taylorformer learns what all this leaves: shape,
 spread and shifts. Then gaps are cut that training has not seen, with lengths like those of the data, and
-on them is chosen how far the network is trusted and how wide its distributions are.
+on them the weights of the network and the inflation of its distributions are chosen.
 
 ## Machine
 

@@ -10,7 +10,7 @@ prob
     :class:`~taylorformer_forecast.core.attention.prob.Prob`, ProbSparse attention.
 
 On a CPU one thread is used and times are its processor times: kernels take turns, and the smallest time of
-each counts, so that other work on the machine disturbs them little. Trust the ratios, not the seconds. Memory
+each counts, so that other work on the machine disturbs them little. Ratios mean more than seconds. Memory
 is how far the peak of a call lies above what was held before, inputs included; it is measured in a process
 of its own, on Linux and on CUDA. Local attention must agree with the band to 1e-5. Run from a checkout::
 

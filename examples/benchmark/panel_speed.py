@@ -7,7 +7,7 @@ into arrays, loading Lightning) is the preparation. Afterwards series that the p
 and forecast, each with its quantiles for 12 steps, and the median time of one is taken.
 
 One thread is used, and times are its processor times, so that other work on the machine disturbs them little.
-Trust the ratios, not the seconds. Run from a checkout::
+Ratios mean more than seconds. Run from a checkout::
 
     python examples/benchmark/panel_speed.py --out panel_speed.json
 """

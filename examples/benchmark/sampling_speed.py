@@ -20,7 +20,7 @@ Cached and recomputed samplers get the same noise. Their paths must agree to 1e-
 it is recomputed, else the values drawn at the timed steps after the same earlier values.
 
 On a CPU one thread is used and times are its processor times, the smallest of several, so that other work on
-the machine disturbs them little. Trust the ratios, not the seconds. Run from a checkout::
+the machine disturbs them little. Ratios mean more than seconds. Run from a checkout::
 
     python examples/benchmark/sampling_speed.py --out sampling_speed.json
 """
@@ -58,9 +58,11 @@ def make_net() -> Taylorformer:
     net = Taylorformer(preset="code", n_heads=6, head_dim=11, d_model=32, n_layers=4).eval()
     assert n_parameters(net) == N_PARAMETERS, f"{n_parameters(net)} parameters, not {N_PARAMETERS}"
     with torch.no_grad():
-        net.to_params.weight.mul_(0.1)  # close to the neighbour's value: paths stay in the data's range
-        net.to_params.bias[1] = -2.0  # standard deviations around 0.1
-        net.tokens.local.norm.variance.fill_(13.0)
+        net.streams.to_params.weight.mul_(
+            0.1
+        )  # close to the neighbour's value: paths stay in the data's range
+        net.streams.to_params.bias[1] = -2.0  # standard deviations around 0.1
+        net.streams.tokens.local.norm.variance.fill_(13.0)
     return net
 
 

@@ -89,7 +89,7 @@ def test_a_variant_is_ranked_in_the_place_of_its_model(monkeypatch):
     monkeypatch.syspath_prepend(str(ARENA))
     from compare import Table
 
-    wql = {"naive": 3.0, "taylorformer_sktime": 2.0, "taylorformer_zero_shot": 1.0, "lam_sktime": 1.5}
+    wql = {"naive": 3.0, "taylorformer_sktime": 2.0, "taylorformer_pretrained": 1.0, "lam_sktime": 1.5}
     rows = [
         {"model": model, "series": "A", "seed": 0, "budget_s": 60.0, "wql": value, "coverage": 0.8}
         for model, value in wql.items()
@@ -98,8 +98,8 @@ def test_a_variant_is_ranked_in_the_place_of_its_model(monkeypatch):
     names, ranks = table.ranks()
     assert names == ["lam_sktime", "taylorformer_sktime", "naive"]
     assert ranks.mean(1).tolist() == [1.0, 2.0, 3.0]
-    assert table.rank_in_place("taylorformer_zero_shot") == 1.0
-    assert table.rank_in_place("taylorformer_darts_prior") is None
+    assert table.rank_in_place("taylorformer_pretrained") == 1.0
+    assert table.rank_in_place("taylorformer_darts_finetuned") is None
     assert [line.split(" | ")[-1] for line in table.markdown().splitlines()[2:]] == [
         "3.00 |",
         "2.00 |",

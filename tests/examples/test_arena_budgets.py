@@ -60,7 +60,7 @@ def test_models_without_training_are_those_that_no_budget_changes(arena):
         "naive_normal",
         "ets",
         "theta",
-        "taylorformer_zero_shot",
+        "taylorformer_pretrained",
     ]
 
 

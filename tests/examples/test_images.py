@@ -129,7 +129,7 @@ def test_rows_without_training_are_fitted_to_the_training_images(images, digits,
             assert d.mean[row, i, 0] in nearest
 
 
-def test_scores_are_those_of_every_image_and_black_pixels_are_told_apart(images, task):
+def test_scores_are_those_of_every_image_and_black_pixels_have_their_own(images, task):
     def certain(window, order):
         y = window.targets[0]
         return Normal(torch.where(y == -0.5, y, y + 0.3), 0.1)

@@ -15,7 +15,7 @@ def bench(script):
 
 
 @pytest.fixture(scope="module")
-def made_up(tmp_path_factory):
+def raw_data(tmp_path_factory):
     """Directory with an ETTh1.csv of days that repeat, under noise."""
     folder = tmp_path_factory.mktemp("ett")
     t = np.arange(14500)[:, None]
@@ -27,9 +27,9 @@ def made_up(tmp_path_factory):
     return folder
 
 
-def test_a_quick_run_fills_the_table_and_a_second_one_runs_what_is_missing(bench, made_up, tmp_path, capsys):
+def test_a_quick_run_fills_the_table_and_a_second_one_runs_what_is_missing(bench, raw_data, tmp_path, capsys):
     out, page = tmp_path / "rows.json", tmp_path / "rows.md"
-    arguments = ["--data", str(made_up), "--names", "ETTh1", "--quick", "--out", str(out)]
+    arguments = ["--data", str(raw_data), "--names", "ETTh1", "--quick", "--out", str(out)]
     bench.main(arguments)
     rows = json.loads(out.read_text())
     assert [row["kernel"] for row in rows if row["preset"] == "naive"] == list(bench.NAIVE)
@@ -79,8 +79,8 @@ def test_every_window_counts_once(bench):
     assert found["whole_batches"]["mae"] == pytest.approx(np.abs(targets[:64]).mean())
 
 
-def test_networks_are_scored_on_the_windows_of_the_naive_forecasts(bench, script, made_up):
-    data = script("datasets").load("ETTh1", made_up / "ETTh1.csv")
+def test_networks_are_scored_on_the_windows_of_the_naive_forecasts(bench, script, raw_data):
+    data = script("datasets").load("ETTh1", raw_data / "ETTh1.csv")
     _, targets = bench.test_windows(data.standardised(), data, 24)
     args = bench.argparse.Namespace(quick=False, seconds=60.0, max_steps=1, context=48, d_model=8)
     for preset in ("faithful", "modern"):

@@ -152,8 +152,8 @@ def test_parts_see_what_they_should_and_no_more(script, name):
     net = networks.build(name, 0).double().eval()
     s = processes.draw("rbf", 2, 12, 1e-2, np.random.default_rng(0))
     window = processes.windows_of(s, 6, torch.float64)
-    with_times = any(p.requires_grad for p in net.x_last.parameters())
-    with_neighbours = bool(net.tokens(window, window.attention_mask()).found.valid.any())
+    with_times = any(p.requires_grad for p in net.streams.x_last.parameters())
+    with_neighbours = bool(net.streams.tokens(window, window.attention_mask()).found.valid.any())
     assert (with_times, with_neighbours) == (
         name in ("times", "taylorformer"),
         name in ("local", "taylorformer"),

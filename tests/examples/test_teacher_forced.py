@@ -13,7 +13,7 @@ def bench(script):
 
 
 @pytest.fixture(scope="module")
-def made_up(tmp_path_factory):
+def raw_data(tmp_path_factory):
     """Directory with an exchange_rate.csv of random walks."""
     folder = tmp_path_factory.mktemp("rates")
     steps = np.random.default_rng(0).normal(size=(400, 8))
@@ -21,9 +21,9 @@ def made_up(tmp_path_factory):
     return folder
 
 
-def test_a_quick_run_fills_the_table_and_a_second_one_runs_what_is_missing(bench, made_up, tmp_path, capsys):
+def test_a_quick_run_fills_the_table_and_a_second_one_runs_what_is_missing(bench, raw_data, tmp_path, capsys):
     out = tmp_path / "rows.json"
-    arguments = ["--data", str(made_up), "--series", "exchange_rate", "--quick", "--out", str(out)]
+    arguments = ["--data", str(raw_data), "--series", "exchange_rate", "--quick", "--out", str(out)]
     bench.main(arguments)
     book = json.loads(out.read_text())
     assert [row["model"] for row in book["rows"]] == ["previous", "ar", "taylorformer", "tnp"]
@@ -56,12 +56,12 @@ def test_windows_are_those_of_the_paper(bench):
     assert sorted(first) == sorted(second) == list(range(24))
 
 
-def test_the_parts_are_69_11_and_20_per_cent_standardised_by_the_first(bench, made_up):
-    parts = bench.parts_of("exchange_rate", made_up)
+def test_the_parts_are_69_11_and_20_per_cent_standardised_by_the_first(bench, raw_data):
+    parts = bench.parts_of("exchange_rate", raw_data)
     assert [len(y) for y in parts.values()] == [276, 44, 80]
     assert parts["train"].mean() == pytest.approx(0, abs=1e-9)
     assert parts["train"].std() == pytest.approx(1)
-    raw = np.loadtxt(made_up / "exchange_rate.csv", delimiter=",")[:, -1]
+    raw = np.loadtxt(raw_data / "exchange_rate.csv", delimiter=",")[:, -1]
     assert np.corrcoef(np.concatenate(list(parts.values())), raw)[0, 1] == pytest.approx(1)
 
 

@@ -1,4 +1,4 @@
-"""How a forecaster chooses between the pretrained network and training, and what it says of the choice."""
+"""How a forecaster chooses between statistical forecasts, the pretrained network and training."""
 
 import logging
 import pickle
@@ -72,25 +72,35 @@ TRAINING = {
 # --- "auto" ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "chosen"), [(90, "pretrained"), (191, "pretrained"), (192, "train")])
-def test_series_of_fewer_values_than_sixteen_horizons_have_the_pretrained_network(noisy, n, chosen):
+@pytest.mark.parametrize(("n", "chosen"), [(90, "baseline"), (191, "baseline"), (192, "train")])
+def test_series_of_fewer_values_than_sixteen_horizons_are_forecast_without_a_network(noisy, n, chosen):
     fitted = quick().fit(noisy[:n], fh=FH)
     assert fitted.strategy_ == chosen
-    assert isinstance(fitted.network_, DirectTaylorformer) == (chosen == "pretrained")
-    assert (fitted.training_["steps"] == 0) == (chosen == "pretrained")
-    if chosen == "pretrained":
-        asked = quick(strategy="pretrained").fit(noisy[:n], fh=FH)
+    assert (fitted.network_ is None) == (chosen == "baseline")
+    assert (fitted.training_["steps"] == 0) == (chosen == "baseline")
+    if chosen == "baseline":
+        asked = quick(strategy="baseline").fit(noisy[:n], fh=FH)
         pd.testing.assert_frame_equal(fitted.predict_quantiles(), asked.predict_quantiles())
 
 
-def test_observed_values_of_all_series_count(noisy):
+def test_observed_values_of_the_longest_series_count(noisy):
     gappy = noisy.mask(np.arange(192) % 16 == 3)
-    assert quick().fit(gappy, fh=FH).strategy_ == "pretrained"
+    assert quick().fit(gappy, fh=FH).strategy_ == "baseline"
     columns = pd.DataFrame({"a": noisy[:96], "b": noisy[96:].to_numpy()})
-    assert quick().fit(columns, fh=FH).strategy_ == "train"
+    assert quick().fit(columns, fh=FH).strategy_ == "baseline"
     panel = pd.concat({"a": columns[["a"]], "b": columns[["b"]].set_axis(["a"], axis=1)}, names=["s", "t"])
-    assert quick().fit(panel, fh=FH).strategy_ == "train"
-    assert quick().fit(panel.loc[["a"]], fh=FH).strategy_ == "pretrained"
+    assert quick().fit(panel, fh=FH).strategy_ == "baseline"
+    assert quick().fit(panel.loc[["a"]], fh=FH).strategy_ == "baseline"
+
+
+def test_irregular_series_that_are_short_have_the_pretrained_network(noisy):
+    hours = np.cumsum(np.random.default_rng(0).exponential(5, 90))
+    irregular = noisy[:90].set_axis(pd.Timestamp("2020-01-01") + pd.to_timedelta(hours, "h"))
+    fitted = quick().fit(irregular, fh=FH)
+    assert fitted.strategy_ == "pretrained"
+    assert isinstance(fitted.network_, DirectTaylorformer)
+    with pytest.raises(ValueError, match="the times are not regular, which strategy='baseline' needs"):
+        quick(strategy="baseline").fit(irregular, fh=FH)
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
@@ -99,7 +109,7 @@ def test_a_default_that_is_written_out_changes_nothing(noisy, name):
         TaylorformerForecaster(**{"random_state": 0, "num_samples": 8} | given).fit(noisy[:60], fh=FH)
         for given in ({}, {name: DEFAULTS[name]})
     )
-    assert plain.strategy_ == written.strategy_ == "pretrained"
+    assert plain.strategy_ == written.strategy_ == "baseline"
     pd.testing.assert_frame_equal(plain.predict_quantiles(), written.predict_quantiles())
 
 
@@ -108,13 +118,13 @@ def test_no_parameter_of_training_or_of_a_trained_network_changes_the_choice(noi
     plain, other = (
         forecaster(num_samples=8, **given).fit(noisy[:60], fh=FH) for given in ({}, {name: TRAINING[name]})
     )
-    assert other.strategy_ == "pretrained"
+    assert other.strategy_ == "baseline"
     pd.testing.assert_frame_equal(plain.predict_quantiles(), other.predict_quantiles())
     long = forecaster(**{"max_steps": 1, "d_model": 8} | {name: TRAINING[name]}).fit(noisy, fh=FH)
     assert long.strategy_ == "train"
 
 
-@pytest.mark.parametrize(("n", "chosen"), [(60, "pretrained"), (192, "train")])
+@pytest.mark.parametrize(("n", "chosen"), [(60, "baseline"), (192, "train")])
 def test_a_grid_of_learning_rates_compares_one_kind_of_model(noisy, n, chosen):
     rates = (1e-4, 2e-3, 1e-2)  # the second is the default
     assert {quick(lr=rate).fit(noisy[:n], fh=FH).strategy_ for rate in rates} == {chosen}
@@ -154,7 +164,7 @@ def test_x_is_learnt_by_a_new_network_or_refused(y):
 def test_a_panel_to_pretrain_on_is_learnt_from_however_short_it_is(y):
     panel = pd.concat({name: y[:40].to_frame() for name in "ab"})
     fitted = quick().fit(y[:60], fh=FH)
-    assert fitted.strategy_ == "pretrained"
+    assert fitted.strategy_ == "baseline"
     learnt = [one.pretrain(panel) for one in (quick(), fitted)]
     assert all(one.pretrained_.training["steps"] > 0 for one in learnt)
     assert not any(isinstance(one.pretrained_.network, DirectTaylorformer) for one in learnt)
@@ -167,19 +177,22 @@ def test_a_panel_to_pretrain_on_is_learnt_from_however_short_it_is(y):
 
 
 @pytest.mark.parametrize("n", [30, 144])
-@pytest.mark.parametrize("strategy", ["pretrained", "train", "finetune"])
+@pytest.mark.parametrize("strategy", STRATEGIES[1:])
 def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(y, n, strategy):
     fitted = quick(strategy=strategy).fit(y[:n], fh=[1, 2, 3])
     assert fitted.strategy_ == strategy
     assert isinstance(fitted.network_, Taylorformer) == (strategy == "train")
-    assert fitted.training_["steps"] == (strategy != "pretrained")
+    assert fitted.training_["steps"] == (strategy in ("train", "finetune"))
     assert np.isfinite(fitted.predict_quantiles().to_numpy()).all()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"strategy": "zero"}, "strategy='zero', but it must be one of auto, pretrained, train, finetune"),
+        (
+            {"strategy": "zero"},
+            "strategy='zero', but it must be one of auto, baseline, pretrained, train, finetune",
+        ),
         ({"strategy": None}, "strategy=None"),
         ({"pretrained": "nowhere"}, "'nowhere' is neither 'default' nor a file"),
         ({"pretrained": 3}, "pretrained=3, but it must be 'default' or a path"),
@@ -224,19 +237,22 @@ def test_a_network_that_is_trained_needs_no_file(y):
 def test_the_summary_says_what_was_done(y, strategy):
     fitted = quick(strategy=strategy, max_steps=2, num_epochs=None).fit(y, fh=FH)
     done, net = fitted.summary(), fitted.network_
-    chosen = "pretrained" if strategy == "auto" else strategy
+    chosen = "baseline" if strategy == "auto" else strategy
     assert done.strategy == fitted.strategy_ == chosen
     assert done.reason == (
         "144 values are fewer than 16 horizons of 12" if strategy == "auto" else f"{strategy=}"
     )
-    assert done.network == type(net).__name__
-    assert done.baseline == ("LinearPathBaseline" if chosen == "train" else "LinearBaseline")
-    assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
+    if chosen == "baseline":
+        assert (done.network, done.baseline, done.n_parameters) == ("none", "statistical forecasts", 0)
+    else:
+        assert done.network == type(net).__name__
+        assert done.baseline == ("LinearPathBaseline" if chosen == "train" else "LinearBaseline")
+        assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
+        assert done.weight == float(net.calibration.weight)
+        assert done.inflation == float(net.calibration.inflation)
     assert (done.context_length, done.horizon) == (fitted.context_length_, fitted.horizon_)
     assert done.seasons == ("year",)
-    assert done.weight == float(net.calibration.weight)
-    assert done.inflation == float(net.calibration.inflation)
-    assert done.steps == fitted.training_["steps"] == (0 if chosen == "pretrained" else 2)
+    assert done.steps == fitted.training_["steps"] == (2 if chosen in ("train", "finetune") else 0)
     assert done.seconds > 0
     text = str(done)
     for part in (
@@ -304,7 +320,7 @@ def test_updates_keep_the_strategy(y, strategy, update_steps):
     before, network = fitted.strategy_, fitted.network_
     fitted.update(y[-12:])
     assert fitted.strategy_ == before
-    assert (fitted.network_ is network) == (update_steps == 0)
+    assert (fitted.network_ is network) == (update_steps == 0 or network is None)
     assert type(fitted.network_) is type(network)
     assert fitted.predict().index[0] == y.index[-1] + 1
     assert fitted.predict().notna().all()
@@ -313,7 +329,7 @@ def test_updates_keep_the_strategy(y, strategy, update_steps):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_panel_is_pretrained_on_before_or_after_a_fit(y, strategy):
     panel = pd.concat({name: y[:60].to_frame() for name in "ab"})
-    made = "train" if strategy == "auto" else strategy
+    made = "train" if strategy in ("auto", "baseline") else strategy
     for one in (quick(strategy=strategy), quick(strategy=strategy).fit(y, fh=FH)):
         one.pretrain(panel)
         assert one.pretrained_.strategy.name == made
@@ -324,5 +340,5 @@ def test_a_panel_is_pretrained_on_before_or_after_a_fit(y, strategy):
 
 def test_a_short_series_after_a_long_one_is_chosen_for_anew(noisy):
     fitted = quick()
-    for n, chosen in ((60, "pretrained"), (192, "train"), (60, "pretrained")):
+    for n, chosen in ((60, "baseline"), (192, "train"), (60, "baseline")):
         assert fitted.fit(noisy[:n], fh=FH).strategy_ == chosen

@@ -18,10 +18,10 @@ LABELS = {
     "theta": "Theta",
     "taylorformer_sktime": "Taylorformer (sktime)",
     "taylorformer_darts": "Taylorformer (darts)",
-    "taylorformer_no_prior": "Taylorformer without the prior (sktime)",
-    "taylorformer_prior": "Taylorformer from the prior (sktime)",
-    "taylorformer_darts_prior": "Taylorformer from the prior (darts)",
-    "taylorformer_zero_shot": "Taylorformer, prior only (sktime)",
+    "taylorformer_trained": "Taylorformer, trained (sktime)",
+    "taylorformer_finetuned": "Taylorformer, fine-tuned (sktime)",
+    "taylorformer_darts_finetuned": "Taylorformer, fine-tuned (darts)",
+    "taylorformer_pretrained": "Taylorformer, pretrained (sktime)",
     "lam_sktime": "LAM (sktime)",
     "lam_darts": "LAM (darts)",
     "contiformer_sktime": "ContiFormer (sktime)",
@@ -39,10 +39,10 @@ OURS = (
     "lam_sktime",
     "taylorformer_sktime",
     "taylorformer_darts",
-    "taylorformer_no_prior",
-    "taylorformer_prior",
-    "taylorformer_darts_prior",
-    "taylorformer_zero_shot",
+    "taylorformer_trained",
+    "taylorformer_finetuned",
+    "taylorformer_darts_finetuned",
+    "taylorformer_pretrained",
     "contiformer_sktime",
     "contiformer_darts",
     "tnp_sktime",
@@ -50,10 +50,10 @@ OURS = (
 )
 # Other settings of a model, which are ranked in its place: beside it, one model would count several times.
 VARIANTS = {
-    "taylorformer_no_prior": "taylorformer_sktime",
-    "taylorformer_prior": "taylorformer_sktime",
-    "taylorformer_darts_prior": "taylorformer_darts",
-    "taylorformer_zero_shot": "taylorformer_sktime",
+    "taylorformer_trained": "taylorformer_sktime",
+    "taylorformer_finetuned": "taylorformer_sktime",
+    "taylorformer_darts_finetuned": "taylorformer_darts",
+    "taylorformer_pretrained": "taylorformer_sktime",
 }
 NOT_RUN = "–"
 ROPE = 0.02  # relative differences of WQL below this are no difference

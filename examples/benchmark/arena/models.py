@@ -161,23 +161,23 @@ class OursSktime(Entry):
         return self.model.predict_quantiles(alpha=LEVELS.tolist()).to_numpy().T
 
 
-class OursSktimeNoPrior(OursSktime):
-    """The Taylorformer trained from nothing, however short the series."""
+class OursSktimeTrained(OursSktime):
+    """The Taylorformer trained on the series, however short it is."""
 
-    options = {"pretrained": None}
-
-
-class OursSktimePrior(OursSktime):
-    """The Taylorformer from the prior in the package, trained further."""
-
-    options = {"pretrained": "default"}
+    options = {"strategy": "train"}
 
 
-class OursSktimeZeroShot(OursSktimePrior):
-    """The Taylorformer as the prior has left it: only its linear forecast is fitted."""
+class OursSktimeFinetuned(OursSktime):
+    """The pretrained network of the package, trained further on the series."""
+
+    options = {"strategy": "finetune"}
+
+
+class OursSktimePretrained(OursSktime):
+    """The pretrained network of the package as it is: its baseline and calibration are fitted."""
 
     trains = False
-    options = {"pretrained": "default", "max_steps": 0}
+    options = {"strategy": "pretrained"}
 
 
 class OursSktimeLAM(OursSktime):
@@ -250,10 +250,10 @@ class OursDarts(DartsNetwork):
         return getattr(hosts, self.name)(self.task.context, self.task.horizon, **self.options, **common)
 
 
-class OursDartsPrior(OursDarts):
-    """The Taylorformer through darts from the prior in the package, trained further."""
+class OursDartsFinetuned(OursDarts):
+    """The pretrained network through darts, trained further on the series."""
 
-    options = {"pretrained": "default"}
+    options = {"strategy": "finetune"}
 
 
 class OursDartsLAM(OursDarts):
@@ -341,12 +341,12 @@ MODELS: dict[str, type[Entry]] = {
     "ets": Statistical,
     "theta": Theta,
     "taylorformer_sktime": OursSktime,
-    "taylorformer_no_prior": OursSktimeNoPrior,
-    "taylorformer_prior": OursSktimePrior,
-    "taylorformer_zero_shot": OursSktimeZeroShot,
+    "taylorformer_trained": OursSktimeTrained,
+    "taylorformer_finetuned": OursSktimeFinetuned,
+    "taylorformer_pretrained": OursSktimePretrained,
     "lam_sktime": OursSktimeLAM,
     "taylorformer_darts": OursDarts,
-    "taylorformer_darts_prior": OursDartsPrior,
+    "taylorformer_darts_finetuned": OursDartsFinetuned,
     "lam_darts": OursDartsLAM,
     "contiformer_sktime": OursSktimeContiFormer,
     "contiformer_darts": OursDartsContiFormer,

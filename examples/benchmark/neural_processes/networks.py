@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
-from torch.distributions import Distribution
 
 from taylorformer_forecast.core.neighbours import Neighbours
 from taylorformer_forecast.core.taylor import LocalTaylor
+from taylorformer_forecast.models.streams import Streams
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
 
@@ -41,27 +41,32 @@ class NoNeighbours(LocalTaylor):
         )
 
 
-class ValuesOnly(Taylorformer):
-    """Taylorformer without its stream over times (MHA-X), whose place in the last map is empty."""
-
-    def __init__(self, **settings) -> None:
-        super().__init__(**settings)
-        self.x_blocks.requires_grad_(False)
-        self.x_last.requires_grad_(False)
+class ValuesOnly(Streams):
+    """The streams without that over times (MHA-X), whose place in the last map is empty."""
 
     def x_stream(self, xf: Tensor, mask: Tensor) -> Tensor:
         """Nothing to compute."""
         return xf.new_zeros(*xf.shape[:2], self.join.out_features)
 
-    def predictive(self, x: Tensor, xy: Tensor, anchor: Tensor, unit: Tensor | None) -> Distribution:
+    def unconstrained(
+        self, x: Tensor, xy: Tensor, loc: Tensor | None = None, scale: Tensor | float = 1.0
+    ) -> Tensor:
         """As of the stream over values alone."""
-        return super().predictive(torch.zeros_like(x), xy, anchor, unit)
+        return super().unconstrained(torch.zeros_like(x), xy, loc, scale)
+
+
+def values_only(net: Taylorformer) -> Taylorformer:
+    """Take the stream over times from a network."""
+    net.streams.__class__ = ValuesOnly
+    net.streams.x_blocks.requires_grad_(False)
+    net.streams.x_last.requires_grad_(False)
+    return net
 
 
 def without_neighbours(net: Taylorformer) -> Taylorformer:
     """Take LocalTaylor from a network."""
-    local = net.tokens.local
-    net.tokens.local = NoNeighbours(local.dim_t, clip=local.clip)
+    local = net.streams.tokens.local
+    net.streams.tokens.local = NoNeighbours(local.dim_t, clip=local.clip)
     return net
 
 
@@ -70,9 +75,9 @@ NETWORKS = {
     "taylorformer": lambda: Taylorformer(**PUBLISHED, head_dim=10),
     "both_sides": lambda: Taylorformer(**PUBLISHED, both_sides=True, head_dim=9),
     "tnpa": lambda: TNPA(d_model=40, n_layers=3),
-    "base": lambda: without_neighbours(ValuesOnly(**PUBLISHED, d_model=48)),
+    "base": lambda: without_neighbours(values_only(Taylorformer(**PUBLISHED, d_model=48))),
     "times": lambda: without_neighbours(Taylorformer(**PUBLISHED, head_dim=10)),
-    "local": lambda: ValuesOnly(**PUBLISHED, d_model=48),
+    "local": lambda: values_only(Taylorformer(**PUBLISHED, d_model=48)),
 }
 PARTS = ("base", "times", "local", "taylorformer")
 LABELS = {
