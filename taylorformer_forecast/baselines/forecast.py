@@ -152,7 +152,7 @@ def forecast(
     y = torch.where(y.isfinite(), y, torch.nan).double()
     groups: dict[tuple[int, ...], list[int]] = {}
     for row, season in enumerate(seasons):
-        several = [int(season)] if isinstance(season, (int, float)) else [int(s) for s in season]
+        several = [int(s) for s in (season if isinstance(season, Sequence) else [season])]  # type: ignore[arg-type]
         groups.setdefault(tuple(sorted({s for s in several if s > 1})), []).append(row)
     found, order = [], []
     for key, rows in groups.items():

@@ -52,7 +52,7 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
     """
     n = y.shape[1]
     observed, values = ~y.isnan(), torch.nan_to_num(y)
-    rows = []
+    rows: list[Tensor] = []
     last, seen, step, row = values.new_zeros(4, len(y))
     for t in range(n):
         low = high = last

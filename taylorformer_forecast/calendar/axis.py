@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,7 +50,7 @@ class TimeAxis:
     """
 
     kind: str
-    freq: object
+    freq: Any
     step: float
     origin: float | int
     span: float
@@ -57,7 +58,7 @@ class TimeAxis:
 
     @classmethod
     def of(
-        cls, indexes: Sequence[pd.Index], freq: object = None, observed: Sequence[pd.Index] | None = None
+        cls, indexes: Sequence[pd.Index], freq: Any = None, observed: Sequence[pd.Index] | None = None
     ) -> TimeAxis:
         """Look at the stamps of all series, and at those with an observation if they may be sparser."""
         longest = max(indexes, key=len)
@@ -129,7 +130,7 @@ class TimeAxis:
         grid[at] = values
         return grid
 
-    def future(self, last: object, upto: object, like: pd.Index) -> pd.Index:
+    def future(self, last: Any, upto: Any, like: pd.Index) -> pd.Index:
         """Regular stamps after ``last``, up to and including ``upto``."""
         ends = pd.Index([last, upto], tupleize_cols=False)
         n = np.diff(self.numbers(ends))[0]
@@ -141,7 +142,7 @@ class TimeAxis:
         stamps = self.between(last, upto, like)
         return stamps[stamps > last]
 
-    def between(self, first: object, last: object, like: pd.Index) -> pd.Index:
+    def between(self, first: Any, last: Any, like: pd.Index) -> pd.Index:
         """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
         if isinstance(like, pd.PeriodIndex):
             return pd.period_range(first, last, freq=like.freq)[:: self.every]
@@ -171,7 +172,7 @@ class TimeAxis:
             f"resample y, or use TaylorformerForecaster, which takes any times"
         )
 
-    def horizon(self, fh: object, last: object, like: pd.Index) -> pd.Index:
+    def horizon(self, fh: Any, last: Any, like: pd.Index) -> pd.Index:
         """Absolute stamps of a forecasting horizon, relative ones counted from ``last``.
 
         Integer steps on stamps without a frequency are typical steps after the last observation, and
@@ -239,7 +240,7 @@ class TimeAxis:
         return tuple(name for name in names if 3 <= self.cycle_steps(name) <= self.span / 1.9)
 
 
-def _name(freq: object) -> str:
+def _name(freq: Any) -> str:
     return "" if freq is None else str(getattr(freq, "freqstr", freq)).lstrip("0123456789")
 
 
@@ -251,7 +252,7 @@ def _common_divisor(positions: np.ndarray) -> int:
     return max(1, int(np.gcd.reduce(whole.astype(np.int64))))
 
 
-def _on_offset(freq: object, stamp: pd.Timestamp) -> bool:
+def _on_offset(freq: Any, stamp: pd.Timestamp) -> bool:
     return bool(freq.is_on_offset(stamp))
 
 
@@ -270,7 +271,7 @@ def _frequency(index: pd.DatetimeIndex) -> object:
     return None if inferred is None else pd.tseries.frequencies.to_offset(inferred)
 
 
-def _kind(freq: object) -> str:
+def _kind(freq: Any) -> str:
     """What to count for a frequency of datetimes."""
     name = _name(freq).split("-")[0]
     if name in ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE"):

@@ -136,7 +136,7 @@ class TrainingModule(pl.LightningModule):
         """Move the batch."""
         return batch.to(device)
 
-    def configure_optimizers(self) -> dict[str, Any]:
+    def configure_optimizers(self) -> Any:
         """AdamW with warm-up and cosine."""
         optimizer, schedule = make_optimizer(
             self.net, self.lr, self.max_steps, self.warmup, self.weight_decay, time_spent(self)

@@ -146,7 +146,7 @@ def fit(
     module = TrainingModule(net, lr, max_steps)
     with _quiet(verbose):
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
-        loaders = {"train_dataloaders": _Loader(train)}
+        loaders: dict[str, Any] = {"train_dataloaders": _Loader(train)}
         if validation is not None:
             loaders["val_dataloaders"] = _Loader(validation)
         trainer.fit(module, **loaders)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -206,7 +207,7 @@ class Batches:
     Parameters
     ----------
     maker : WindowMaker
-        Cuts the windows.
+        Cuts the windows, or what cuts them alike.
     starts : int Tensor of shape (n, 2)
         Windows to draw from.
     batch_size : int
@@ -224,7 +225,7 @@ class Batches:
 
     def __init__(
         self,
-        maker: WindowMaker,
+        maker: Any,
         starts: Tensor,
         batch_size: int,
         seed: int | None = None,
