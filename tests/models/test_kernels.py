@@ -130,7 +130,7 @@ def test_networks_that_attend_whole_sequences_take_it(make_window, attention):
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("attention", ["prob", "outside", constant], ids=str)
+@pytest.mark.parametrize("attention", ["prob", "outside", constant], ids=["prob", "outside", "function"])
 def test_a_kernel_without_a_table_form_is_refused_where_weights_come_before_values(attention):
     with pytest.raises(ValueError, match=r"gives no weights before the values are known.*'full' or 'local'"):
         UNN(attention=attention)
