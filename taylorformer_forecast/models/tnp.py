@@ -230,8 +230,9 @@ class TNPA(StepwiseNet):
         n = y.shape[1]
         key, hidden = self.shown(x, y, window.observed), self.hidden(x[:, window.n_context :])
         for block in self.layers[:-1]:
-            # Two calls, as in each the queries are the last of the points.
-            key, hidden = block(key, key, mask[:, :n]), block(hidden, key, mask[:, n:])
+            query, sizes = torch.cat([key, hidden], 1), (n, window.n_targets)
+            attended = block.attention(query, key, mask, groups=sizes)
+            key, hidden = block.finish(attended, query).split(sizes, 1)
         raw = self.unconstrained(self.layers[-1](hidden, key, mask[:, n:]))
         return self.around_truth(window, lambda loc, scale: raw)
 

@@ -176,7 +176,6 @@ CONTIFORMERS = {**CONTIFORMER_CASES, **PATHS_CASES}
 TNP_CASES: dict[str, dict[str, Any]] = {
     "tnp": {},
     "tnp-local": {"attention": "local"},
-    "tnp-local-window": {"attention": Local(window=4), "n_layers": 3},
     "tnp-columns": {"dim_y": 2, "dim_covariates": 2, "distribution": "mixture", "n_layers": 1},
     "tnp-2d": {"dim_t": 2, "scale": "bounded", "distribution": "studentt"},
     "tnp-linear": {"baseline": partial(LinearPathBaseline, 7, 5), "weight": 0.5},
@@ -194,7 +193,6 @@ TNP_CASES: dict[str, dict[str, Any]] = {
 UNN_CASES: dict[str, dict[str, Any]] = {
     "unn": {"n_series": 3},
     "unn-deep": {"n_series": 2, "n_layers": 3, "dim_covariates": 2, "distribution": "mixture"},
-    "unn-local-window": {"n_series": 3, "attention": Local(window=4)},
     "unn-2d": {"dim_t": 2, "rank": 0, "distribution": "studentt"},
     "unn-notes": {
         "history_indicator": False,

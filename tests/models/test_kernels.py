@@ -65,6 +65,17 @@ class StepOnly(Full):
         return super().one_query(query, points, 3 * scale)
 
 
+def check_each_step(net, w, numbers):
+    """Compare cached steps with teacher-forced rows; return the latter."""
+    with torch.no_grad():
+        expected, state = numbers(net(w)), net.encode(w, 1)
+        for step in range(w.n_targets):
+            got = numbers(net.query(state, step))[:, 0]
+            torch.testing.assert_close(got, expected[:, step], rtol=1e-11, atol=1e-11)
+            state = net.observe(state, step, w.y[:, None, w.n_context + step])
+    return expected
+
+
 def constant(q, k, v, mask=None, scale=None):
     return v.mean(2, keepdim=True).expand(-1, -1, q.shape[2], -1)
 
@@ -103,14 +114,18 @@ def test_cached_equals_teacher_forced(build_case, name, attention, missing, numb
     case = build_case(name)
     net = case.net(attention=attention)
     w = case.window(n_context=9, n_targets=8, missing=missing)
-    with torch.no_grad():
-        expected, state = numbers(net(w)), net.encode(w, 1)
-        for step in range(w.n_targets):
-            got = numbers(net.query(state, step))[:, 0]
-            torch.testing.assert_close(got, expected[:, step], rtol=1e-11, atol=1e-11)
-            state = net.observe(state, step, w.y[:, None, 9 + step])
+    expected = check_each_step(net, w, numbers)
     other = case.net(attention="local" if attention == "full" else "full")
     assert not torch.allclose(numbers(other(w)), expected)  # the kernel is in use
+
+
+@pytest.mark.parametrize("attention", ["local", Local(window=1), Local(window=4)], ids=str)
+@pytest.mark.parametrize("name", ["unn", "unn-deep", "unn-notes"])
+def test_cached_equals_teacher_forced_where_weights_come_before_values(build_case, name, attention, numbers):
+    case = build_case(name)
+    w = case.window(n_context=9, n_targets=8, missing="rows")
+    expected = check_each_step(case.net(attention=attention), w, numbers)
+    assert not torch.allclose(numbers(case.net()(w)), expected)
 
 
 @pytest.mark.parametrize("attention", NOT_STEPWISE.values(), ids=NOT_STEPWISE)

@@ -78,6 +78,7 @@ class MultiHeadAttention(nn.Module):
         key: Float[Tensor, "B N I"],
         mask: Bool[Tensor, "#B #Q N"] | None = None,
         n_points: int | None = None,
+        groups: tuple[int, ...] | None = None,
     ) -> Float[Tensor, "B Q O"]:
         """Attend from ``query`` to ``key`` (which also gives the values).
 
@@ -89,6 +90,9 @@ class MultiHeadAttention(nn.Module):
             True where a query may see a key.
         n_points : int, optional
             Number of points from which a window of the kernel follows, where it is not that of the keys.
+        groups : tuple of int, optional
+            Numbers of queries, where there are several groups of them one after the other: each group by
+            itself stands at the last of the N positions. Needs a mask with a row for each query.
 
         Returns
         -------
@@ -97,7 +101,10 @@ class MultiHeadAttention(nn.Module):
         """
         q, k, v = self.split(self.query(query)), self.split(self.key(key)), self.split(self.value(key))
         kernel = self.kernel if n_points is None else self.kernel.for_length(n_points)
-        return self.merge(kernel(q, k, v, mask, self.scale))
+        if groups is None or mask is None:
+            return self.merge(kernel(q, k, v, mask, self.scale))
+        parts = zip(q.split(groups, 2), mask.split(groups, 1), strict=True)
+        return self.merge(torch.cat([kernel(part, k, v, rows, self.scale) for part, rows in parts], 2))
 
     def average(
         self,
