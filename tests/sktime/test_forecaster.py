@@ -1,4 +1,4 @@
-"""All predictive methods of a forecaster tell of one draw, whatever is done to it or its data."""
+"""All predictive methods of a forecaster agree with one draw, whatever is done to it or its data."""
 
 from __future__ import annotations
 

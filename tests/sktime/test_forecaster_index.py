@@ -87,7 +87,7 @@ INFERRED = [
 
 
 @pytest.mark.parametrize("name", INFERRED)
-def test_a_calendar_is_recognised_without_being_told(name):
+def test_a_calendar_is_recognised_from_the_index_alone(name):
     """``freq`` is lost when dates are read from a file."""
     calendar = CALENDARS[name]
     plain = pd.DatetimeIndex(calendar[:N], freq=None)
@@ -199,7 +199,7 @@ def test_stamps_off_the_grid_do_not_disturb_those_on_it():
     assert alone == pytest.approx(with_another, rel=1e-6)
 
 
-def test_nanoseconds_are_told_apart():
+def test_nanoseconds_are_distinguished():
     index = pd.DatetimeIndex(
         pd.Timestamp("2020-01-01").as_unit("ns") + pd.to_timedelta(np.arange(N), unit="ns")
     )

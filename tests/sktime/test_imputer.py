@@ -130,7 +130,7 @@ def test_it_works_in_pipelines(inverse):
 
 @pytest.mark.parametrize("logarithm", [False, True])
 @pytest.mark.parametrize("distribution", ["normal", "studentt", "mixture", "quantile"])
-def test_all_methods_tell_of_one_distribution(distribution, logarithm):
+def test_all_methods_agree_with_one_distribution(distribution, logarithm):
     X = pd.DataFrame({"a": with_gaps(series()), "b": with_gaps(series(seed=1), slice(22, 28))})
     imputer = tiny(distribution=distribution, logarithm=logarithm).fit(X)
     lost = X.isna()
@@ -275,7 +275,7 @@ def test_fills_are_better_than_lines_and_drift(learnt, length):
         assert own < 0.8 * crps.mean()
 
 
-def test_intervals_cover_and_widen_towards_the_middle_of_a_gap(learnt):
+def test_intervals_cover_and_are_wider_towards_the_middle_of_a_gap(learnt):
     y, gappy, length_at, imputer = learnt
     quantiles = imputer.transform_quantiles(gappy, [0.1, 0.9])
     low, high = quantiles.to_numpy().T

@@ -125,7 +125,7 @@ def test_steps_ahead_are_those_of_the_index_even_if_observations_are_sparser():
 
 
 def rolling_hills(n=400):
-    """A smooth random walk: what comes next is told by the slope of the last points."""
+    """A smooth random walk: what comes next follows from the slope of the last points."""
     shocks, y = np.random.default_rng(1).normal(size=n), np.zeros(n)
     for i in range(2, n):
         y[i] = 1.9 * y[i - 1] - 0.92 * y[i - 2] + shocks[i]
