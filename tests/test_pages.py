@@ -79,14 +79,7 @@ def test_the_readme_shows_the_scores_of_conditional_forecasts_that_were_recorded
         assert mean[series, "given"] in text
 
 
-<<<<<<< HEAD
-NAMES = {
-    "linear start, no training": "baseline alone",
-    "prior, no training": "pretrained",
-}  # of recorded rows
-=======
 NAMES = {"linear start, no training": "baseline alone", "prior, no training": "pretrained"}
->>>>>>> tests-hosts
 
 
 def test_the_page_on_the_pretrained_network_shows_the_scores_that_were_recorded():
