@@ -243,22 +243,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         return self.around_path(state.baseline, step, drawn, lambda loc, scale: raw)
 
     def observe(self, state: PathsState, step: int, y: Float[Tensor, "B S D"]) -> PathsState:
-        """Take note of the value of target number ``step`` on every path.
-
-        Parameters
-        ----------
-        state : PathsState
-            The state that :meth:`query` saw.
-        step : int
-            Number of the target.
-        y : Tensor of shape (B, S, D)
-            Its value on each path, drawn or known.
-
-        Returns
-        -------
-        PathsState
-            The same state, updated in place.
-        """
+        """Take note of the value of target number ``step`` on every path; see ``ForecastNet``."""
         place = state.sums[0].n + step
         state.features = state.sequence.features[:, place : place + 1]
         known = state.features.expand(-1, y.shape[1], -1)

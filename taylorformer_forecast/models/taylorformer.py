@@ -279,22 +279,7 @@ class Taylorformer(StepwiseNet):
         return self.around_path(state.baseline, step, drawn, unconstrained, seen)
 
     def observe(self, state: TaylorformerState, step: int, y: Float[Tensor, "B S D"]) -> TaylorformerState:
-        """Take the value of target number ``step`` on every path into the state.
-
-        Parameters
-        ----------
-        state : TaylorformerState
-            The state that :meth:`query` saw.
-        step : int
-            Number of the target.
-        y : Tensor of shape (B, S, D)
-            Its value on each path, drawn or known.
-
-        Returns
-        -------
-        TaylorformerState
-            The same state, updated in place.
-        """
+        """Take the value of target number ``step`` on every path into the state; see ``ForecastNet``."""
         state.streams.observe(step, y)
         self.observe_baseline(state.baseline, step, y)
         return state

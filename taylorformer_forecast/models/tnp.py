@@ -239,20 +239,7 @@ class TNPA(StepwiseNet):
     # ---- sampling ------------------------------------------------------------------------------------
 
     def encode(self, window: Window, n_paths: int) -> TNPAState:
-        """Pass the context through the layers.
-
-        Parameters
-        ----------
-        window : Window
-            Scaled windows; values of the targets are ignored.
-        n_paths : int
-            Paths S to be drawn of each window.
-
-        Returns
-        -------
-        TNPAState
-            For :meth:`query` and :meth:`observe`.
-        """
+        """Pass the context through the layers; see ``ForecastNet``."""
         assert window.observed is not None
         n = window.n_context
         x, mask, visible = self.locations(window), shown_and_hidden(window), window.visible[:, :n]
@@ -267,20 +254,7 @@ class TNPA(StepwiseNet):
         return TNPAState(x[:, n:], caches, self.encode_baseline(window.to_draw(), n_paths), drawn)
 
     def query(self, state: TNPAState, step: int) -> Distribution:
-        """Distribution of target number ``step`` on every path, its own value unseen.
-
-        Parameters
-        ----------
-        state : TNPAState
-            From :meth:`encode`, with all earlier targets observed.
-        step : int
-            Number of the target.
-
-        Returns
-        -------
-        Distribution
-            Batch shape (B, S, D).
-        """
+        """Distribution of target number ``step`` on every path, its own value unseen; see ``ForecastNet``."""
         n_paths = state.caches[0].paths.shape[1]
         h = self.hidden(state.x[:, step, None]).expand(-1, n_paths, -1)
         for block, cache in zip(self.layers, state.caches, strict=True):
@@ -289,22 +263,7 @@ class TNPA(StepwiseNet):
         return self.around_path(state.baseline, step, state.drawn[:, :, :step], lambda loc, scale: raw)
 
     def observe(self, state: TNPAState, step: int, y: Float[Tensor, "B S D"]) -> TNPAState:
-        """Take note of the value of target number ``step`` on every path.
-
-        Parameters
-        ----------
-        state : TNPAState
-            The state that :meth:`query` saw.
-        step : int
-            Number of the target.
-        y : Tensor of shape (B, S, D)
-            Its value on each path, drawn or known.
-
-        Returns
-        -------
-        TNPAState
-            The same state, updated in place.
-        """
+        """Take note of the value of target number ``step`` on every path; see ``ForecastNet``."""
         x = state.x[:, step, None].expand(-1, y.shape[1], -1)
         h = self.shown(x, y, torch.ones_like(y, dtype=torch.bool))
         for block, cache in zip(self.layers, state.caches, strict=True):

@@ -275,20 +275,7 @@ class UNN(ForecastNet):
     # ---- sampling ------------------------------------------------------------------------------------
 
     def encode(self, window: Window, n_paths: int) -> UNNState:
-        """Compute all weights, which no value can change, and the sums over the context.
-
-        Parameters
-        ----------
-        window : Window
-            Scaled windows, as :meth:`forward` takes them; values of the targets are ignored.
-        n_paths : int
-            Paths S to be drawn of each window.
-
-        Returns
-        -------
-        UNNState
-            For :meth:`query` and :meth:`observe`, whose steps are points.
-        """
+        """All weights, which no value can change, and the sums over the context; see ``ForecastNet``."""
         points = self.points(window).to_draw()
         weights, values, skip = self.smoother(points)
         between = weights[..., weights.shape[-1] - points.n_targets :]
@@ -296,20 +283,7 @@ class UNN(ForecastNet):
         return UNNState(skip, between, weights @ values[:, None], paths)
 
     def query(self, state: UNNState, step: int) -> Distribution:
-        """Distribution of target number ``step`` on every path, its own value unseen.
-
-        Parameters
-        ----------
-        state : UNNState
-            From :meth:`encode`, with all earlier targets observed.
-        step : int
-            Number of the target.
-
-        Returns
-        -------
-        Distribution
-            Batch shape (B, S, 1).
-        """
+        """Distribution of target number ``step`` on every path, its own value unseen; see ``ForecastNet``."""
         drawn = state.weights[:, :, step, :step] @ state.paths[:, :, :step].mT  # (B, H, S)
         known = state.known[:, :, step, None]
         average = torch.cat(
@@ -318,21 +292,6 @@ class UNN(ForecastNet):
         return self.predictive(average, state.skip[:, step, None])
 
     def observe(self, state: UNNState, step: int, y: Float[Tensor, "B S 1"]) -> UNNState:
-        """Take note of the value of target number ``step`` on every path.
-
-        Parameters
-        ----------
-        state : UNNState
-            The state that :meth:`query` saw.
-        step : int
-            Number of the target.
-        y : Tensor of shape (B, S, 1)
-            Its value on each path, drawn or known.
-
-        Returns
-        -------
-        UNNState
-            The same state, updated in place.
-        """
+        """Take note of the value of target number ``step`` on every path; see ``ForecastNet``."""
         state.paths[:, :, step] = y[..., 0]
         return state

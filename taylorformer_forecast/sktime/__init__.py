@@ -2,9 +2,9 @@
 
 from taylorformer_forecast.sktime.contiformer import ContiFormerForecaster as ContiFormerForecaster
 from taylorformer_forecast.sktime.distributions import PathMixture as PathMixture
-from taylorformer_forecast.sktime.distributions import SamplePaths as SamplePaths
 from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
 from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
+from taylorformer_forecast.sktime.sample_paths import SamplePaths as SamplePaths
 from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
 from taylorformer_forecast.sktime.tnp import TNPForecaster as TNPForecaster
 from taylorformer_forecast.sktime.unn import UNNForecaster as UNNForecaster

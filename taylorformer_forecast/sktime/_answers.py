@@ -212,7 +212,7 @@ class PredictiveMethods:
         return super().predict_proba(fh=fh, X=X, marginal=marginal)
 
     def _predict_proba(self, fh, X, marginal=True):
-        from taylorformer_forecast.sktime.distributions import SamplePaths
+        from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
         if marginal:
             return self._distribution(fh, X)

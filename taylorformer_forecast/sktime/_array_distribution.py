@@ -84,7 +84,7 @@ class ArrayDistribution(BaseDistribution):
 
         Examples
         --------
-        >>> from taylorformer_forecast.sktime.distributions import SamplePaths
+        >>> from taylorformer_forecast.sktime.sample_paths import SamplePaths
         >>> SamplePaths([1.0, 2.0, 3.0, 4.0]).quantile_array([0.25, 0.5])
         array([1., 2.])
         """
@@ -108,7 +108,7 @@ class ArrayDistribution(BaseDistribution):
 
         Examples
         --------
-        >>> from taylorformer_forecast.sktime.distributions import SamplePaths
+        >>> from taylorformer_forecast.sktime.sample_paths import SamplePaths
         >>> SamplePaths([[[1.0]], [[2.0]], [[3.0]]], columns=["y"]).quantile([0.5]).iloc[0, 0].item()
         2.0
         """

@@ -84,7 +84,7 @@ class GapAnswers(GapMethods):
         >>> TaylorformerImputer(max_steps=1).fit(y).transform_proba(y).var().shape
         (6, 1)
         """
-        from taylorformer_forecast.sktime.distributions import SamplePaths
+        from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
         X = self._inner(X)
         fills = self._fills(X, self.num_samples)

@@ -16,7 +16,8 @@ from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, 
 
 from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime import distributions
-from taylorformer_forecast.sktime.distributions import PathMixture, SamplePaths
+from taylorformer_forecast.sktime.distributions import PathMixture
+from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
 H, C, K, S = 6, 2, 5, 50
 PANEL = pd.MultiIndex.from_product(
