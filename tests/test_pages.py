@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
-    str(page.relative_to(ROOT)): page.read_text() for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+    str(page.relative_to(ROOT)): page.read_text()
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]
 }
 BLOCKS = [
     pytest.param(block, id=f"{name}-{number}")
