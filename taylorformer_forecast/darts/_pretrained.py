@@ -118,7 +118,7 @@ class PretrainedModel(BaseForecastModel):
             self.n_epochs = self.model_params["n_epochs"]
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
-        """Train on a dataset; see darts. With strategy "pretrained" nothing is trained, whatever the epochs."""
+        """Train on a dataset; see darts. With strategy "pretrained" nothing is trained."""
         if self._strategy is not None and self._strategy.name == "pretrained":
             epochs = 0
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
