@@ -23,6 +23,7 @@ from taylorformer_forecast.models.spec import Task
 
 __all__ = ["DISTRIBUTION", "PretrainedModel", "PretrainedModule"]
 
+OFFERED = tuple(name for name in STRATEGIES if name != "baseline")  # that one has no network: sktime's alone
 DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTLikelihood reads alike
 
 
@@ -62,8 +63,8 @@ class PretrainedModel(BaseForecastModel):
         self._strategy, self._tuning = None, False
         self._settings: Mapping[str, Any] | None = None  # of the pretrained network, once they are known
         asked = self.model_params["strategy"]
-        if asked not in STRATEGIES:
-            raise ValueError(f"strategy={asked!r}, but it must be one of {', '.join(STRATEGIES)}")
+        if asked not in OFFERED:
+            raise ValueError(f"strategy={asked!r}, but it must be one of {', '.join(OFFERED)}")
         if isinstance(self.model_params["pretrained"], PathLike):  # darts loads no paths
             self.model_params["pretrained"] = fspath(self.model_params["pretrained"])
         super()._set_up()

@@ -50,10 +50,10 @@ def choose_strategy(
     Parameters
     ----------
     asked : {"auto", "baseline", "pretrained", "train", "finetune"}
-        "auto" trains no network where the longest series has fewer observed values than sixteen horizons and
-        nothing stands against it.
+        "auto" trains no network where there are fewer observed values than sixteen horizons, unless
+        something stands against that.
     n_values : int
-        Observed values of the longest series.
+        Observed values that count: in sktime those of the longest series, in darts those of all.
     horizon : int
         Targets of a training window.
     obstacle : str, optional

@@ -90,11 +90,11 @@ order : {"time", "random"}
     random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
     Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
     (``examples/benchmark/conditional.py``).
-strategy : {{"auto", "pretrained", "train", "finetune"}}
+strategy : {"auto", "pretrained", "train", "finetune"}
     How series are forecast. "pretrained": by a network that was trained on other series; only its baseline
     and its calibration are fitted. "train": by a new network, trained on the series. "finetune": by the
     pretrained network, trained further. "auto" looks at the data alone: the pretrained network forecasts
-    where the series have fewer observed values than sixteen horizons (output chunks), without covariates.
+    where all series together have fewer observed values than sixteen output chunks, without covariates.
     All else is trained, and so is what the pretrained network cannot do: another distribution or likelihood,
     ``order="random"``, ``linear_path=False``. Sizes and training parameters are those of a network that is
     trained. What was done is shown by :meth:`summary`.

@@ -14,7 +14,7 @@ from darts.utils.likelihood_models.torch import GaussianLikelihood, PoissonLikel
 from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
-from taylorformer_forecast.engine.strategy import STRATEGIES
+from taylorformer_forecast.darts._pretrained import OFFERED
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -196,7 +196,7 @@ def test_parameters_that_rule_it_out_are_refused_before_any_fit(series, what):
         make(strategy="pretrained", **params)
 
 
-@pytest.mark.parametrize("strategy", ["zero", None, "Train"])
+@pytest.mark.parametrize("strategy", ["zero", None, "Train", "baseline"])
 def test_an_unknown_strategy_is_refused_at_once(strategy):
     with pytest.raises(ValueError, match=f"strategy={strategy!r}, but it must be one of auto, pretrained"):
         make(strategy=strategy)
@@ -259,7 +259,7 @@ def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, l
         assert one.epochs_trained == 1
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", OFFERED)
 def test_a_learning_rate_can_be_looked_for(series, strategy):
     model = make(strategy=strategy, n_epochs=None)
     assert len(model.lr_find(series[:40], num_training=5).results["lr"]) > 0
@@ -289,7 +289,7 @@ def test_short_series_have_the_pretrained_network_in_backtests_lists_and_after_a
 # --- what is said of it -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", OFFERED)
 def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
     model = make(strategy=strategy).fit(series)
     done, net, name = model.summary(), model.model.net, "pretrained" if strategy == "auto" else strategy
@@ -328,7 +328,7 @@ def test_there_is_no_summary_before_a_fit():
         make().summary()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", OFFERED)
 def test_every_fit_leaves_one_record_in_the_log(series, strategy, caplog):
     with caplog.at_level(logging.INFO, logger=LOGGER):
         model = make(strategy=strategy).fit(series)
