@@ -194,7 +194,7 @@ def test_every_instance_has_its_own_exogenous_columns(y, X):
     forecaster = tiny().fit(y, X=X.loc[y.index])
     one = forecaster.predict(fh=[1, 2], X=ahead(X, y))
     changed = ahead(X, y)
-    changed.loc["b"] += 1.0
+    changed.loc[["b"]] += 1.0
     other = forecaster.predict(fh=[1, 2], X=changed)
     assert list((one == other)["y"].groupby("shop").all()) == [True, False, True]
 
