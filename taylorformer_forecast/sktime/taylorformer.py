@@ -128,5 +128,4 @@ class TaylorformerForecaster(Conditioning, BaseTorchForecaster):
             {**trained, "distribution": "mixture", "attention": "local", **ONE_SEASON},
             {**trained, "context_length": 4, "order": "random"},
             {"num_samples": 3, "random_state": 0},
-            {"strategy": "finetune", "max_steps": 1, "num_samples": 3, "random_state": 0},
         ]

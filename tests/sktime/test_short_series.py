@@ -1,0 +1,109 @@
+"""Short and awkward series, forecast by the defaults: never a silly forecast."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+FH = range(1, 13)
+LEVELS = [0.1, 0.25, 0.5, 0.75, 0.9]
+RNG = np.random.default_rng(0)
+NOISE = 10 + RNG.normal(size=40)
+
+AWKWARD = {
+    "intermittent demand": np.r_[np.zeros(27), 1, 7, 8, 1, 1, 0, 0, 0, 0, 0, 2, 2],
+    "rare demand": np.r_[np.zeros(27), 1, 1, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0],
+    "zeros": np.zeros(30),
+    "zeros at the end": np.r_[NOISE, np.zeros(20)],
+    "a constant": np.full(30, 5.0),
+    "three values": np.array([3.0, 4.0, 3.5]),
+    "a glitch": np.r_[NOISE[:-2], 1e4, NOISE[-1]],
+    "a glitch at the end": np.r_[NOISE, 1e4],
+    "a level shift": np.r_[NOISE, NOISE[:6] + 100],
+    "growth that ends": np.r_[np.exp(np.arange(40) / 8), np.full(6, np.exp(39 / 8))],
+    "a step from nothing": np.r_[np.zeros(20), 1e6],
+    "huge values": 1e30 * NOISE,
+    "tiny values": 1e-30 * NOISE,
+    "gaps": np.where(np.arange(40) % 3 == 1, np.nan, NOISE),
+}
+
+
+def series(values):
+    return pd.Series(values, pd.period_range("2000-01", periods=len(values), freq="M"))
+
+
+def fitted(y, **changes):
+    return TaylorformerForecaster(**{"random_state": 0, "num_samples": 50} | changes).fit(y, fh=FH)
+
+
+@pytest.fixture(scope="module")
+def forecasts():
+    return {name: fitted(series(values)) for name, values in AWKWARD.items()}
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_no_decile_is_far_outside_what_was_seen(forecasts, name):
+    seen = AWKWARD[name][~np.isnan(AWKWARD[name])]
+    bands = forecasts[name].predict_quantiles(alpha=LEVELS).to_numpy()
+    width = 1.5 * abs(seen).max()
+    assert np.isfinite(bands).all()
+    assert (np.diff(bands, axis=1) >= 0).all()
+    assert bands.min() >= seen.min() - width
+    assert bands.max() <= seen.max() + width
+
+
+@pytest.mark.parametrize("name", ["intermittent demand", "rare demand"])
+def test_counts_are_forecast_by_whole_numbers_that_are_not_negative(forecasts, name):
+    bands = forecasts[name].predict_quantiles(alpha=LEVELS).to_numpy()
+    assert (bands >= 0).all()
+    np.testing.assert_allclose(bands, np.round(bands), atol=1e-6)
+    paths = forecasts[name].predict_proba(marginal=False).sample(20).to_numpy()
+    assert (paths >= 0).all()
+
+
+def test_forecasts_of_a_constant_are_that_constant(forecasts):
+    np.testing.assert_allclose(forecasts["a constant"].predict_quantiles(alpha=LEVELS), 5.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["a level shift", "gaps", "a glitch"])
+@pytest.mark.parametrize("scale", [1e3, 1e-3])
+def test_forecasts_scale_with_the_units_of_the_series(forecasts, name, scale):
+    bands = forecasts[name].predict_quantiles(alpha=LEVELS).to_numpy()
+    scaled = fitted(series(AWKWARD[name] * scale)).predict_quantiles(alpha=LEVELS).to_numpy()
+    np.testing.assert_allclose(scaled / scale, bands, rtol=1e-4)
+
+
+def test_mean_intervals_and_paths_are_of_one_distribution(forecasts):
+    forecaster = fitted(series(NOISE), num_samples=2000)
+    paths = forecaster.predict_proba(marginal=False).sample(2000)
+    by_step = paths.groupby(level=1)
+    np.testing.assert_allclose(by_step.mean().to_numpy()[:, 0], forecaster.predict(), atol=0.1)
+    quantiles = forecaster.predict_quantiles(alpha=[0.1, 0.9]).to_numpy()
+    for column, level in enumerate((0.1, 0.9)):
+        np.testing.assert_allclose(by_step.quantile(level).to_numpy()[:, 0], quantiles[:, column], atol=0.2)
+
+
+def test_in_sample_forecasts_do_not_see_the_value_that_they_are_for():
+    y = series(NOISE)
+    other = y.copy()
+    other.iloc[-1] = 30.0
+    one, two = (fitted(z).predict_quantiles(fh=[0], alpha=LEVELS).to_numpy() for z in (y, other))
+    assert abs(one - two).max() < 2.0  # only what is fitted to the whole series moves
+
+
+def test_an_instance_of_a_panel_is_forecast_as_by_itself():
+    parts = {"a": series(NOISE), "b": series(AWKWARD["intermittent demand"])}
+    panel = pd.concat({key: part.to_frame("y") for key, part in parts.items()}, names=["key", "month"])
+    together = fitted(panel).predict_quantiles(alpha=LEVELS)
+    for key, part in parts.items():
+        alone = fitted(part).predict_quantiles(alpha=LEVELS)
+        np.testing.assert_allclose(together.loc[key], alone, rtol=1e-6, atol=1e-6)
+
+
+def test_an_update_is_as_good_as_a_fit_to_all_of_it():
+    y = series(NOISE)
+    updated = fitted(y.iloc[:30]).update(y.iloc[30:])
+    pd.testing.assert_frame_equal(
+        updated.predict_quantiles(fh=FH, alpha=LEVELS), fitted(y).predict_quantiles(fh=FH, alpha=LEVELS)
+    )
