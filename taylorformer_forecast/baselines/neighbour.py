@@ -33,8 +33,8 @@ class NeighbourBaseline(Baseline):
     >>> from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
     >>> from taylorformer_forecast.core.neighbours import Neighbours
     >>> offset = torch.tensor([1.0, -3.0]).view(1, 1, 2, 1, 1)
-    >>> found = Neighbours(torch.zeros(1, 1, 2, 1, dtype=torch.long), torch.ones(1, 1, 2, 1).bool(), offset,
-    offset[..., 0, 0])
+    >>> index, valid = torch.zeros(1, 1, 2, 1, dtype=torch.long), torch.ones(1, 1, 2, 1).bool()
+    >>> found = Neighbours(index, valid, offset, offset[..., 0, 0])
     >>> seen = Neighbourhood(found, torch.tensor([[[[0.0], [4.0]]]]), torch.zeros(1, 1, 3, 1, 1))
     >>> NeighbourBaseline(both_sides=True).expand(seen).item()
     1.0

@@ -17,7 +17,7 @@ LONGEST = 1000  # latest values that a forecast is made from: older ones say lit
 SPARSEST = 4  # steps for each observation of a series that counts as regular
 MOST_SEASONS, LONGEST_SEASON = 2, 400  # seasons that are tried, the shortest first
 FEWEST = 3  # values before an origin whose errors show a scale
-TINY = 1e-9  # half width of a single value, in units of the largest
+TINY = 1e-13  # half width of a single value, in units of the largest
 # Levels between which the density is taken as constant.
 LEVELS = (0.005, 0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99, 0.995)
 

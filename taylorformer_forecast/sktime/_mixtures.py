@@ -23,7 +23,7 @@ __all__ = [
     "variance",
 ]
 
-POINT = 1e-6  # half width of a component that stands for a single value, in units of the largest
+POINT = 5e-13  # half width of a component that stands for a single value, in units of the largest
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 
 
@@ -211,8 +211,8 @@ def quantiles(family, m, s, w, params, p):
 
 def _on_points(x, m, s):
     """Quantiles within a component that is hardly wider than rounding are its location: counts stay whole."""
-    narrow = (s <= POINT * np.maximum(np.abs(m), np.abs(m).max(-1, keepdims=True))) & (
-        np.abs(x[:, None] - m) <= 2 * s
-    )
+    largest = np.maximum(np.abs(m), np.abs(m).max(-1, keepdims=True))
+    near = np.abs(x[:, None] - m) <= 1e-11 * largest  # as near as the search for quantiles comes
+    narrow = (s <= POINT * largest) & near
     which = narrow.argmax(-1)
     return np.where(narrow.any(-1), np.take_along_axis(m, which[:, None], -1)[:, 0], x)

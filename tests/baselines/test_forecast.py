@@ -169,7 +169,7 @@ def test_the_posterior_prefers_the_recent_level_after_demand_has_ended():
 
 
 @pytest.mark.parametrize(("shape", "horizon"), [((3,), 2), ((2, 0), 2), ((2, 5), 0)])
-def test_wrong_sizes_are_refused(shape, horizon):
+def test_wrong_sizes_are_refused(shape, horizon, no_shape_checks):
     with pytest.raises(ValueError, match="needs y of shape"):
         forecast(torch.zeros(shape), horizon)
 

@@ -15,7 +15,7 @@ from skpro.utils.estimator_checks import check_estimator
 from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, PinballLoss
 
 from taylorformer_forecast.sktime import _mixtures as mixtures
-from taylorformer_forecast.sktime import distributions
+from taylorformer_forecast.sktime import distributions, sample_paths
 from taylorformer_forecast.sktime.distributions import PathMixture
 from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
@@ -68,8 +68,9 @@ def test_every_skpro_conformance_check_passes(cls):
 
 
 def test_docstring_examples_run():
-    assert doctest.testmod(distributions).attempted >= 8
-    assert doctest.testmod(distributions).failed == 0
+    for module in (distributions, sample_paths):
+        assert doctest.testmod(module).attempted >= 4
+        assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize("name", ALL)
