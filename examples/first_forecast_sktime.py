@@ -1,6 +1,6 @@
 """A first forecast with sktime: airline passengers, with intervals, joint paths and a fair comparison.
 
-Fits :class:`TaylorformerForecaster` with its defaults, with which the pretrained network forecasts so
+Fits :class:`TaylorformerForecaster` with its defaults, with which statistical forecasts are made of so
 short a series, backtests it beside networks that are trained on the series and the seasonal naive forecast on
 the last three years, prints the scores and saves a fan chart of the last two years.
 

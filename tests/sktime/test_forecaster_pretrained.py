@@ -128,7 +128,7 @@ def test_a_pretrained_network_is_trained_with_a_small_learning_rate_only(y, monk
         assert rates == pytest.approx([0.1 * rate, 0.01 * rate, 0.1 * rate, 0.01 * rate])
 
 
-@pytest.mark.parametrize("strategy", ["auto", "pretrained", "finetune"])
+@pytest.mark.parametrize("strategy", ["pretrained", "finetune"])
 def test_a_file_of_ones_own_is_the_pretrained_network(y, tmp_path, strategy):
     path, known = tmp_path / "own.safetensors", load_pretrained("default")
     net = known.build(36, 12, 4)
