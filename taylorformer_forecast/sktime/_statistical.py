@@ -12,6 +12,8 @@ from taylorformer_forecast.sktime._requests import ColumnSeries, Predictive, Req
 
 __all__ = ["predict_without_network"]
 
+ROUNDING = 1e-12  # of a value that was standardised and is returned, in units of the largest
+
 
 def predict_without_network(
     requests: Sequence[Request], seasons: Sequence[float], n_paths: int, seed: int
@@ -64,5 +66,7 @@ def _question(column: ColumnSeries, t: np.ndarray) -> Question:
     if at is None:
         raise ValueError("y is no longer regular: strategy='baseline' needs equal steps, with rows missing")
     y = np.full(at[-1] + 1, np.nan)
-    y[at] = column.center[0] + column.spread[0] * values
+    values = column.center[0] + column.spread[0] * values
+    whole = np.rint(values)  # standardising rounds: zeros and counts are to be what they were
+    y[at] = np.where(np.abs(values - whole) <= ROUNDING * np.abs(values).max(), whole, values)
     return Question(y, np.round(t - times[0]).astype(int))

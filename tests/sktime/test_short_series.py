@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 FH = range(1, 13)
@@ -60,6 +62,13 @@ def test_counts_are_forecast_by_whole_numbers_that_are_not_negative(forecasts, n
     np.testing.assert_allclose(bands, np.round(bands), atol=1e-6)
     paths = forecasts[name].predict_proba(marginal=False).sample(20).to_numpy()
     assert (paths >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_zeros_stay_zeros_on_their_way_to_the_forecast(seed):
+    values = np.random.default_rng(seed).poisson(0.4, size=50).astype(float)
+    direct = forecast(torch.as_tensor(values)[None], 12, [[12]]).quantiles(LEVELS)[0].numpy()
+    np.testing.assert_array_equal(fitted(series(values)).predict_quantiles(alpha=LEVELS), direct)
 
 
 def test_forecasts_of_a_constant_are_that_constant(forecasts):

@@ -65,7 +65,9 @@ class LocationScaleFamily(Family):
 
     def rebuild(self, parts: Components) -> Distribution:
         """Distribution of one component, or mixture of several."""
-        shape = {name: value.to(parts.loc.dtype) for name, value in parts.shape.items()}  # units may be float64
+        shape = {
+            name: value.to(parts.loc.dtype) for name, value in parts.shape.items()
+        }  # units may be float64
         tensors = {"loc": parts.loc, "scale": parts.scale, **shape}
         if parts.weights is None:
             return self.kind(**{k: v[..., 0] for k, v in tensors.items()}, validate_args=False)
