@@ -76,7 +76,15 @@ class LinearBaseline(Baseline):
     def forward(self, window: Window) -> Float[Tensor, "B T D"]:
         """Forecasts at the times of the targets; off the grid, on the lines between its steps."""
         past = on_grid(window, self.n_context)
-        return self.at_targets(torch.cat([past[:, -1:], self.map(past, self.horizon)], 1), window)
+        steps = self._bounded(self.map(past, self.horizon), past)
+        return self.at_targets(torch.cat([past[:, -1:], steps], 1), window)
+
+    def _bounded(self, steps: Float[Tensor, "B H D"], past: Float[Tensor, "B L D"]) -> Float[Tensor, "B H D"]:
+        """Forecasts that leave the range of the context by its width at most, plus that again per context."""
+        low, high = past.amin(1, keepdim=True), past.amax(1, keepdim=True)
+        ahead = torch.arange(1, self.horizon + 1, device=past.device, dtype=past.dtype)[:, None]
+        room = (high - low) * (1 + ahead / max(1, self.n_context - 1))
+        return torch.minimum(torch.maximum(steps, low - room), high + room)
 
     def direct(self, window: Window) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
         """Forecasts, and the scale of their errors."""
