@@ -127,6 +127,7 @@ def train(
         if joint:
             trained = adam(net, *batches, options)
         else:
+            net.fit_closed_form(*batches[0].sample())
             trained = fit(
                 net,
                 *batches,

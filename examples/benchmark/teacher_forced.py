@@ -169,7 +169,6 @@ def run_network(name: str, series: str, parts: dict[str, np.ndarray], args: argp
             patience=n_checks,
             n_checks=n_checks,
             device=args.device,
-            start=False,
         )
     seconds = time.process_time() - start
     return {
