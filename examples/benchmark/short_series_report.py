@@ -70,8 +70,8 @@ print(forecaster.summary())  # strategy="baseline" asks for it on longer series
 
 "Short" are series with fewer observed values than sixteen horizons; of a panel the longest counts. Longer
 ones, series with X and irregular times have networks ([which](prior.md)). Through darts short series still
-have the pretrained network, which has no such guards: on intermittent demand its forecasts can be far
-outside what was ever seen.
+have the pretrained network, as with `strategy="pretrained"` below: worse on all of these collections, no
+better than the seasonal naive forecast on intermittent demand, and its deciles of counts may be negative.
 
 ## Five collections
 

@@ -264,3 +264,13 @@ def test_a_shift_that_nothing_predicts_is_left_out():
     linear.fit_map(w, embargo=H)
     after = w.rows(slice(-1, None))
     assert (linear(after) * deviation[-1] + mean[-1] - 100.0).abs().max() < 1.0
+
+
+def test_forecasts_stay_near_the_range_of_their_context():
+    net = LinearBaseline(6, 4)
+    net.map.steps.weight.mul_(50.0)
+    y = torch.tensor([0.0, 0.0, 1.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    loc = net(Window(torch.arange(-5.0, 5.0)[None] / 6, y[None, :, None], n_context=6)).flatten()
+    assert loc.tolist() == pytest.approx([2 + 2 * (1 + h / 5) for h in (1, 2, 3, 4)])
+    constant = net(Window(torch.arange(-5.0, 5.0)[None] / 6, torch.ones(1, 10, 1), n_context=6))
+    assert torch.equal(constant, torch.ones_like(constant))
