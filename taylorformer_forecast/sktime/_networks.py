@@ -28,10 +28,10 @@ class NetworkFitting:
         longest = max(int(part.notna().sum().max()) for _, part in instances(self._cur_y))
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
         short = "pretrained"
-        if self.strategy in ("auto", "baseline"):
+        if obstacle is None and self.strategy in ("auto", "baseline"):
             irregular = self._irregular()
             short = "baseline" if irregular is None else "pretrained"
-            obstacle = obstacle or (irregular if self.strategy == "baseline" else None)
+            obstacle = irregular if self.strategy == "baseline" else None
         self._strategy = choose_strategy(self.strategy, longest, self.horizon_, obstacle, short)
         if self._strategy.name == "baseline":
             self.network_, self.training_ = None, {"steps": 0}
@@ -91,7 +91,7 @@ class NetworkFitting:
     def _irregular(self):
         """Why the statistical forecasts cannot be used: they need regular steps."""
         for key, y, _ in self._known():
-            for column in self._columns(key, y, None) if self._scaler is None else ():
+            for column in self._columns(key, y, None):
                 if on_steps(column.series.t) is None:
                     return f"the times{of_instance(key)} are not regular, which strategy='baseline' needs"
         return None

@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "examples" / "benchmark"
 
 
 @pytest.fixture
-def scripts(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    import short_series
-    import short_series_report
-
-    return short_series, short_series_report
+def scripts(script):
+    return script("short_series"), script("short_series_report")
 
 
 @pytest.fixture
