@@ -27,7 +27,8 @@ from torch import Tensor
 
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.lightning import CLIP, make_optimizer
+from taylorformer_forecast.defaults import GRADIENT_CLIP
+from taylorformer_forecast.engine.lightning import make_optimizer
 from taylorformer_forecast.models.contiformer import ContiFormer
 
 POINTS, KNOWN, NOISE = 150, 50, 0.05  # of a spiral, of its first half, standard deviation
@@ -73,7 +74,7 @@ def train(window: Window, n_steps: int, generator: torch.Generator) -> ContiForm
         loss = training_loss(net(batch), batch)
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), CLIP)
+        torch.nn.utils.clip_grad_norm_(net.parameters(), GRADIENT_CLIP)
         optimizer.step()
         schedule.step()
     return net.eval()

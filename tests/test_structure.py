@@ -19,7 +19,7 @@ FILES = {
 }
 TREES = {module: ast.parse(path.read_text()) for module, path in FILES.items()}
 # Every layer may import those before it, and itself. The hosts import neither each other nor are imported.
-LAYERS = ("core", "baselines", "models", "calendar", "engine", "host")
+LAYERS = ("defaults", "core", "baselines", "models", "calendar", "engine", "host")
 HOSTS = ("sktime", "darts")
 # Words that the glossary replaces: the left column.
 PRIVATE_WORDS = (
@@ -35,6 +35,17 @@ PRIVATE_WORDS = (
     "corrected_forecast",
     "begin_look",
 )
+# Where the value of a number in ``defaults`` may come from, and numbers that stay beside their use.
+SOURCES = ("published", "by definition", "measured", "by hand")
+NO_DEFAULTS = {
+    "tolerances of rounding": ("FLAT", "JITTER", "LARGEST", "ROUNDING", "TIE", "TINY", "TOLERANCE"),
+    "points of quadrature": ("NODES", "PANELS", "PIECES", "REACH", "STEPS", "TAIL"),
+    "derived from the defaults": ("BASE",),
+    "a single value": ("POINT", "POINT_MASS"),
+    "units": ("CYCLES", "UNIT_SCALE"),
+    "speed alone": ("FUSED_WIDTH", "N_MEMBERS", "SHORT"),
+    "settings of sktime's own tests": ("ONE_SEASON", "VALIDATED"),
+}
 # darts' own argument of ``load``, which says that a file is safe to unpickle.
 FOREIGN_WORDS = ("trusted",)
 
@@ -147,3 +158,45 @@ def test_files_and_functions_are_short(module):
     assert len(source.splitlines()) <= 300
     for function in functions(TREES[module]):
         assert code_lines(function, source) <= 60, f"{module}.{function.name}"
+
+
+def is_number(node: ast.expr | None) -> bool:
+    """Whether an expression has constants, and they are numbers; keys of dictionaries are no matter."""
+    parts = node.values if isinstance(node, ast.Dict) else [node] if node is not None else []
+    values = [n.value for part in parts for n in ast.walk(part) if isinstance(n, ast.Constant)]
+    return bool(values) and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+
+
+def numbers(tree: ast.Module) -> dict[str, ast.stmt]:
+    """Constants of a module and of its classes that are numbers, by name."""
+    found = {}
+    for body in [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]:
+        for node in body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            names = [n.id for t in targets if t is not None for n in ast.walk(t) if isinstance(n, ast.Name)]
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and is_number(node.value):
+                found |= {name: node for name in names if name.isupper()}
+    return found
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if layer(m) not in ("defaults", "synthetic")])
+def test_numbers_that_shape_a_forecast_stand_among_the_defaults(module):
+    allowed = set(chain.from_iterable(NO_DEFAULTS.values()))
+    own = {name for name in numbers(TREES[module]) if not name.endswith("_AT_ONCE")}
+    assert not own - allowed
+
+
+def test_a_default_has_one_name_and_a_line_on_where_its_value_comes_from():
+    module = f"{NAME}.defaults"
+    lines, found = FILES[module].read_text().splitlines(), numbers(TREES[module])
+    assigned = [node for node in TREES[module].body if isinstance(node, (ast.Assign, ast.AnnAssign))]
+    assert len(found) == len(assigned), "one name for each, assigned once, and a number"
+    for name, node in found.items():
+        above, beside = lines[node.lineno - 2], lines[node.end_lineno - 1].partition("#")[2]
+        comment = beside or (above if above.startswith("# ") and not above.startswith("# ---") else "")
+        assert any(source in comment for source in SOURCES), name
+
+
+def test_every_default_is_used():
+    used = {node.id for module in FILES for node in ast.walk(TREES[module]) if isinstance(node, ast.Name)}
+    assert not set(numbers(TREES[f"{NAME}.defaults"])) - used

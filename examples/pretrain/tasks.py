@@ -14,10 +14,10 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.baselines.linear import LinearBaseline
-from taylorformer_forecast.calendar.cycles import N_HARMONICS, phase_features
+from taylorformer_forecast.calendar.cycles import phase_features
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.pretrained import MAX_CYCLES
-from taylorformer_forecast.engine.windows import FLOOR, Batches, Series, WindowMaker
+from taylorformer_forecast.defaults import CONTEXT_FLOOR, MAX_CYCLES, N_HARMONICS
+from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.synthetic import SyntheticBatch, SyntheticGenerator
 
 __all__ = ["GivenBaseline", "Sizes", "Tasks", "draw_sizes", "join", "make_tasks"]
@@ -132,12 +132,12 @@ def make_tasks(n_series: int, sizes: Sizes, seed: int) -> Tasks:
         series = _series(batch, row, n_train, rng)
         past = Series(series.t[:n_train], series.y[:n_train], series.covariates[:n_train])
         unit = float(n_context)
-        fitted = WindowMaker([past], n_context, horizon, unit, FLOOR)
+        fitted = WindowMaker([past], n_context, horizon, unit, CONTEXT_FLOOR)
         starts = fitted.starts(max(3, n_context // 2))
         forecast = LinearBaseline(n_context, horizon).eval()
         window, embargo = Batches(fitted, starts, len(starts)).sample(FITTED)
         forecast.fit_closed_form(window, embargo)
-        maker = WindowMaker([series], n_context, horizon, unit, FLOOR)
+        maker = WindowMaker([series], n_context, horizon, unit, CONTEXT_FLOOR)
         later = n_more - horizon + 1
         row = n_train + torch.as_tensor(rng.permutation(later)[:PER_SERIES])
         window, _ = maker.windows(torch.stack([torch.zeros_like(row), row], -1))

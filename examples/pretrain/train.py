@@ -22,12 +22,12 @@ import torch
 from tasks import GivenBaseline, Tasks, draw_sizes, make_tasks
 from torch import Tensor
 
-from taylorformer_forecast.calendar.cycles import N_HARMONICS
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.calibration import WEIGHTS, deciles, pinball
-from taylorformer_forecast.engine.lightning import CLIP, make_optimizer
-from taylorformer_forecast.engine.pretrained import MAX_CYCLES, build_direct, save_pretrained
+from taylorformer_forecast.defaults import GRADIENT_CLIP, MAX_CYCLES, N_HARMONICS, NETWORK_WEIGHTS
+from taylorformer_forecast.engine.calibration import deciles, pinball
+from taylorformer_forecast.engine.lightning import make_optimizer
+from taylorformer_forecast.engine.pretrained import build_direct, save_pretrained
 from taylorformer_forecast.engine.training import private_rng
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
@@ -121,12 +121,12 @@ def validate(net: DirectTaylorformer, held_out: list[Tasks]) -> dict[str, list[f
     net.eval()
     found: dict[str, list[float]] = {}
     base = torch.ones(())
-    for trust in WEIGHTS:
+    for trust in NETWORK_WEIGHTS:
         net.calibration.set(weight=trust)
         scores = [decile_scores(net, tasks) for tasks in held_out]
         loss = torch.cat([loss for loss, _ in scores]).clamp_min(1e-4)
         coverage = torch.cat([coverage for _, coverage in scores]).mean().item()
-        base = loss if trust == WEIGHTS[0] else base
+        base = loss if trust == NETWORK_WEIGHTS[0] else base
         found[f"{trust:g}"] = [round((loss / base).log().mean().exp().item(), 4), round(coverage, 3)]
     net.calibration.set(weight=1.0)
     return found
@@ -154,7 +154,7 @@ def train(args: argparse.Namespace) -> None:
         loss = training_loss(net(window), window)
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), CLIP)
+        torch.nn.utils.clip_grad_norm_(net.parameters(), GRADIENT_CLIP)
         optimizer.step()
         schedule.step()
         total += loss.item()
@@ -169,7 +169,7 @@ def train(args: argparse.Namespace) -> None:
                 {**parts, "schedule": schedule.state_dict(), "step": step + 1, "seconds": seconds}, checkpoint
             )
             net.to(args.device)
-    trust = min(WEIGHTS, key=lambda value: scores[f"{value:g}"][0])
+    trust = min(NETWORK_WEIGHTS, key=lambda value: scores[f"{value:g}"][0])
     command = f"train.py --steps {args.steps} --chunks {args.chunks} --lr {args.lr:g} --seed {args.seed}"
     command += f" --batch-points {args.batch_points}"
     save_pretrained(net.cpu(), args.out, SETTINGS, trust, made_by=command)

@@ -7,17 +7,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.members import FAMILIES, Members
+from taylorformer_forecast.defaults import (
+    BETWEEN_POWER,
+    FAMILY_PRIOR,
+    LOSS_STEP_SPACING,
+    MEMBER_LEVEL_POWER,
+    WITHIN_POWER,
+)
 
 __all__ = ["combine", "targets", "weigh"]
-
-# How fast weights follow errors. Under Laplace errors of unknown size the posterior of a member is its mean
-# absolute error to the power of minus the number of errors: 1 among members of a family. Families differ
-# less than the errors suggest, which overlap and come from parameters chosen by them: 0.2, by M3.
-WITHIN, BETWEEN = 1.0, 0.2
-# Prior weights of families; the seasonal naive forecast has no parameters to choose.
-PRIOR = (1.0, 1.0, 1.0, 0.3)
-SPACING = 6  # steps are skipped beyond twice this number; forecasts of NN5 at 56 steps are the same
-LEVEL_POWER = 0.5  # of the weight of new values, in the prior of members: fast levels are more common
 
 
 def targets(y: Float[Tensor, "B n"], step: int) -> Float[Tensor, "B n"]:
@@ -82,13 +80,15 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     # Relative to the best; errors that are rounding only are equal.
     floor = 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
     excess = count * ((loss + floor) / (loss.amin(-1, keepdim=True) + floor)).log()
-    prior = LEVEL_POWER * found.weight.log()
+    prior = MEMBER_LEVEL_POWER * found.weight.log()
     inside, mean = [], []
     for number in range(len(FAMILIES)):
         member = found.family == number
-        inside.append(torch.softmax(torch.where(member, prior - WITHIN * excess, -torch.inf), -1))
+        inside.append(torch.softmax(torch.where(member, prior - WITHIN_POWER * excess, -torch.inf), -1))
         mean.append((inside[-1] * excess).sum(-1))
-    families = torch.softmax(torch.tensor(PRIOR).to(y).log() - BETWEEN * torch.stack(mean, -1), -1)
+    families = torch.softmax(
+        torch.tensor(FAMILY_PRIOR).to(y).log() - BETWEEN_POWER * torch.stack(mean, -1), -1
+    )
     weights = torch.zeros_like(loss)
     for number, part in enumerate(inside):
         weights += families[..., number, None] * part
@@ -103,7 +103,7 @@ def _steps(horizon: int) -> list[tuple[int, float]]:
     ends, steps = [0], []
     while ends[-1] < horizon:
         steps.append(ends[-1])
-        ends.append(min(ends[-1] + max(ends[-1] // SPACING, 1), horizon))
+        ends.append(min(ends[-1] + max(ends[-1] // LOSS_STEP_SPACING, 1), horizon))
     return [(step, float(end - step)) for step, end in zip(steps, ends[1:], strict=True)]
 
 

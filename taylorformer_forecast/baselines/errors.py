@@ -9,24 +9,23 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import targets
+from taylorformer_forecast.defaults import (
+    CORRELATION_COUNT,
+    CURVE_COUNT,
+    ERROR_CORRELATION,
+    ERROR_GROWTH_POWER,
+    ERROR_LEVEL_FLOOR,
+    ERROR_LEVEL_POWER,
+    ERROR_RECENCY,
+    LARGEST_ERROR,
+    NORMAL_SHAPE_COUNT,
+    SHAPE_LEVELS,
+)
 
 __all__ = ["BASE", "dependence", "error_scale", "past_errors", "shape"]
 
-# Of positive series errors grow with the square root of the forecast: half-way between constant errors and
-# errors in proportion, both of which forecast worse on half of M3 yearly.
-LEVEL_POWER = 0.5
-RECENCY = 2.0  # see error_scale; 0 to 2 forecast M3 alike
-LEVEL_FLOOR = 0.1  # smallest forecast in this, in mean values so far
-# Errors of all steps lie near one power of the step, at first the square root as for a random walk. Own
-# errors of a step and the power count for more than this curve where there are more than four.
-GROWTH, PRIOR = 0.5, 4.0
-# Shares of the errors at which their shape is measured, and the number of errors that a normal shape
-# counts for.
-SHARES, NORMAL = (0.2, 0.4, 0.6, 0.8, 0.9), 100.0  # 20 is worse on M3 monthly, no shape of its own on NN5
-LARGEST = 8.0  # mean absolute errors beyond which an error is an outlier
-CORRELATION, CORRELATION_PRIOR = 0.7, 20.0  # of neighbouring errors of a random walk; errors it counts for
 
-BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHARES]
+BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHAPE_LEVELS]
 
 
 def past_errors(
@@ -63,7 +62,7 @@ def level_unit(
     """Unit of the errors from each origin: a power of the forecast where all values so far are positive."""
     seen = (~y.isnan()).cumsum(1).clamp_min(1)
     mean = torch.nan_to_num(y).abs().cumsum(1) / seen
-    unit = torch.maximum(loc.abs(), LEVEL_FLOOR * mean[..., None]) ** LEVEL_POWER
+    unit = torch.maximum(loc.abs(), ERROR_LEVEL_FLOOR * mean[..., None]) ** ERROR_LEVEL_POWER
     return torch.where(positive[..., None] & (unit > 0), unit, 1.0)
 
 
@@ -95,10 +94,10 @@ def error_scale(
     known = (~error.isnan()).to(error.dtype)
     count = _arrived(known)
     # Weights in proportion to a power of the number of the origin: the recent past counts for more.
-    recency = (known.amax(2).cumsum(1) ** RECENCY)[..., None]
+    recency = (known.amax(2).cumsum(1) ** ERROR_RECENCY)[..., None]
     weight = _arrived(known * recency)
     h = torch.arange(1, error.shape[2] + 1, dtype=error.dtype, device=error.device)
-    guess = step[..., None] * h**GROWTH
+    guess = step[..., None] * h**ERROR_GROWTH_POWER
     mean = _arrived(torch.nan_to_num(error).abs() * recency) / weight.clamp_min(1e-9)
     mean = (count * mean + guess) / (count + 1)
     has = mean > 0
@@ -107,9 +106,11 @@ def error_scale(
     total = own.sum(-1, keepdim=True).clamp_min(1e-9)
     centre_x, centre = (own * x).sum(-1, keepdim=True) / total, (own * size).sum(-1, keepdim=True) / total
     joint = (own * (x - centre_x) * (size - centre)).sum(-1, keepdim=True)
-    power = (joint + PRIOR * GROWTH) / ((own * (x - centre_x) ** 2).sum(-1, keepdim=True) + PRIOR)
+    power = (joint + CURVE_COUNT * ERROR_GROWTH_POWER) / (
+        (own * (x - centre_x) ** 2).sum(-1, keepdim=True) + CURVE_COUNT
+    )
     curve = centre + power.clamp(0.0, 1.0) * (x - centre_x)
-    scale = ((own * size + PRIOR * curve) / (own + PRIOR)).exp()
+    scale = ((own * size + CURVE_COUNT * curve) / (own + CURVE_COUNT)).exp()
     return torch.where(has.any(-1, keepdim=True), scale, 0.0), count
 
 
@@ -126,7 +127,7 @@ def shape(standard: Float[Tensor, "B n H"]) -> Float[Tensor, "B J"]:
     Returns
     -------
     Tensor of shape (B, J)
-        Quantiles at ``SHARES``; the normal distribution has ``BASE`` times its deviation.
+        Quantiles at ``SHAPE_LEVELS``; the normal distribution has ``BASE`` times its deviation.
 
     Examples
     --------
@@ -136,12 +137,12 @@ def shape(standard: Float[Tensor, "B n H"]) -> Float[Tensor, "B J"]:
     >>> bool((shape(z)[0] - torch.tensor(BASE)).abs().max() < 0.1)
     True
     """
-    size = standard.abs().clamp_max(LARGEST).flatten(1)
-    level = torch.tensor(SHARES, dtype=size.dtype, device=size.device)
+    size = standard.abs().clamp_max(LARGEST_ERROR).flatten(1)
+    level = torch.tensor(SHAPE_LEVELS, dtype=size.dtype, device=size.device)
     own = torch.nan_to_num(torch.nanquantile(size, level, dim=1).mT)
     count = (~standard[:, :, 0].isnan()).sum(1, keepdim=True).to(size.dtype)
     normal = math.sqrt(math.pi / 2) * torch.tensor(BASE).to(size)
-    part = count / (count + NORMAL)
+    part = count / (count + NORMAL_SHAPE_COUNT)
     # Errors on new points are larger than those of forecasts that were weighted by few errors.
     return (part * own + (1 - part) * normal) * (1 + 1 / count.clamp_min(1))
 
@@ -156,11 +157,13 @@ def dependence(standard: Float[Tensor, "B n H"]) -> Float[Tensor, " B"]:
     >>> dependence(torch.ones(1, 1000, 4)).round(decimals=1).tolist()
     [1.0]
     """
-    size = standard.clamp(-LARGEST, LARGEST)
+    size = standard.clamp(-LARGEST_ERROR, LARGEST_ERROR)
     left, right = size[..., :-1], size[..., 1:]
     known = ~(left.isnan() | right.isnan())
     product = torch.where(known, left * right, 0.0).sum((1, 2))
     square = torch.where(known, (left**2 + right**2) / 2, 0.0).sum((1, 2))
     count = known.sum((1, 2)) / max(left.shape[2], 1)
-    own = torch.where(square > 0, product / square.clamp_min(1e-300), CORRELATION)
-    return ((count * own + CORRELATION_PRIOR * CORRELATION) / (count + CORRELATION_PRIOR)).clamp(0.0, 0.99)
+    own = torch.where(square > 0, product / square.clamp_min(1e-300), ERROR_CORRELATION)
+    return ((count * own + CORRELATION_COUNT * ERROR_CORRELATION) / (count + CORRELATION_COUNT)).clamp(
+        0.0, 0.99
+    )

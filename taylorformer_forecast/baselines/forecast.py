@@ -24,7 +24,7 @@ from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
 
 __all__ = ["Forecast", "forecast"]
 
-MEMORY = 2**25  # numbers that one pass may hold for every member
+NUMBERS_AT_ONCE = 2**25  # that one pass may hold for every member
 N_MEMBERS = 26  # of a stream
 ROUNDING = 1e-9  # smallest scale, in mean absolute values
 
@@ -156,7 +156,7 @@ def forecast(
         groups.setdefault(tuple(sorted({s for s in several if s > 1})), []).append(row)
     found, order = [], []
     for key, rows in groups.items():
-        at_once = max(MEMORY // (y.shape[1] * N_MEMBERS * (1 + 2 * len(key))), 1)
+        at_once = max(NUMBERS_AT_ONCE // (y.shape[1] * N_MEMBERS * (1 + 2 * len(key))), 1)
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
             found.append(_forecast(y[part], horizon, key))

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, only_time
 from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.defaults import VAGUE_TREND_VARIANCE
 
 __all__ = ["GaussianProcessBaseline", "GaussianProcessState"]
 
-VAGUE = 10.0  # variance of the level, and of the slope: they follow from the window
 JITTER = 1e-6
 
 
@@ -92,7 +92,7 @@ class GaussianProcessBaseline(Baseline):
         scales = (torch.tensor([1.0, 3.0, 5.0]).to(t)).sqrt() / self.log_range.to(t).exp()
         far = apart * scales[1]
         further = apart * scales[2]
-        total = VAGUE * (1 + t[..., :, None] * t[..., None, :])
+        total = VAGUE_TREND_VARIANCE * (1 + t[..., :, None] * t[..., None, :])
         total = total + rough * torch.exp(-apart * scales[0]) + medium * (1 + far) * torch.exp(-far)
         total = total + smooth * (1 + further + further.square() / 3) * torch.exp(-further)
         if covariates is None or not self.dim_covariates:

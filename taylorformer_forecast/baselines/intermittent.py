@@ -12,18 +12,19 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["Intermittent", "fit_intermittent", "is_intermittent"]
+from taylorformer_forecast.defaults import (
+    DEMAND_DECAYS,
+    DEMAND_PRIOR_COUNT,
+    DEMAND_PRIOR_MEAN,
+    DEMAND_SIZES,
+    INTERMITTENT_ZEROS,
+    MOST_BINS,
+    MOST_LEADING_ZEROS,
+    SMOOTHING_COUNT,
+    SMOOTHING_SIZE,
+)
 
-ZEROS = 0.25  # share of zeros from which a series is intermittent; Syntetos and Boylan (2005): a gap of 1.32
-LEADING = 4  # leading zeros that count for this
-DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next
-# Sizes r of the negative binomial distribution, with variance mean + mean ** 2 / r; the last is near Poisson.
-SIZES = (0.3, 1.0, 3.0, 30.0)
-# Prior of the mean: so many values of this mean have been seen. Keeps the first sale of a series possible.
-PRIOR_COUNT, PRIOR_MEAN = 0.5, 0.2
-SMOOTHING = 1  # number of the size whose distribution smooths the empirical ones
-SMOOTH = 1.0  # values that the smoothing distribution counts for in an empirical one
-MOST_BINS = 64  # largest count with a bin of its own; other series have so many bins by quantiles
+__all__ = ["Intermittent", "fit_intermittent", "is_intermittent"]
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     [[False, False, False, True, False]]
     """
     leading = ~((y != 0) & ~y.isnan()).cummax(1).values
-    zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(LEADING)
-    seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(LEADING)
-    return (zeros >= ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
+    zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
+    seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
+    return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
 
 
 def _bins(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B K"], Int[Tensor, "B n"], Bool[Tensor, " B"]]:
@@ -130,7 +131,7 @@ def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
     observed = ~y.isnan()
     past = _past(support, index, observed)
     score = torch.where(observed[..., None], _scores(past, support.gather(1, index), counts), 0.0).cumsum(1)
-    parametric = torch.arange(score.shape[2], device=y.device) < len(DECAYS) * len(SIZES)
+    parametric = torch.arange(score.shape[2], device=y.device) < len(DEMAND_DECAYS) * len(DEMAND_SIZES)
     score = torch.where(counts[:, None, None] | ~parametric, score, -torch.inf)
     weights = torch.softmax(score, 2)
     mean, square = _moments(past)
@@ -154,18 +155,18 @@ class _Past:
     @property
     def mean(self) -> Float[Tensor, "B n1 D"]:
         """Smoothed means, with the prior."""
-        return (self.first + PRIOR_COUNT * PRIOR_MEAN) / (self.total + PRIOR_COUNT)
+        return (self.first + DEMAND_PRIOR_COUNT * DEMAND_PRIOR_MEAN) / (self.total + DEMAND_PRIOR_COUNT)
 
     @property
     def size(self) -> Float[Tensor, " R"]:
         """Sizes of the negative binomial distributions."""
-        return torch.tensor(SIZES).to(self.total)
+        return torch.tensor(DEMAND_SIZES).to(self.total)
 
 
 def _past(support: Float[Tensor, "B K"], index: Int[Tensor, "B n"], observed: Bool[Tensor, "B n"]) -> _Past:
     """Run through every series once."""
-    decay = torch.tensor(DECAYS).to(support)[:, None]
-    histogram = support.new_zeros(len(support), len(DECAYS), support.shape[1])
+    decay = torch.tensor(DEMAND_DECAYS).to(support)[:, None]
+    histogram = support.new_zeros(len(support), len(DEMAND_DECAYS), support.shape[1])
     one_hot = torch.nn.functional.one_hot(index, support.shape[1]).to(support)
     rows, same = [], []
     moments = torch.stack([torch.ones_like(support), support, support**2], -1)
@@ -183,18 +184,18 @@ def _scores(past: _Past, value: Float[Tensor, "B n"], counts: Bool[Tensor, " B"]
     """Logarithms of the probabilities of every value by all members before it."""
     logs = _log_negative_binomial(value[..., None, None], past.mean[:, :-1, :, None], past.size)
     even = torch.full_like(logs[..., 0], 1 / past.histogram.shape[2])
-    smoothing = torch.where(counts[:, None, None], logs[..., SMOOTHING].exp(), even)
-    empirical = (past.same + SMOOTH * smoothing) / (past.total[:, :-1] + SMOOTH)
+    smoothing = torch.where(counts[:, None, None], logs[..., SMOOTHING_SIZE].exp(), even)
+    empirical = (past.same + SMOOTHING_COUNT * smoothing) / (past.total[:, :-1] + SMOOTHING_COUNT)
     return torch.cat([logs.flatten(2), empirical.log()], 2)
 
 
 def _moments(past: _Past) -> tuple[Float[Tensor, "B n M"], Float[Tensor, "B n M"]]:
     """Means and mean squares of all members after every value."""
-    mean = past.mean[:, 1:, :, None].expand(-1, -1, -1, len(SIZES))
+    mean = past.mean[:, 1:, :, None].expand(-1, -1, -1, len(DEMAND_SIZES))
     square = mean + mean**2 / past.size + mean**2
-    total = past.total[:, 1:] + SMOOTH
-    first = (past.first[:, 1:] + SMOOTH * mean[..., SMOOTHING]) / total
-    second = (past.second[:, 1:] + SMOOTH * square[..., SMOOTHING]) / total
+    total = past.total[:, 1:] + SMOOTHING_COUNT
+    first = (past.first[:, 1:] + SMOOTHING_COUNT * mean[..., SMOOTHING_SIZE]) / total
+    second = (past.second[:, 1:] + SMOOTHING_COUNT * square[..., SMOOTHING_SIZE]) / total
     return torch.cat([mean.flatten(2), first], 2), torch.cat([square.flatten(2), second], 2)
 
 
@@ -202,6 +203,8 @@ def _last(past: _Past, support: Float[Tensor, "B K"], counts: Bool[Tensor, " B"]
     """Probabilities of the support by all members, after the last value."""
     logs = _log_negative_binomial(support[:, None, None], past.mean[:, -1, :, None, None], past.size[:, None])
     even = torch.full_like(past.histogram, 1 / support.shape[1])
-    smoothing = torch.where(counts[:, None, None], logs[:, :, SMOOTHING].exp(), even)
-    empirical = (past.histogram + SMOOTH * smoothing) / (past.total[:, -1, :, None] + SMOOTH)
+    smoothing = torch.where(counts[:, None, None], logs[:, :, SMOOTHING_SIZE].exp(), even)
+    empirical = (past.histogram + SMOOTHING_COUNT * smoothing) / (
+        past.total[:, -1, :, None] + SMOOTHING_COUNT
+    )
     return torch.cat([logs.exp().flatten(1, 2), empirical], 1)

@@ -12,15 +12,20 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline, only_time
-from taylorformer_forecast.baselines.residuals import N_LAGS, Residuals
-from taylorformer_forecast.baselines.ridge import FEWEST, N_BLOCKS, fit_shrunk
+from taylorformer_forecast.baselines.residuals import Residuals
+from taylorformer_forecast.baselines.ridge import fit_shrunk
 from taylorformer_forecast.baselines.shrinkage import damped_trend, decaying_seasonal_naive, seasonal_naive
-from taylorformer_forecast.core.temporal import RANK, TOLERANCE, TemporalMap, interpolate, on_grid
+from taylorformer_forecast.core.temporal import TOLERANCE, TemporalMap, interpolate, on_grid
 from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.defaults import (
+    FARTHEST_TARGET,
+    LOW_RANK,
+    MIN_RIDGE_WINDOWS,
+    N_ERROR_LAGS,
+    N_RIDGE_BLOCKS,
+)
 
 __all__ = ["LinearBaseline"]
-
-FARTHEST = 20.0  # in deviations of the context: targets beyond are outliers or shifts that nothing predicts
 
 
 class LinearBaseline(Baseline):
@@ -66,7 +71,7 @@ class LinearBaseline(Baseline):
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_optimism", torch.zeros(horizon))
         # How standardised errors follow from those before them; not at all before a fit.
-        self.register_buffer("lag_weights", torch.zeros(horizon, N_LAGS))
+        self.register_buffer("lag_weights", torch.zeros(horizon, N_ERROR_LAGS))
         self.register_buffer("innovation_scale", torch.ones(horizon))
         self.register_buffer("lag_one", torch.zeros(horizon))
         last = torch.zeros(n_context, horizon)
@@ -131,15 +136,15 @@ class LinearBaseline(Baseline):
         """
         at = self._position(window)[..., 0].clamp_min(1.0) - 1  # along the steps, from 0
         n_steps = int(at.max().ceil()) + 1
-        size = (len(at), n_paths, N_LAGS + n_steps, window.y.shape[2])
+        size = (len(at), n_paths, N_ERROR_LAGS + n_steps, window.y.shape[2])
         path = torch.randn(size, generator=generator, device=at.device, dtype=self.lag_weights.dtype)
-        path[:, :, :N_LAGS] = 0.0
+        path[:, :, :N_ERROR_LAGS] = 0.0
         for step in range(n_steps):
-            lags = path[:, :, step : step + N_LAGS]
+            lags = path[:, :, step : step + N_ERROR_LAGS]
             predicted = torch.einsum("bskd,k->bsd", lags, self.lag_weights[step])
-            innovation = self.innovation_scale[step] * path[:, :, step + N_LAGS]
-            path[:, :, step + N_LAGS] = predicted + innovation
-        path = path[:, :, N_LAGS:]
+            innovation = self.innovation_scale[step] * path[:, :, step + N_ERROR_LAGS]
+            path[:, :, step + N_ERROR_LAGS] = predicted + innovation
+        path = path[:, :, N_ERROR_LAGS:]
         low = at.floor().long()
         regular = at.shape[1] == n_steps
         if regular and holds_everywhere(at == torch.arange(n_steps, device=at.device)):
@@ -166,7 +171,7 @@ class LinearBaseline(Baseline):
         if residuals is None:
             return
         self._fit_scale(*residuals)
-        found = residuals[1].dependence(N_LAGS, self.horizon)
+        found = residuals[1].dependence(N_ERROR_LAGS, self.horizon)
         for buffer, value in zip((self.lag_weights, self.innovation_scale, self.lag_one), found, strict=True):
             buffer.copy_(value)
 
@@ -206,9 +211,9 @@ class LinearBaseline(Baseline):
         past, y, observed = rows
         low_rank = isinstance(self.map.reduce, nn.Linear)
         if low_rank:  # the map lies in the span of as many windows
-            pick = torch.linspace(0, len(past) - 1, min(len(past), RANK)).round().long()
+            pick = torch.linspace(0, len(past) - 1, min(len(past), LOW_RANK)).round().long()
             past, y, observed, embargo = past[pick], y[pick], observed[pick], 0
-        few = len(y) < N_BLOCKS * (embargo + 1)
+        few = len(y) < N_RIDGE_BLOCKS * (embargo + 1)
         targets = [
             torch.zeros_like(past[:1].mT @ y[:1])
         ]  # of the shrinkage; the first: the mean of the context
@@ -228,11 +233,11 @@ class LinearBaseline(Baseline):
         assert window.observed is not None
         past = on_grid(window, self.n_context)[..., 0].double()
         y, observed = self._steps(window)
-        y, observed = y.double(), observed & (y.abs() <= FARTHEST)
+        y, observed = y.double(), observed & (y.abs() <= FARTHEST_TARGET)
         usable = observed.any(1)
         whole = usable & window.observed[:, : window.n_context, 0].all(1)
-        usable = whole if whole.sum() >= FEWEST else usable
-        return (past[usable], y[usable], observed[usable]) if usable.sum() >= FEWEST else None
+        usable = whole if whole.sum() >= MIN_RIDGE_WINDOWS else usable
+        return (past[usable], y[usable], observed[usable]) if usable.sum() >= MIN_RIDGE_WINDOWS else None
 
     def _steps(self, window: Window) -> tuple[Float[Tensor, "B H"], Bool[Tensor, "B H"]]:
         """Values at the steps ahead, and which of them have an observed target within half a step."""

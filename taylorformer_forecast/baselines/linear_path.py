@@ -11,9 +11,10 @@ from torch import Tensor
 from taylorformer_forecast.baselines.base import Neighbourhood, given
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
-from taylorformer_forecast.baselines.residuals import N_LAGS, lagged
+from taylorformer_forecast.baselines.residuals import lagged
 from taylorformer_forecast.core.neighbours import gather_points
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import N_ERROR_LAGS
 
 __all__ = ["LinearPathBaseline", "LinearState", "LinearTwoSidedBaseline"]
 
@@ -66,7 +67,7 @@ class LinearPathBaseline(LinearBaseline):
 
     def __init__(self, n_context: int, horizon: int, shift: int = 0) -> None:
         super().__init__(n_context, horizon, shift)
-        weights = torch.zeros(horizon, N_LAGS)
+        weights = torch.zeros(horizon, N_ERROR_LAGS)
         weights[:, -1] = 1.0  # before the fit errors stay as they are
         self.register_buffer("weights", weights)
 
@@ -83,7 +84,7 @@ class LinearPathBaseline(LinearBaseline):
         if residuals is None:
             return
         inside, outside = residuals
-        weights = outside.autoregression(N_LAGS, self.horizon)
+        weights = outside.autoregression(N_ERROR_LAGS, self.horizon)
         self.weights.copy_(weights)
         self._fit_scale(inside.after(weights), outside.after(weights))
 
@@ -101,7 +102,7 @@ class LinearPathBaseline(LinearBaseline):
         y, observed = window.targets
         error = y - state.loc if added is None else y - state.loc - added
         error = (error * observed).transpose(1, 2)
-        lags = lagged(error.flatten(0, 1), N_LAGS).unflatten(0, error.shape[:2])  # (B, D, T, K)
+        lags = lagged(error.flatten(0, 1), N_ERROR_LAGS).unflatten(0, error.shape[:2])  # (B, D, T, K)
         return state.loc + (lags * state.weights[:, None]).sum(-1).transpose(1, 2), state.scale
 
     def scale_at(self, state: LinearState, step: int) -> Float[Tensor, "B 1 1"]:
@@ -117,9 +118,9 @@ class LinearPathBaseline(LinearBaseline):
     ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1"]]:
         """Location of one target on every path, and its scale."""
         assert state.weights is not None
-        before = slice(max(0, step - N_LAGS), step)
+        before = slice(max(0, step - N_ERROR_LAGS), step)
         error = drawn[:, :, before] - state.loc[:, None, before]
-        weights = state.weights[:, step, N_LAGS - error.shape[2] :]
+        weights = state.weights[:, step, N_ERROR_LAGS - error.shape[2] :]
         loc = state.loc[:, None, step] + torch.einsum("bskd,bk->bsd", error, weights)
         return loc, self.scale_at(state, step)
 

@@ -17,11 +17,11 @@ from torch import Tensor
 from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, slope_so_far
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, smooth
+from taylorformer_forecast.defaults import THETA_SLOPE
 
 __all__ = ["FAMILIES", "Members", "members"]
 
 FAMILIES = ("smoothing", "theta", "damped trend", "seasonal naive")
-THETA = 0.5  # part of the slope of the line through all values (Assimakopoulos and Nikolopoulos, 2000)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
     age = time[:, None] - level[:, :, -1, plain]  # mean age of the values in a level
     level, trend = level[:, :, :-1], trend[:, :, :-1]
     line = (
-        THETA * torch.stack([slope_so_far(s.x.where(observed, torch.nan))[0] for s in streams], 2)[..., None]
+        THETA_SLOPE
+        * torch.stack([slope_so_far(s.x.where(observed, torch.nan))[0] for s in streams], 2)[..., None]
     )
     smoothed = level[..., plain]
     theta = smoothed + line * age[:, :, None]

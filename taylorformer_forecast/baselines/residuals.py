@@ -10,10 +10,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["N_LAGS", "Residuals", "lagged"]
+from taylorformer_forecast.defaults import POOLED_ERROR_COUNT
 
-N_LAGS = 8  # earlier errors that the next one follows from
-PRIOR = 4  # windows that the errors of all steps together count for
+__all__ = ["Residuals", "lagged"]
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class Residuals:
         """
         seen = self.observed.sum(0)
         pooled = (values if alike is None else alike).sum() / seen.sum()
-        return (values.sum(0) + PRIOR * pooled) / (seen + PRIOR)
+        return (values.sum(0) + POOLED_ERROR_COUNT * pooled) / (seen + POOLED_ERROR_COUNT)
 
     def log_scale(self, horizon: int) -> Float[Tensor, " horizon"]:
         """Logarithm of the scale of the errors of every step.

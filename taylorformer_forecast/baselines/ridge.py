@@ -10,11 +10,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["FEWEST", "N_BLOCKS", "PENALTIES", "ShrunkFit", "fit_shrunk", "held_out_errors", "ridge"]
+from taylorformer_forecast.defaults import MIN_RIDGE_WINDOWS, N_RIDGE_BLOCKS, RIDGE_PENALTIES
 
-PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # per window
-N_BLOCKS = 4  # of the cross-validation
-FEWEST = 2 * N_BLOCKS  # windows of a fit
+__all__ = ["ShrunkFit", "fit_shrunk", "held_out_errors", "ridge"]
 
 
 def held_out_errors(
@@ -40,21 +38,22 @@ def held_out_errors(
     Returns
     -------
     list of Tensor
-        Errors of all windows, for each of :data:`PENALTIES`.
+        Errors of all windows, for each of :data:`~taylorformer_forecast.defaults.RIDGE_PENALTIES`.
 
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.ridge import PENALTIES, held_out_errors
+    >>> from taylorformer_forecast.baselines.ridge import held_out_errors
+    >>> from taylorformer_forecast.defaults import RIDGE_PENALTIES
     >>> x, y = torch.randn(40, 3), torch.randn(40, 2)
     >>> errors = held_out_errors(x, y, torch.ones(40, 2, dtype=torch.bool), embargo=2, intercept=False)
-    >>> len(errors) == len(PENALTIES), errors[0].shape
+    >>> len(errors) == len(RIDGE_PENALTIES), errors[0].shape
     (True, torch.Size([40, 2]))
     """
-    errors: list[list[Tensor]] = [[] for _ in PENALTIES]
-    for low, high in pairwise(round(k * len(y) / N_BLOCKS) for k in range(N_BLOCKS + 1)):
+    errors: list[list[Tensor]] = [[] for _ in RIDGE_PENALTIES]
+    for low, high in pairwise(round(k * len(y) / N_RIDGE_BLOCKS) for k in range(N_RIDGE_BLOCKS + 1)):
         others = torch.ones(len(y), dtype=torch.bool)
-        margin = max(0, min(embargo, (len(y) - (high - low) - FEWEST) // 2))
+        margin = max(0, min(embargo, (len(y) - (high - low) - MIN_RIDGE_WINDOWS) // 2))
         others[max(0, low - margin) : high + margin] = False
         fits = ridge(past[others], y[others], observed[others], intercept)
         for parts, (weight, bias) in zip(errors, fits, strict=True):
@@ -77,7 +76,7 @@ def ridge(
     Returns
     -------
     list of (Tensor, Tensor)
-        Weights and biases, for each of :data:`PENALTIES`.
+        Weights and biases, for each of :data:`~taylorformer_forecast.defaults.RIDGE_PENALTIES`.
 
     Examples
     --------
@@ -97,7 +96,7 @@ def ridge(
     values = values.clamp_min(0.0)
     turned = vectors.mT @ (x.mT @ y if tall else y) / len(x)
     out = []
-    for penalty in PENALTIES:
+    for penalty in RIDGE_PENALTIES:
         weight = vectors @ (turned / (values + penalty)[:, None])
         weight = weight if tall else x.mT @ weight
         out.append((weight, mean_y - mean_x @ weight))

@@ -9,13 +9,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from taylorformer_forecast.defaults import (
+    FIRST_CHECKED_VALUE,
+    LARGEST_GROWTH,
+    LEVEL_SHIFT_RUN,
+    OUTLIER_SIZE,
+    STEP_SIZE_MEMORY,
+)
+
 __all__ = ["forecast_range", "positive_so_far", "winsorise"]
 
-OUTLIER = 8.0  # mean absolute steps beyond which a value is an outlier; M3 is forecast alike without
-SHIFT = 3  # outliers in a row on one side that are a shift of the level
-MEMORY = 20  # steps over which the size of a usual step is averaged
-FIRST_CHECKED = 5  # number of the first value that is checked; fewer steps say little about their size
-MOST_GROWTH = 2.0  # largest growth beyond the largest value, in that value
 FLAT = 1e-9  # variance of times below which there is no slope
 
 
@@ -60,13 +63,13 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
             earlier = torch.where(observed[:, t - season], rows[t - season], last)
             low, high = torch.minimum(last, earlier), torch.maximum(last, earlier)
         inside = torch.maximum(torch.minimum(values[:, t], high), low)
-        limit = torch.where((seen >= FIRST_CHECKED - 1) & (step > 0), OUTLIER * step, torch.inf)
+        limit = torch.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, torch.inf)
         away, now = values[:, t] - inside, observed[:, t]
         side = torch.where(away.abs() > limit, away.sign(), 0.0)
         row = torch.where(now, torch.where(side * row > 0, row + side, side), row)
         held = torch.maximum(torch.minimum(away, limit), -limit)
-        new = inside + torch.where(row.abs() >= SHIFT, away, held)
-        size = (torch.minimum((new - last).abs(), limit) - step) / seen.clamp(1, MEMORY)
+        new = inside + torch.where(row.abs() >= LEVEL_SHIFT_RUN, away, held)
+        size = (torch.minimum((new - last).abs(), limit) - step) / seen.clamp(1, STEP_SIZE_MEMORY)
         step = torch.where(now & (seen > 0), step + size, step)
         last, seen = torch.where(now, new, last), seen + now
         rows.append(new)
@@ -153,7 +156,7 @@ def forecast_range(
     slope, r2 = slope_so_far(torch.where(observed & (y > 0), y, torch.nan).log())
     steps = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)
     growth = torch.expm1(((slope * r2).clamp_min(0.0)[..., None] * steps).clamp_max(10.0))
-    growth = torch.where(positive[..., None], growth.clamp_max(MOST_GROWTH) * top[..., None], 0.0)
+    growth = torch.where(positive[..., None], growth.clamp_max(LARGEST_GROWTH) * top[..., None], 0.0)
     low = bottom[..., None] - width
     low = torch.where((bottom >= 0)[..., None], low.clamp_min(0.0), low).expand(-1, -1, horizon)
     return low, top[..., None] + torch.maximum(width, growth)

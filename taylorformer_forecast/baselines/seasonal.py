@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["Seasonal", "repeat_season", "seasonal"]
+from taylorformer_forecast.defaults import SEASON_DECAY
 
-DECAY = 0.9  # weight of a season relative to the next; 0.8 is better on M3 and 0.95 on NN5, by less than 1 %
+__all__ = ["Seasonal", "repeat_season", "seasonal"]
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def _decayed_mean(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
     means = []
     for c in range(cycles.shape[1]):
         known = ~cycles[:, c].isnan()
-        total = torch.where(known, DECAY * total + torch.nan_to_num(cycles[:, c]), total)
-        weight = torch.where(known, DECAY * weight + 1, weight)
+        total = torch.where(known, SEASON_DECAY * total + torch.nan_to_num(cycles[:, c]), total)
+        weight = torch.where(known, SEASON_DECAY * weight + 1, weight)
         means.append(torch.where(weight > 0, total / weight.clamp_min(1e-9), torch.nan))
     return torch.stack(means, 1).flatten(1)[:, pad:]
 

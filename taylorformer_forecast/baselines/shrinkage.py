@@ -9,12 +9,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["damped_trend", "decaying_seasonal_naive", "seasonal_naive"]
+from taylorformer_forecast.defaults import DEVIATION_DECAY, TARGET_DAMPINGS, TARGET_LEVELS, TARGET_SLOPES
 
-DECAY = 0.9  # a step, of a deviation from the season before
-LEVEL = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # weights of a new value in the level, of a new slope in the trend
-TREND = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-DAMPING = (0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of the trend, in a step
+__all__ = ["damped_trend", "decaying_seasonal_naive", "seasonal_naive"]
 
 
 def seasonal_naive(
@@ -67,7 +64,7 @@ def decaying_seasonal_naive(
     [[0.0, 0.0], [0.54, 0.49], [1.0, 0.0], [0.54, 1.49]]
     """
     length, steps = past.shape[1], torch.arange(y.shape[1])
-    seen, decay = observed.to(y.dtype), DECAY ** (steps + 1.0).to(y.dtype)
+    seen, decay = observed.to(y.dtype), DEVIATION_DECAY ** (steps + 1.0).to(y.dtype)
     best, found = torch.inf, past.new_zeros(length, len(steps))
     for period in range(1, length):
         repeat = _repeat(period, past, len(steps))
@@ -100,7 +97,7 @@ def damped_trend(
     [[5.0, 6.0, 7.0]]
     """
     length = past.shape[1]
-    weights = (torch.tensor(v, dtype=past.dtype) for v in (LEVEL, TREND, DAMPING))
+    weights = (torch.tensor(v, dtype=past.dtype) for v in (TARGET_LEVELS, TARGET_SLOPES, TARGET_DAMPINGS))
     new, turn, damping = torch.cartesian_prod(*weights).mT[:, :, None]
     eye = torch.eye(length, dtype=past.dtype)
     level, trend = eye[:1].expand(len(new), -1), past.new_zeros(len(new), length)  # as sums of past values

@@ -8,18 +8,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["Grid", "smooth"]
+from taylorformer_forecast.defaults import FLAT_SLOPE_COUNT, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
-# Weights of a new value in the level, about equal steps of their logarithm. Those below 0.1 are for series of
-# hundreds of values (NN5 daily); a finer grid forecasts M3 no better.
-LEVEL = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-# Of members with a trend: weights of a new value in the level, and pairs of the weight of a new slope
-# relative to that and the damping of the trend in a step (0.8 to 0.98 in Gardner, 2006). Wider grids
-# overshoot where growth ends.
-TREND_LEVEL = (0.2, 0.4, 0.7, 1.0)
-TREND = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98))
-# Number of values without a slope that have been seen before the first: two or three points make no trend.
-CAUTION = 1.0
+__all__ = ["Grid", "smooth"]
 
 
 @dataclass(frozen=True)
@@ -50,10 +41,10 @@ class Grid:
     @classmethod
     def default(cls, device: torch.device | str = "cpu") -> Grid:
         """Return seven members without trend, then twelve with a damped trend, in double precision."""
-        rows = [(level, 0.0, 1.0) for level in LEVEL]
-        rows += [(level, slope, damping) for level in TREND_LEVEL for slope, damping in TREND]
+        rows = [(level, 0.0, 1.0) for level in SMOOTHING_LEVELS]
+        rows += [(level, slope, damping) for level in TREND_LEVELS for slope, damping in TREND_SLOPES]
         level, slope, damping = torch.tensor(rows, dtype=torch.float64, device=device).unbind(1)
-        return cls(level, slope, damping, torch.arange(len(rows), device=device) >= len(LEVEL))
+        return cls(level, slope, damping, torch.arange(len(rows), device=device) >= len(SMOOTHING_LEVELS))
 
 
 def smooth(
@@ -94,7 +85,7 @@ def smooth(
     """
     count = observed.cumsum(1).to(x.dtype)[..., None]
     mean, line = 1 / count.clamp_min(1), (4 * count - 2) / (count * (count + 1)).clamp_min(1)
-    slope = 6 / ((count + CAUTION) * (count + 1 + CAUTION)).clamp_min(1)
+    slope = 6 / ((count + FLAT_SLOPE_COUNT) * (count + 1 + FLAT_SLOPE_COUNT)).clamp_min(1)
     first = torch.where(grid.has_trend, line.clamp_max(1.0), mean)
     gain = torch.maximum(grid.level, first) * observed[..., None]
     turn = torch.maximum(grid.level * grid.slope, slope) * (

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.defaults import FARTHEST_STEP, SPARSEST_GRID
+
 __all__ = ["CYCLES", "TimeAxis", "content"]
 
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
-
-SPARSEST = 10  # steps for each row of a series that is put on a regular grid
-FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step
 
 
 def content(index: pd.Index) -> str:
@@ -161,7 +160,7 @@ class TimeAxis:
         step = step if self.freq is None else self.freq.freqstr
         n = np.diff(self.numbers(index[[0, -1]]))[0]
         wrong = f"{len(index)} rows are spread over {n:.0f} steps of {step}"
-        if n < SPARSEST * len(index):
+        if n < SPARSEST_GRID * len(index):
             stamps = self.between(index[0], index[-1], index)
             beside = index.difference(stamps)
             if not len(beside):

@@ -9,11 +9,9 @@ import pandas as pd
 
 from taylorformer_forecast.calendar.axis import CYCLES, TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
+from taylorformer_forecast.defaults import LONGEST_CONTEXT_PERIOD, N_HARMONICS
 
-__all__ = ["N_HARMONICS", "SeasonalFeatures", "phase_features"]
-
-N_HARMONICS = 2  # of every cycle
-LONGEST_PERIOD = 168  # longer seasons are left to the phases: a context that spans them costs too much
+__all__ = ["SeasonalFeatures", "phase_features"]
 
 
 @dataclass(frozen=True)
@@ -73,13 +71,13 @@ class SeasonalFeatures:
     @property
     def season(self) -> int:
         """The longest season that a window can span, in steps; 1 without one."""
-        return round(max((c for c in self.lengths if c <= LONGEST_PERIOD), default=1))
+        return round(max((c for c in self.lengths if c <= LONGEST_CONTEXT_PERIOD), default=1))
 
     @property
     def cycle(self) -> int:
         """The longest calendar cycle that a window can span, in steps; 1 without one."""
         lengths = self.lengths[: len(self.cycles)]
-        return round(max((c for c in lengths if c <= LONGEST_PERIOD), default=1))
+        return round(max((c for c in lengths if c <= LONGEST_CONTEXT_PERIOD), default=1))
 
     def __call__(self, index: pd.Index) -> np.ndarray:
         """Features, shape (n, ``width``), those of the shortest cycle or season first."""

@@ -18,7 +18,7 @@ __all__ = ["PathSamples", "draw_paths", "forecast_paths", "sample_paths", "windo
 
 POINTS_AT_ONCE = 2**17  # windows times points that a one-shot network processes at once
 PAIRS_AT_ONCE = 2**24  # windows times pairs of points, whose weights an autoregressive network may keep
-CACHED_POINTS = 2**20  # windows times paths times targets in the caches at once: half a gigabyte or so
+CACHED_AT_ONCE = 2**20  # windows times paths times targets in the caches at once: half a gigabyte or so
 
 
 def windows_at_once(net: ForecastNet, n_points: int) -> int:
@@ -181,7 +181,7 @@ def sample_paths(
         points = sample_paths(net, join_columns(window), *options)
         return points.map(lambda value: value.unflatten(2, (-1, n_columns)).squeeze(4))
     n_windows, one_shot = window.y.shape[0], net.one_shot
-    rows = max(1, min(max_rows, CACHED_POINTS // max(1, window.n_targets)))
+    rows = max(1, min(max_rows, CACHED_AT_ONCE // max(1, window.n_targets)))
     per_call = windows_at_once(net, window.y.shape[1])
     if not one_shot:  # it sees paths, not windows
         per_call = max(1, min(per_call, rows // n_paths))

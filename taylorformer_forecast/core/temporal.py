@@ -8,11 +8,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.defaults import LARGEST_FULL_MAP, LOW_RANK
 
 __all__ = ["TOLERANCE", "TemporalMap", "interpolate", "on_grid"]
 
-LARGEST_MAP = 2**20  # numbers of a full map over time; larger maps have a low rank
-RANK = 256
 TOLERANCE = 1e-3  # of times, in steps
 
 
@@ -102,9 +101,9 @@ class TemporalMap(nn.Module):
 
     def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
         super().__init__()
-        rank = min(RANK, n_in, n_out)
-        self.reduce = nn.Linear(n_in, rank, bias=False) if n_in * n_out > LARGEST_MAP else nn.Identity()
-        self.steps = nn.Linear(rank if n_in * n_out > LARGEST_MAP else n_in, n_out, bias=bias)
+        rank = min(LOW_RANK, n_in, n_out)
+        self.reduce = nn.Linear(n_in, rank, bias=False) if n_in * n_out > LARGEST_FULL_MAP else nn.Identity()
+        self.steps = nn.Linear(rank if n_in * n_out > LARGEST_FULL_MAP else n_in, n_out, bias=bias)
 
     def forward(self, x: Float[Tensor, "B N F"], n_steps: int) -> Float[Tensor, "B T F"]:
         """Apply the first ``n_steps`` rows of the map."""

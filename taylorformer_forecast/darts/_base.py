@@ -23,15 +23,13 @@ from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import NOTES, PARAMETERS
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
+from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
-from taylorformer_forecast.engine.windows import FLOOR
 from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.models.spec import ModelSpec
 
 __all__ = ["BaseForecastModel"]
-
-MIN_POINTS = 12  # observed values that tell the standard deviation of a series
 
 
 class BaseForecastModel(MixedCovariatesTorchModel):
@@ -122,12 +120,12 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         )
         known = [np.isfinite(v) for v in values]
         spread = [
-            np.where(k.sum(0) >= MIN_POINTS, np.nanstd(np.where(k, v, np.nan), axis=0), np.nan)
+            np.where(k.sum(0) >= MIN_SERIES_POINTS, np.nanstd(np.where(k, v, np.nan), axis=0), np.nan)
             for v, k in zip(values, known, strict=True)
             if k.any(0).all()
         ]
         least = np.nanmin([*spread, np.full(values[0].shape[1], np.inf)], axis=0)
-        self._floor = tuple(np.where(np.isfinite(least), FLOOR * least, 0.0).tolist())
+        self._floor = tuple(np.where(np.isfinite(least), CONTEXT_FLOOR * least, 0.0).tolist())
 
     def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
         """Encoders of the user, and the phases of calendar and seasons, as future covariates."""

@@ -23,14 +23,17 @@ from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sam
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._windows import BatchWindows
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
-from taylorformer_forecast.engine.calibration import N_WINDOWS, inflate_by_paths
-from taylorformer_forecast.engine.lightning import CLIP, make_optimizer, time_spent
-from taylorformer_forecast.engine.windows import SAMPLE
+from taylorformer_forecast.defaults import (
+    GRADIENT_CLIP,
+    MOST_CLOSED_FORM_WINDOWS,
+    N_CALIBRATION_WINDOWS,
+    N_PARAMETER_PATHS,
+)
+from taylorformer_forecast.engine.calibration import inflate_by_paths
+from taylorformer_forecast.engine.lightning import make_optimizer, time_spent
 from taylorformer_forecast.models.spec import ModelSpec, Task
 
 __all__ = ["ForecastModule"]
-
-PARAMETER_PATHS = 200  # paths behind predicted likelihood parameters
 
 
 class ForecastModule(BatchWindows, PLForecastingModule):
@@ -131,7 +134,7 @@ class ForecastModule(BatchWindows, PLForecastingModule):
         if self.started:
             return
         self.started.fill_(True)
-        stride = -(-len(dataset) // SAMPLE)
+        stride = -(-len(dataset) // MOST_CLOSED_FORM_WINDOWS)
         n_targets = self.output_chunk_length or 1
         window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
         self.net.fit_closed_form(window, len(self.floor) * -(-n_targets // stride))
@@ -141,7 +144,7 @@ class ForecastModule(BatchWindows, PLForecastingModule):
         if self.finished:
             return
         self.finished = True
-        stride = -(-len(dataset) // N_WINDOWS)
+        stride = -(-len(dataset) // N_CALIBRATION_WINDOWS)
         window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
         training = self.net.training
         self.net.eval()
@@ -208,7 +211,7 @@ class ForecastModule(BatchWindows, PLForecastingModule):
         """
         n = self.pred_n
         parameters = self.predict_likelihood_parameters
-        n_paths = PARAMETER_PATHS if parameters else self.pred_num_samples
+        n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
         samples = self.sample(batch, n, n_paths, self.pred_roll_size or n)
         if parameters:
             raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
@@ -263,7 +266,7 @@ class ForecastModule(BatchWindows, PLForecastingModule):
     ) -> None:
         """Clip as the trainer was asked to; without that, our own optimiser clips the norm at 1."""
         if self.own_optimizer and gradient_clip_val is None:
-            gradient_clip_val = CLIP
+            gradient_clip_val = GRADIENT_CLIP
         self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
 

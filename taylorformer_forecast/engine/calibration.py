@@ -19,6 +19,18 @@ from taylorformer_forecast.core.families import affine
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet, training_loss
 from taylorformer_forecast.core.sampling import draw_paths, sample_paths
 from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.defaults import (
+    GAUSSIAN_INFLATIONS,
+    GAUSSIAN_WEIGHTS,
+    HOLDOUT_START,
+    INFLATION_PRIOR_COUNT,
+    MIN_HELD_OUT_WINDOWS,
+    N_CALIBRATION_PATHS,
+    N_CALIBRATION_WINDOWS,
+    N_HELD_OUT_PATHS,
+    NETWORK_WEIGHTS,
+    PRETRAINED_INFLATIONS,
+)
 from taylorformer_forecast.engine.windows import Batches
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -31,21 +43,6 @@ __all__ = [
     "inflate_by_paths",
     "pinball",
 ]
-
-N_WINDOWS = 64  # that are forecast: more of one series overlap
-N_PATHS = 19  # two of 19 hold the central 80 % between them
-HOLDOUT_START = (
-    0.75  # part of a series that the baseline is fitted to, to see what a network adds on the rest
-)
-WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-INFLATIONS = (0.8, 1.5)  # least and largest of a pretrained network
-HELD_OUT_PATHS = 99
-FEWEST = 12  # windows of both parts
-GAUSSIAN_WEIGHTS = (0.0, 0.33, 0.67, 1.0)
-GAUSSIAN_INFLATIONS = tuple(
-    1.15**k for k in range(6)
-)  # 1 to 2: few points can show too little width, not too much
-CONFIRMED = 10.0  # targets that count as having confirmed an inflation of 1
 
 
 class WindowSource(Protocol):
@@ -131,12 +128,12 @@ def inflate_by_paths(net: ForecastNet, window: Window) -> None:
     if not net.inflates:
         return
     net.calibration.set(inflation=1.0)
-    pick = torch.linspace(0, len(window.y) - 1, min(len(window.y), N_WINDOWS)).round().long()
+    pick = torch.linspace(0, len(window.y) - 1, min(len(window.y), N_CALIBRATION_WINDOWS)).round().long()
     window = window.rows(pick.to(window.y.device))
     if not window.targets[1].any():
         return
     generator = torch.Generator(window.y.device).manual_seed(0)
-    paths = sample_paths(net, window, N_PATHS, generator).paths
+    paths = sample_paths(net, window, N_CALIBRATION_PATHS, generator).paths
     if not holds_everywhere(paths[:, 0] == paths[:, -1]):
         net.calibration.set(inflation=math.sqrt(max(fitting_inflation(paths, window), 1.0)))
 
@@ -169,11 +166,11 @@ def calibrate_pretrained(
     if held_out is None:
         net.calibration.set(weight=usual, inflation=1.0)
         return
-    weight = WEIGHTS[int(held_out.losses().sum(1).argmin())]
+    weight = NETWORK_WEIGHTS[int(held_out.losses().sum(1).argmin())]
     generator = torch.Generator().manual_seed(0)
-    paths = draw_paths(held_out.with_weight(weight), HELD_OUT_PATHS, generator).paths
+    paths = draw_paths(held_out.with_weight(weight), N_HELD_OUT_PATHS, generator).paths
     fitting = fitting_inflation(paths, held_out.window)
-    net.calibration.set(weight=weight, inflation=float(np.clip(np.sqrt(fitting), *INFLATIONS)))
+    net.calibration.set(weight=weight, inflation=float(np.clip(np.sqrt(fitting), *PRETRAINED_INFLATIONS)))
 
 
 class _HeldOut:
@@ -188,9 +185,9 @@ class _HeldOut:
         split = HOLDOUT_START * keep
         early = source.starts(min_context, keep=split)
         late = source.starts(min_context, skip=split, keep=keep)
-        if min(len(early), len(late)) < FEWEST:
+        if min(len(early), len(late)) < MIN_HELD_OUT_WINDOWS:
             return None
-        some = late[torch.linspace(0, len(late) - 1, min(len(late), N_WINDOWS)).round().long()]
+        some = late[torch.linspace(0, len(late) - 1, min(len(late), N_CALIBRATION_WINDOWS)).round().long()]
         window = source.windows(some, keep)[0]
         if not window.targets[1].any():
             return None
@@ -210,8 +207,8 @@ class _HeldOut:
         return self.fitted.head(weight * raw, loc, scale)
 
     def losses(self) -> Float[Tensor, "P B"]:
-        """Pinball losses of all :data:`WEIGHTS` on every window."""
-        found = (deciles(self.with_weight(choice), HELD_OUT_PATHS + 1) for choice in WEIGHTS)
+        """Pinball losses of all :data:`~taylorformer_forecast.defaults.NETWORK_WEIGHTS` on every window."""
+        found = (deciles(self.with_weight(choice), N_HELD_OUT_PATHS + 1) for choice in NETWORK_WEIGHTS)
         return torch.stack([pinball(levels, self.window).sum((1, 2)) for levels in found])
 
 
@@ -238,7 +235,7 @@ def calibrate_gaussian_process(
         :class:`~taylorformer_forecast.core.calibration.Calibration`.
     """
     choices = product(GAUSSIAN_WEIGHTS, GAUSSIAN_WEIGHTS, GAUSSIAN_INFLATIONS)
-    loss = {choice: CONFIRMED * math.log(choice[-1]) ** 2 for choice in choices}
+    loss = {choice: INFLATION_PRIOR_COUNT * math.log(choice[-1]) ** 2 for choice in choices}
     for net, windows in checks:
         for window, weight in product(windows, GAUSSIAN_WEIGHTS):
             net.calibration.set(weight, inflation=1.0, mean_weight=1.0)

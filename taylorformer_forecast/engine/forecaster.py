@@ -9,15 +9,18 @@ from typing import Any
 
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.calibration import N_WINDOWS, calibrate_pretrained, inflate_by_paths
+from taylorformer_forecast.defaults import (
+    CONTEXT_FLOOR,
+    MOST_VALIDATION_WINDOWS,
+    N_CALIBRATION_WINDOWS,
+    UPDATE_LR_FACTOR,
+)
+from taylorformer_forecast.engine.calibration import calibrate_pretrained, inflate_by_paths
 from taylorformer_forecast.engine.pretrained import Pretrained
 from taylorformer_forecast.engine.training import fit, private_rng
-from taylorformer_forecast.engine.windows import FLOOR, Batches, Series, WindowMaker
+from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 
 __all__ = ["Training", "fit_network", "fit_pretrained", "train_further"]
-
-MOST_HELD_OUT = 256  # windows of a validation loss
-FURTHER_LR = 0.1  # of the learning rate, where a trained network is trained further
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Training:
         """Cutter of the windows."""
         unit = float(self.context_length)
         return WindowMaker(
-            self.series, self.context_length, self.horizon, unit, FLOOR, normalise=self.normalise
+            self.series, self.context_length, self.horizon, unit, CONTEXT_FLOOR, normalise=self.normalise
         )
 
     def batches(self, maker: WindowMaker) -> tuple[Batches, Batches | None]:
@@ -88,7 +91,7 @@ class Training:
         if not self.validation_split:
             return batches, None
         held_out = maker.starts(self.min_context, skip=self.keep)
-        held_out = held_out[:: max(1, len(held_out) // MOST_HELD_OUT)]
+        held_out = held_out[:: max(1, len(held_out) // MOST_VALIDATION_WINDOWS)]
         if not len(held_out):
             return batches, None
         return batches, Batches(maker, held_out, self.batch_size, past_only=self.past_only)
@@ -154,7 +157,7 @@ def fit_pretrained(
 
 
 def train_further(
-    training: Training, net: ForecastNet, steps: int, lr_factor: float = FURTHER_LR
+    training: Training, net: ForecastNet, steps: int, lr_factor: float = UPDATE_LR_FACTOR
 ) -> tuple[ForecastNet, dict[str, float]]:
     """Train a copy of a network further; its baseline stays as it is.
 
@@ -191,5 +194,5 @@ def _trained(
     """Train a network in place, then set the inflation of its paths."""
     record = fit(net, batches, validation, max_steps=steps, lr=lr, **training.options)
     if steps:
-        inflate_by_paths(net, batches.sample(N_WINDOWS)[0])
+        inflate_by_paths(net, batches.sample(N_CALIBRATION_WINDOWS)[0])
     return net, record

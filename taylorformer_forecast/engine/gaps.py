@@ -10,11 +10,10 @@ from torch import Tensor
 
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import SINGLE_GAPS
 from taylorformer_forecast.engine.windows import WindowMaker, _rank, least_scale
 
 __all__ = ["GapBatches", "gaps_like", "hide_gaps", "scale_gaps", "some_first"]
-
-SINGLES = 0.65  # fraction of the gaps that are single points: about a fifth of what is hidden
 
 
 def gap_mask(n_points: int, n_hidden: int, generator: torch.Generator) -> Tensor:
@@ -23,7 +22,7 @@ def gap_mask(n_points: int, n_hidden: int, generator: torch.Generator) -> Tensor
     missing = n_hidden
     while missing > 0:
         single, size, place = torch.rand(3, generator=generator).tolist()
-        length = 1 if single < SINGLES else int((n_hidden + 1) ** size)  # short ones are more frequent
+        length = 1 if single < SINGLE_GAPS else int((n_hidden + 1) ** size)  # short ones are more frequent
         # A block may reach beyond the ends: gaps at the start and the end of a series are filled too.
         start = int(place * (n_points + length - 1)) - length + 1
         block = torch.arange(max(0, start), min(n_points, start + length))

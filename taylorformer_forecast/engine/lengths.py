@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.defaults import (
+    CONTEXT_SEASONS,
+    LONGER_CONTEXT_ERROR,
+    LONGER_CONTEXT_LENGTH,
+    SHORTEST_CONTEXT,
+    SHORTEST_TRAINING_HORIZON,
+    USUAL_HORIZON,
+)
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.spec import ModelSpec
 
 __all__ = ["Lengths", "choose_lengths", "error_of_context", "longer_context"]
-
-SHORTEST_CONTEXT, SEASONS = 32, 3  # points, and seasons, of a context that is left open
-USUAL_HORIZON = (12, 48)  # least and most targets where the horizon is not known at the fit
-SHORTEST_HORIZON = 8  # targets of a training window where it is known: fewer teach little in each step
-LONGER_ERROR = 0.9  # ratio of errors from which a longer context pays
-LONGER_CONTEXT = 1.5  # ratio of lengths from which it is tried
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,9 @@ def choose_lengths(
     if about.ahead is None:
         targets = min(max(season, USUAL_HORIZON[0]), USUAL_HORIZON[1])
     else:
-        targets = min(max(about.ahead, SHORTEST_HORIZON), spec.longest_horizon)
+        targets = min(max(about.ahead, SHORTEST_TRAINING_HORIZON), spec.longest_horizon)
     targets = max(1, min(targets, longest // 4))
-    context = max(SEASONS * season, 2 * targets, SHORTEST_CONTEXT)
+    context = max(CONTEXT_SEASONS * season, 2 * targets, SHORTEST_CONTEXT)
     context = min(context, spec.context(about.n_columns))
     # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
     context = max(context, min(2 * about.cycle, spec.longest_context))
@@ -106,10 +108,10 @@ def longer_context(
         Points of the context.
     """
     most = min(spec.longest_context, longest // 4)
-    if most < LONGER_CONTEXT * context or spec.joins_columns:
+    if most < LONGER_CONTEXT_LENGTH * context or spec.joins_columns:
         return context
     short, long = (error_of_context(series, length, horizon, most) for length in (context, most))
-    return most if long < LONGER_ERROR * short else context
+    return most if long < LONGER_CONTEXT_ERROR * short else context
 
 
 def error_of_context(series: Sequence[Series], n_context: int, n_targets: int, least: int) -> float:

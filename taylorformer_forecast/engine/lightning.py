@@ -14,9 +14,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["CLIP", "BestWeights", "TrainingModule", "make_optimizer", "time_spent"]
-
-CLIP = 1.0  # largest norm of a step's gradients
+__all__ = ["BestWeights", "TrainingModule", "make_optimizer", "time_spent"]
 
 
 def time_spent(module: pl.LightningModule) -> Callable[[], float]:

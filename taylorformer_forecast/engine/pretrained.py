@@ -15,13 +15,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
-from taylorformer_forecast.calendar.cycles import N_HARMONICS
+from taylorformer_forecast.defaults import MAX_CYCLES, N_HARMONICS
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
 __all__ = ["DEFAULT", "SETTINGS", "Pretrained", "build_direct", "load_pretrained", "save_pretrained"]
 
 DEFAULT = Path(__file__).parent.parent / "weights" / "default.safetensors"
-MAX_CYCLES = 2  # seasons and cycles whose phases a network sees, the shortest first
 NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours", "attention")
 SETTINGS = (*NETWORK, "linear_path", "taylor_order", "order")  # what a file says of its network
 OWN = ("baseline.", "calibration.")  # parts of a network that are set for every series anew

@@ -10,16 +10,18 @@ import torch
 from torch import Tensor
 
 from taylorformer_forecast.baselines.forecast import Forecast, forecast
+from taylorformer_forecast.defaults import (
+    LONGEST_PAST,
+    LONGEST_TRIED_SEASON,
+    MIN_SCALE_VALUES,
+    MOST_TRIED_SEASONS,
+    SPARSEST_STEPS,
+    STATISTICAL_LEVELS,
+)
 
 __all__ = ["Columns", "Question", "answer", "on_steps"]
 
-LONGEST = 1000  # latest values that a forecast is made from: older ones say little, and time grows with them
-SPARSEST = 4  # steps for each observation of a series that counts as regular
-MOST_SEASONS, LONGEST_SEASON = 2, 400  # seasons that are tried, the shortest first
-FEWEST = 3  # values before an origin whose errors show a scale
 TINY = 1e-13  # half width of a single value, in units of the largest
-# Levels between which the density is taken as constant.
-LEVELS = (0.005, 0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99, 0.995)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def on_steps(t: np.ndarray) -> np.ndarray | None:
     ([0, 1, 3], None)
     """
     at = np.round(t - t[0])
-    if np.abs(t - t[0] - at).max() > 0.05 or at[-1] + 1 > SPARSEST * len(t) or (np.diff(at) < 1).any():
+    if np.abs(t - t[0] - at).max() > 0.05 or at[-1] + 1 > SPARSEST_STEPS * len(t) or (np.diff(at) < 1).any():
         return None
     return at.astype(int)
 
@@ -105,8 +107,8 @@ def answer(questions: Sequence[Question], seasons: Sequence[float], n_paths: int
     >>> found.paths.shape, (found.weights * found.loc).sum(1).round(1).tolist()
     ((5, 2), [2.0, 8.0])
     """
-    whole = sorted({round(s) for s in seasons if 1 < round(s) <= LONGEST_SEASON})[:MOST_SEASONS]
-    size = min(max(len(q.y) for q in questions), LONGEST)
+    whole = sorted({round(s) for s in seasons if 1 < round(s) <= LONGEST_TRIED_SEASON})[:MOST_TRIED_SEASONS]
+    size = min(max(len(q.y) for q in questions), LONGEST_PAST)
     y = torch.full((len(questions), size), torch.nan, dtype=torch.float64)
     for row, q in enumerate(questions):
         tail = torch.as_tensor(q.y[-size:])
@@ -115,7 +117,7 @@ def answer(questions: Sequence[Question], seasons: Sequence[float], n_paths: int
     found = forecast(y, horizon, [whole or [1]] * len(questions))
     generator = torch.Generator().manual_seed(seed)
     paths = found.sample(n_paths, generator)
-    ends = found.quantiles(LEVELS)
+    ends = found.quantiles(STATISTICAL_LEVELS)
     return [
         _columns(_row(found, row), ends[row], paths[row], q, y[row], generator)
         for row, q in enumerate(questions)
@@ -134,14 +136,14 @@ def _columns(
     n, size = len(q.y), y.shape[0]
     step = torch.as_tensor(q.at) - n  # 0 is the first step ahead
     future = step >= 0
-    edges = torch.empty(len(step), len(LEVELS), dtype=torch.float64)
+    edges = torch.empty(len(step), len(STATISTICAL_LEVELS), dtype=torch.float64)
     drawn = torch.empty(len(paths), len(step), dtype=torch.float64)
     edges[future], drawn[:, future] = ends[step[future]], paths[:, step[future]]
     low = found.low[0, 0].expand(len(step)).clone()
     low[future] = found.low[0, step[future]]
     if not bool(future.all()):
         loc, scale = _one_step(found, y, size - n + torch.as_tensor(q.at)[~future] - 1)
-        z = torch.special.ndtri(torch.tensor(LEVELS, dtype=torch.float64))
+        z = torch.special.ndtri(torch.tensor(STATISTICAL_LEVELS, dtype=torch.float64))
         noise = torch.randn(len(paths), len(loc), generator=generator, dtype=torch.float64)
         least = 0.0 if bool((y[~y.isnan()] >= 0).all()) else -torch.inf
         edges[~future] = (loc[:, None] + scale[:, None] * _standard(found, z)).clamp_min(least)
@@ -167,7 +169,7 @@ def _one_step(found: Forecast, y: Tensor, origin: Tensor) -> tuple[Tensor, Tenso
     """One-step forecasts from given origins; from the first ones, mean and deviation of the series."""
     known = y[~y.isnan()]
     at = origin.clamp_min(0)
-    blind = (origin < 0) | ((~y.isnan()).cumsum(0)[at] < FEWEST)
+    blind = (origin < 0) | ((~y.isnan()).cumsum(0)[at] < MIN_SCALE_VALUES)
     deviation = known.std(unbiased=False) if len(known) > 1 else known.abs().mean()
     loc = torch.where(blind, known.mean(), found.loc[0, at, 0])
     return loc, torch.where(blind, deviation, found.scale[0, at, 0])
@@ -179,7 +181,7 @@ def _pieces(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     edges = torch.cat([first, edges, 2 * edges[:, -1:] - edges[:, -2:-1]], 1)
     tiny = TINY * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
     half = torch.maximum(edges.diff(dim=1) / 2, tiny)
-    weights = torch.tensor([0.0, *LEVELS, 1.0], dtype=torch.float64).diff().expand_as(half)
+    weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().expand_as(half)
     return edges[:, :-1] + half, half, weights
 
 

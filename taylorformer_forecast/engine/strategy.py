@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from taylorformer_forecast.defaults import MIN_HORIZONS_TO_TRAIN
+
 __all__ = ["STRATEGIES", "Strategy", "choose_strategy", "log_decision", "obstacle_of_options"]
 
 STRATEGIES = ("auto", "baseline", "pretrained", "train", "finetune")
-MIN_HORIZONS_TO_TRAIN = (
-    16  # of observed values: with fewer a trained network is no better than the pretrained
-)
 
 logger = logging.getLogger("taylorformer_forecast")
 

@@ -122,7 +122,8 @@ def fit(
     # Imported here: Lightning takes seconds to load, and using a fitted forecaster does not need it.
     import pytorch_lightning as pl
 
-    from taylorformer_forecast.engine.lightning import CLIP, BestWeights, TrainingModule
+    from taylorformer_forecast.defaults import GRADIENT_CLIP
+    from taylorformer_forecast.engine.lightning import BestWeights, TrainingModule
 
     settings: dict[str, Any] = {
         "max_steps": max_steps,
@@ -131,7 +132,7 @@ def fit(
         "enable_checkpointing": False,
         "enable_model_summary": False,
         "enable_progress_bar": verbose,
-        "gradient_clip_val": CLIP,
+        "gradient_clip_val": GRADIENT_CLIP,
         "num_sanity_val_steps": 0,
         **_accelerator(device),
     }

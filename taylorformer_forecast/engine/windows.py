@@ -13,19 +13,9 @@ from torch import Tensor
 
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import MIN_CONTEXT_POINTS, MOST_CLOSED_FORM_WINDOWS
 
-__all__ = [
-    "FLOOR",
-    "SAMPLE",
-    "Batches",
-    "Series",
-    "WindowMaker",
-    "least_scale",
-]
-
-FLOOR = 0.02  # least standard deviation of a context, as a fraction of its series'
-SAMPLE = 4096  # windows that closed-form solutions are fitted to, at most
-MIN_POINTS = 3  # with fewer observed points a context is scaled by its whole series
+__all__ = ["Batches", "Series", "WindowMaker", "least_scale"]
 
 
 def least_scale(window: Window, floor: float) -> Tensor:
@@ -54,7 +44,7 @@ def least_scale(window: Window, floor: float) -> Tensor:
     [0.25, 1.0]
     """
     assert window.observed is not None
-    few = window.observed[:, : window.n_context].sum(1, keepdim=True) < MIN_POINTS
+    few = window.observed[:, : window.n_context].sum(1, keepdim=True) < MIN_CONTEXT_POINTS
     return torch.where(few, max(1.0, floor), floor).to(window.y.dtype)
 
 
@@ -247,7 +237,7 @@ class Batches:
         """Batches in one pass."""
         return sum(math.ceil(len(group) / self.batch_size) for group in self.groups)
 
-    def sample(self, at_most: int = SAMPLE) -> tuple[Window, int]:
+    def sample(self, at_most: int = MOST_CLOSED_FORM_WINDOWS) -> tuple[Window, int]:
         """Evenly spaced windows, and how many of them after one share targets with it (the embargo)."""
         stride = -(-len(self.starts) // at_most)
         starts = self.starts[::stride]

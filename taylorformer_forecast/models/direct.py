@@ -15,6 +15,7 @@ from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import FINETUNE_LR_FACTOR
 from taylorformer_forecast.models.stepwise import start_at_baseline
 from taylorformer_forecast.models.streams import Streams
 
@@ -60,7 +61,7 @@ class DirectTaylorformer(OneShotNet):
     torch.Size([3, 4, 1])
     """
 
-    lr_factor = 0.02  # what one series teaches a network that has seen many is little
+    lr_factor = FINETUNE_LR_FACTOR
 
     def __init__(
         self,

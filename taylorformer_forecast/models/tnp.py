@@ -23,12 +23,11 @@ from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.defaults import TNP_EMBEDDING_DEPTH
 from taylorformer_forecast.models.blocks import Block
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
 __all__ = ["TNPA", "TNPAState", "shown_and_hidden"]
-
-EMBEDDING_DEPTH = 4  # linear maps of the embedding, as published
 
 
 def shown_and_hidden(window: Window) -> Bool[Tensor, "#B M N"]:
@@ -168,7 +167,7 @@ class TNPA(StepwiseNet):
         # Columns can be missing one by one: of several, each says whether it was observed.
         dim_token = dim_t + dim_covariates + dim_y * (2 if dim_y > 1 else 1)
         layers: list[nn.Module] = [nn.Linear(dim_token, d_model)]
-        for _ in range(EMBEDDING_DEPTH - 1):
+        for _ in range(TNP_EMBEDDING_DEPTH - 1):
             layers += [nn.ReLU(), nn.Linear(d_model, d_model)]
         self.embedding = nn.Sequential(*layers)
 

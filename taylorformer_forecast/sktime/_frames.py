@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.defaults import FARTHEST_X
+
 __all__ = ["ExogenousScaler", "arranged", "check_values", "instances", "of_instance", "to_float"]
 
 LARGEST = 1e150  # of a value: its square is still a float64
-FARTHEST_X = 1e6  # of an exogenous value, in standard deviations: farther ones would overflow in the network
 
 
 def instances(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:

@@ -8,20 +8,26 @@ from itertools import islice
 import numpy as np
 import torch
 
+from taylorformer_forecast.defaults import (
+    CONTEXT_FLOOR,
+    ENOUGH_GAP_POINTS,
+    GAP_HOLDOUT,
+    GAUSSIAN_PROCESS_STEPS,
+    GAUSSIAN_PROCESS_WINDOWS,
+    MIN_GAP_HOLDOUT_POINTS,
+    MOST_GAP_HOLDOUT,
+    MOST_GAP_ROUNDS,
+    N_GAP_BATCHES,
+    N_GAP_ORDERS,
+    USUAL_GAPS,
+)
 from taylorformer_forecast.engine.gaps import gaps_like
-from taylorformer_forecast.engine.windows import FLOOR, Series
+from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
 from taylorformer_forecast.sktime._logarithm import choose_offsets, nats_of_columns
 
 __all__ = ["GapTraining"]
-
-PROCESS_STEPS, PROCESS_WINDOWS = 150, 8  # of the fit of the Gaussian process: batches, windows in each
-KEPT, MOST_KEPT = 0.2, 500  # fraction of a column that is kept for calibration, and points at most
-FEWEST = 40  # points of a column of which some are kept
-ENOUGH, ROUNDS = 100, 4  # points that calibration needs, and how often a short series is split for that
-USUAL = (1, 2, 4, 8, 16)  # lengths of gaps to calibrate on where the data have none
-BATCHES, ORDERS = 4, 2  # for calibration: batches of windows, orders of their targets
 
 
 class GapTraining:
@@ -51,14 +57,14 @@ class GapTraining:
 
         generator, length = torch.Generator().manual_seed(seed), self.window_length_
         checks, seen, n_rounds = [], 0, 0
-        while self.max_steps and seen < ENOUGH and n_rounds < ROUNDS:
-            split = [keep(gaps, lengths or USUAL, generator) for gaps in columns]
+        while self.max_steps and seen < ENOUGH_GAP_POINTS and n_rounds < MOST_GAP_ROUNDS:
+            split = [keep(gaps, lengths or USUAL_GAPS, generator) for gaps in columns]
             if not any(len(gaps.t) for gaps in split):
                 break
             self._fit_network([gaps.column.series for gaps in split], seed + n_rounds)
             asked = [gaps for gaps in split if len(gaps.t)]
-            batches = islice(gap_windows(asked, length, self.gap_length_), BATCHES)
-            orders = [in_random_order(w, n, ORDERS, float(length), generator)[0] for _, w, n in batches]
+            batches = islice(gap_windows(asked, length, self.gap_length_), N_GAP_BATCHES)
+            orders = [in_random_order(w, n, N_GAP_ORDERS, float(length), generator)[0] for _, w, n in batches]
             checks.append((self.network_, orders))
             seen, n_rounds = seen + sum(len(gaps.t) for gaps in asked), n_rounds + 1
         found = calibrate_gaussian_process(checks) if checks else (1.0, 1.0, 1.0)
@@ -81,7 +87,7 @@ class GapTraining:
         from taylorformer_forecast.models.taylorformer import Taylorformer
 
         length = self.window_length_
-        maker = WindowMaker(series, length - 1, 1, float(length), FLOOR)
+        maker = WindowMaker(series, length - 1, 1, float(length), CONTEXT_FLOOR)
         n_covariates = 0 if series[0].covariates is None else series[0].covariates.shape[1]
         process = GaussianProcessBaseline(n_covariates)
         with private_rng(seed):
@@ -96,8 +102,8 @@ class GapTraining:
                 both_sides=True,
                 baseline=process,
             )
-            few = GapBatches(maker, self.gap_length_, PROCESS_WINDOWS, seed + 1)
-            fit_gaussian_process(process, few, min(PROCESS_STEPS, 2 * self.max_steps))
+            few = GapBatches(maker, self.gap_length_, GAUSSIAN_PROCESS_WINDOWS, seed + 1)
+            fit_gaussian_process(process, few, min(GAUSSIAN_PROCESS_STEPS, 2 * self.max_steps))
             self.training_ = fit(
                 self.network_,
                 GapBatches(maker, self.gap_length_, self.batch_size, seed),
@@ -119,7 +125,7 @@ def keep(gaps, lengths, generator):
     """Hide some observed points of a column, unless there are few: what is left, and they as gaps."""
     s = gaps.column.series
     n = len(s.t)
-    n_hidden = min(int(KEPT * n), MOST_KEPT) if n >= FEWEST else 0
+    n_hidden = min(int(GAP_HOLDOUT * n), MOST_GAP_HOLDOUT) if n >= MIN_GAP_HOLDOUT_POINTS else 0
     hidden = gaps_like(n, lengths, n_hidden, generator).numpy()
     left, asked = (
         Series(s.t[mask], s.y[mask], None if s.covariates is None else s.covariates[mask])

@@ -11,14 +11,13 @@ import torch
 
 from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import JOINT_POINTS
 from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime._predictive import POINT_MASS
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 
 __all__ = ["Gaps"]
-
-AT_ONCE = 256  # missing points that are drawn jointly
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Gaps:
                 int(np.searchsorted(before, before[stop - 1], side="right")),
             )
             if stop < gap.stop:
-                stop = gap.start if gap.start > start else min(gap.stop, start + max(AT_ONCE, n_targets))
+                stop = gap.start if gap.start > start else min(gap.stop, start + max(JOINT_POINTS, n_targets))
             inside = before[stop - 1] - before[start]
             first = max(0, before[start] - (n_context - inside) // 2)
             last = min(len(seen), first + n_context)

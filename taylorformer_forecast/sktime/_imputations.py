@@ -12,14 +12,13 @@ import torch
 from taylorformer_forecast.core.sampling import PathSamples, join_samples, sample_paths
 from taylorformer_forecast.core.scaling import Scale
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import CONTEXT_FLOOR, N_IMPUTATION_ORDERS
 from taylorformer_forecast.engine.gaps import scale_gaps
 from taylorformer_forecast.engine.training import resolve_device
-from taylorformer_forecast.engine.windows import FLOOR
 from taylorformer_forecast.sktime._gaps import Gaps
 
 __all__ = ["fill_gaps", "gap_windows", "in_random_order"]
 
-N_ORDERS = 4  # orders in which the points of a window are drawn, each by a part of the paths
 WINDOWS_AT_ONCE = 64
 
 
@@ -64,7 +63,9 @@ def in_random_order(
     Window, Scale, int Tensor of shape (B * n_orders, T)
         The windows, the orders of one window next to each other; the way back to the units; the orders.
     """
-    scaled, scale = scale_gaps(window.map(lambda v: v.repeat_interleave(n_orders, 0)), time_unit, FLOOR)
+    scaled, scale = scale_gaps(
+        window.map(lambda v: v.repeat_interleave(n_orders, 0)), time_unit, CONTEXT_FLOOR
+    )
     place = torch.rand(len(scaled.y), scaled.n_targets, generator=generator, device=window.y.device)
     padding = torch.arange(scaled.n_targets, device=place.device)
     padding = padding >= lengths.repeat_interleave(n_orders)[:, None]
@@ -133,7 +134,7 @@ def _stack(windows: list[Window]) -> Window:
 def _draw(net, window, lengths, n_paths, time_unit, generator) -> PathSamples:
     """Joint paths of every window, in several random orders of its targets."""
     n_windows, n = window.y.shape[0], window.n_targets
-    n_orders = 1 if n == 1 else next(k for k in range(N_ORDERS, 0, -1) if n_paths % k == 0)
+    n_orders = 1 if n == 1 else next(k for k in range(N_IMPUTATION_ORDERS, 0, -1) if n_paths % k == 0)
     window, scale, order = in_random_order(window, lengths, n_orders, time_unit, generator)
     samples = sample_paths(net, window, n_paths // n_orders, generator).to_data(scale)
     back = order.argsort(1)[:, None, :]

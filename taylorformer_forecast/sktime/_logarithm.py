@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
+from taylorformer_forecast.defaults import (
+    LOGARITHM_BATCH,
+    LOGARITHM_EVIDENCE,
+    LOGARITHM_OFFSETS,
+    LOGARITHM_STEPS,
+    LOGARITHM_WINDOWS,
+)
 from taylorformer_forecast.sktime._gaps import Gaps
 
 __all__ = ["choose_offsets", "nats_of_columns"]
-
-OFFSETS = (1.0, 0.3, 0.1, 0.01)  # to choose from, in units of the mean: from a slight bend to a logarithm
-EVIDENCE = 3.0  # nats by which a further bend must describe a column better
-STEPS, WINDOWS, CHECKED = 60, 4, 32  # of the fits that are compared; windows they are compared on
 
 
 def choose_offsets(
@@ -38,9 +41,9 @@ def choose_offsets(
     if not open_.any():
         return chosen
     lowest = nats(chosen)
-    for offset in OFFSETS:
+    for offset in LOGARITHM_OFFSETS:
         found = nats([offset if go_on else old for go_on, old in zip(open_, chosen, strict=True)])
-        open_ = open_ & (found < lowest - EVIDENCE)
+        open_ = open_ & (found < lowest - LOGARITHM_EVIDENCE)
         if not open_.any():
             break
         chosen = [offset if better else old for better, old in zip(open_, chosen, strict=True)]
@@ -74,21 +77,24 @@ def nats_of_columns(
     .. [1] Box, Cox: "An Analysis of Transformations", Journal of the Royal Statistical Society B 26 (1964)
     """
     from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
+    from taylorformer_forecast.defaults import CONTEXT_FLOOR
     from taylorformer_forecast.engine.gaps import GapBatches, scale_gaps
     from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
-    from taylorformer_forecast.engine.windows import FLOOR, WindowMaker
+    from taylorformer_forecast.engine.windows import WindowMaker
 
     def batches(chosen: Sequence[Gaps]) -> GapBatches:
-        maker = WindowMaker([gaps.column.series for gaps in chosen], length - 1, 1, float(length), FLOOR)
-        return GapBatches(maker, n_hidden, WINDOWS, seed)
+        maker = WindowMaker(
+            [gaps.column.series for gaps in chosen], length - 1, 1, float(length), CONTEXT_FLOOR
+        )
+        return GapBatches(maker, n_hidden, LOGARITHM_BATCH, seed)
 
     first = columns[0].column.series.covariates
     process = GaussianProcessBaseline(0 if first is None else first.shape[1])
-    fit_gaussian_process(process, batches(columns), min(STEPS, n_steps))
+    fit_gaussian_process(process, batches(columns), min(LOGARITHM_STEPS, n_steps))
     found = []
     for own in (columns[d::n_columns] for d in range(n_columns)):
         data = batches(own)
-        starts = data.starts[torch.linspace(0, len(data.starts) - 1, CHECKED).long()]
+        starts = data.starts[torch.linspace(0, len(data.starts) - 1, LOGARITHM_WINDOWS).long()]
         window = data.maker.cut(starts)
         scaled, scale = scale_gaps(window, data.maker.time_unit, data.maker.floor)
         of = starts[:, 0].tolist()

@@ -17,9 +17,10 @@ from taylorformer_forecast.core.sampling import (
     windows_at_once,
 )
 from taylorformer_forecast.core.scaling import scale_window
+from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.training import resolve_device
-from taylorformer_forecast.engine.windows import FLOOR, least_scale
+from taylorformer_forecast.engine.windows import least_scale
 from taylorformer_forecast.sktime._requests import Predictive, Request
 
 __all__ = ["POINT_MASS", "predict_requests"]
@@ -42,7 +43,7 @@ class _Sampler:
     def window(self, contexts, t, covariates):
         """Windows on the device, and the least scale of each."""
         window = stack_contexts(contexts, self.n_context, t, covariates)
-        return window.to(self.device), least_scale(window, FLOOR).to(self.device)
+        return window.to(self.device), least_scale(window, CONTEXT_FLOOR).to(self.device)
 
     def future(self, contexts, t, covariates, given) -> PathSamples:
         """Joint paths through times after the contexts, and through values that are given (NaN: none)."""

@@ -15,7 +15,7 @@ from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
 __all__ = ["PathMixture"]
 
-_BLOCK = 2**17  # numbers per temporary array: bounds the memory and stays in the processor's cache
+_NUMBERS_AT_ONCE = 2**17  # in a temporary array: bounds the memory and stays in the processor's cache
 
 
 class PathMixture(ArrayDistribution):
@@ -160,7 +160,7 @@ class PathMixture(ArrayDistribution):
         m, s, w, shapes = self._arrays()
         h, c, k = m.shape
         args = [np.reshape(a, (h, c)) for a in args]
-        size = max(1, _BLOCK // (c * k * cost))
+        size = max(1, _NUMBERS_AT_ONCE // (c * k * cost))
         out, kind = [], self._kind
         for block in (slice(i, i + size) for i in range(0, h, size)):
             weights = None if w is None else w[block] / w[block].sum(-1, keepdims=True)

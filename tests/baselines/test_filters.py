@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-from taylorformer_forecast.baselines.members import THETA, members
+from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, slope_so_far, winsorise
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
-from taylorformer_forecast.baselines.smoothing import CAUTION, Grid, smooth
+from taylorformer_forecast.baselines.smoothing import Grid, smooth
+from taylorformer_forecast.defaults import FLAT_SLOPE_COUNT, THETA_SLOPE
 
 NAN = float("nan")
 
@@ -34,7 +35,7 @@ def plain_smoothing(y, level_weight, slope_weight, damping, has_trend):
             error = value - level
             level += max(level_weight, start) * error
             if has_trend and seen > 1:
-                k = seen + CAUTION
+                k = seen + FLAT_SLOPE_COUNT
                 trend += max(level_weight * slope_weight, 6 / (k * (k + 1))) * error
         result.append((level, trend))
     return torch.tensor(result, dtype=torch.float64)
@@ -73,12 +74,12 @@ def test_theta_is_smoothing_around_half_the_line(gaps):
     found = members(y, (), 4)
     slope = slope_so_far(y)[0][0, -1]
     t = torch.arange(34.0).double()
-    rest = y - THETA * slope * t[:30]
+    rest = y - THETA_SLOPE * slope * t[:30]
     grid = Grid.default()
     level, _ = smooth(torch.nan_to_num(rest), ~y.isnan(), grid)
     n = int((~grid.has_trend).sum())
     forecasts = torch.stack([found.base + found.slope * found.growth[h] for h in range(4)], -1)
-    close(forecasts[0, -1, 0, n : 2 * n], level[0, -1, :n, None] + THETA * slope * t[30:])
+    close(forecasts[0, -1, 0, n : 2 * n], level[0, -1, :n, None] + THETA_SLOPE * slope * t[30:])
 
 
 def plain_indices(y, season, decay):
@@ -96,10 +97,10 @@ def plain_indices(y, season, decay):
 
 @pytest.mark.parametrize("season", [2, 3, 4, 7])
 def test_seasonal_indices_are_those_of_the_classical_decomposition(season):
-    from taylorformer_forecast.baselines.seasonal import DECAY
+    from taylorformer_forecast.defaults import SEASON_DECAY
 
     y = walk(37)
-    index = plain_indices(y[0].tolist(), season, DECAY)
+    index = plain_indices(y[0].tolist(), season, SEASON_DECAY)
     expected = [index[(37 + h) % season] for h in range(2 * season)]
     close(seasonal(y, season, 2 * season).index[0, -1], torch.tensor(expected).double())
 

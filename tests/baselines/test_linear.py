@@ -9,8 +9,9 @@ from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.residuals import Residuals
-from taylorformer_forecast.core.temporal import LARGEST_MAP, RANK, on_grid
+from taylorformer_forecast.core.temporal import on_grid
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import LARGEST_FULL_MAP, LOW_RANK
 
 L, H = 12, 5
 
@@ -192,12 +193,12 @@ def test_a_shift_is_a_gap_before_the_first_step():
 
 def test_a_large_map_has_a_low_rank_and_forecasts_as_well():
     n_context, horizon = 1100, 960
-    assert n_context * horizon > LARGEST_MAP
+    assert n_context * horizon > LARGEST_FULL_MAP
     t = np.arange(4000)
     w = windows(np.sin(2 * np.pi * t / 50), n_context, horizon)
     w = w.rows(torch.arange(0, len(w.y), 8))
     linear = LinearBaseline(n_context, horizon)
-    assert sum(p.numel() for p in linear.map.parameters()) <= RANK * (n_context + horizon) + horizon
+    assert sum(p.numel() for p in linear.map.parameters()) <= LOW_RANK * (n_context + horizon) + horizon
     linear.fit_map(w)
     assert (linear(w) - w.targets[0]).abs().max() < 0.05
 

@@ -9,7 +9,8 @@ import torch
 from torch.distributions import Categorical, Laplace, MixtureSameFamily, Normal, StudentT, Uniform
 
 from taylorformer_forecast.core.families import FAMILIES, affine, components, draw
-from taylorformer_forecast.core.families.quantile import LEVELS, QuantileFunction, UniformFamily
+from taylorformer_forecast.core.families.quantile import QuantileFunction, UniformFamily
+from taylorformer_forecast.defaults import QUANTILE_LEVELS
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -211,7 +212,7 @@ def test_quantiles_never_cross(size):
 
 def test_quantiles_start_as_those_of_the_standard_gaussian():
     d = FAMILIES["quantile"]()(torch.zeros(1, 1, 13), torch.zeros(1, 1))
-    np.testing.assert_allclose(d.values[0, 0].numpy(), scipy.stats.norm.ppf(LEVELS), atol=0.01)
+    np.testing.assert_allclose(d.values[0, 0].numpy(), scipy.stats.norm.ppf(QUANTILE_LEVELS), atol=0.01)
     assert d.variance.item() == pytest.approx(1.0, abs=0.05)
 
 
@@ -222,7 +223,7 @@ def test_the_quantile_function_inverts_the_cdf_whose_slope_is_the_density():
         torch.testing.assert_close(d.cdf(y), torch.full((5, 2), p))
         slope = (d.cdf(y + 1e-7) - d.cdf(y)) / 1e-7
         torch.testing.assert_close(d.log_prob(y + 5e-8).exp(), slope, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(d.icdf(torch.tensor(LEVELS)[:, None, None]), d.values.movedim(-1, 0))
+    torch.testing.assert_close(d.icdf(torch.tensor(QUANTILE_LEVELS)[:, None, None]), d.values.movedim(-1, 0))
     assert (d.log_prob(d.edges[..., -1] + 1) == -torch.inf).all()
 
 

@@ -95,7 +95,7 @@ def test_windows_are_processed_in_pieces_that_fit_in_memory(make_window, max_row
 def test_paths_of_a_window_are_drawn_in_groups_that_fit_in_memory(make_window, monkeypatch):
     w, net = make_window(n_windows=2, n_targets=4), RandomWalk()
     monkeypatch.setattr(
-        "taylorformer_forecast.core.sampling.CACHED_POINTS", 12
+        "taylorformer_forecast.core.sampling.CACHED_AT_ONCE", 12
     )  # three paths of four targets
     out = sample_paths(net, w, n_paths=7, generator=generator())
     assert out.paths.shape == (2, 7, 4, 1)

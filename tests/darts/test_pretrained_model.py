@@ -16,11 +16,10 @@ from darts.utils.data.torch_datasets.utils import TorchInferenceBatch, _batch_co
 from darts.utils.timeseries_generation import sine_timeseries
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
-from taylorformer_forecast.calendar.cycles import N_HARMONICS
 from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.darts._dataset import DatasetWindows, sample_places
-from taylorformer_forecast.engine.calibration import WEIGHTS
-from taylorformer_forecast.engine.pretrained import MAX_CYCLES, load_pretrained, save_pretrained
+from taylorformer_forecast.defaults import MAX_CYCLES, N_HARMONICS, NETWORK_WEIGHTS
+from taylorformer_forecast.engine.pretrained import load_pretrained, save_pretrained
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
@@ -84,7 +83,7 @@ def test_without_training_the_weights_are_those_of_the_file_and_the_baseline_is_
     weights = net.state_dict()
     for name, value in known.weights.items():
         assert torch.equal(weights[name], value), name
-    assert float(net.calibration.weight) in WEIGHTS
+    assert float(net.calibration.weight) in NETWORK_WEIGHTS
     trained = make(strategy="train", n_epochs=0).fit(series)  # which has no epoch either
     fitted, expected = net.baseline, trained.model.net.baseline
     assert torch.equal(fitted.map.steps.weight, expected.map.steps.weight)

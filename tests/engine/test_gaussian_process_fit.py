@@ -9,7 +9,8 @@ import torch
 
 from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.calibration import CONFIRMED, calibrate_gaussian_process
+from taylorformer_forecast.defaults import INFLATION_PRIOR_COUNT
+from taylorformer_forecast.engine.calibration import calibrate_gaussian_process
 from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -58,7 +59,7 @@ def test_without_observed_targets_nothing_is_inflated():
     net = Taylorformer(d_model=8, n_heads=2, n_layers=2, baseline=GaussianProcessBaseline()).eval()
     unknown = Window(T.expand(2, -1), torch.full((2, 48, 1), float("nan")), n_context=36)
     assert calibrate_gaussian_process([(net, [unknown])])[-1] == 1.0
-    assert CONFIRMED > 0
+    assert INFLATION_PRIOR_COUNT > 0
 
 
 @pytest.mark.parametrize(("added", "whole"), [(1.0, True), (-1.0, False)])

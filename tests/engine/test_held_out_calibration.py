@@ -11,13 +11,8 @@ from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.calibration import (
-    INFLATIONS,
-    WEIGHTS,
-    calibrate_pretrained,
-    fitting_inflation,
-    inflate_by_paths,
-)
+from taylorformer_forecast.defaults import NETWORK_WEIGHTS, PRETRAINED_INFLATIONS
+from taylorformer_forecast.engine.calibration import calibrate_pretrained, fitting_inflation, inflate_by_paths
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.lam import LAMTransformer
@@ -164,7 +159,7 @@ def test_what_only_harms_has_no_weight_and_the_inflation_is_bounded():
     calibrate_pretrained(net, makers(noise=0.2), L, usual=1.0)
     weight, inflation = calibrated(net)
     assert weight == 0
-    assert INFLATIONS[0] <= inflation <= INFLATIONS[1]
+    assert PRETRAINED_INFLATIONS[0] <= inflation <= PRETRAINED_INFLATIONS[1]
 
 
 @pytest.mark.parametrize("added", [0.3, -0.3])
@@ -174,7 +169,7 @@ def test_the_weight_is_above_zero_where_the_network_is_right_about_new_windows(a
     maker.y[rows] += 0.03 * torch.arange(int(rows.sum()))[:, None]  # a rise that was not there before
     calibrate_pretrained(net, maker, L, usual=1.0)
     weight = calibrated(net)[0]
-    assert weight in WEIGHTS
+    assert weight in NETWORK_WEIGHTS
     assert (weight > 0) == (added > 0)
 
 
@@ -200,7 +195,7 @@ def test_forecasts_without_width_are_not_deflated_to_nothing():
     net = pretrained(distribution="mse")
     maker = WindowMaker([Series(np.arange(200.0), np.zeros((200, 1)))], L, H, float(L), 0.02)
     calibrate_pretrained(net, maker, L, usual=0.5)
-    assert INFLATIONS[0] <= calibrated(net)[1] <= INFLATIONS[1]
+    assert PRETRAINED_INFLATIONS[0] <= calibrated(net)[1] <= PRETRAINED_INFLATIONS[1]
 
 
 def test_a_last_quarter_without_observations_chooses_nothing():

@@ -8,9 +8,9 @@ from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import MAX_CYCLES
 from taylorformer_forecast.engine.pretrained import (
     DEFAULT,
-    MAX_CYCLES,
     SETTINGS,
     build_direct,
     load_pretrained,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from sktime.datasets import load_airline
 
-from taylorformer_forecast.engine.calibration import WEIGHTS
+from taylorformer_forecast.defaults import NETWORK_WEIGHTS
 from taylorformer_forecast.engine.pretrained import load_pretrained, save_pretrained
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
@@ -39,7 +39,7 @@ def test_without_training_the_weights_are_those_of_the_file(y):
     state = net.state_dict()
     for name, value in load_pretrained("default").weights.items():
         assert torch.equal(state[name], value), name
-    assert float(net.calibration.weight) in WEIGHTS
+    assert float(net.calibration.weight) in NETWORK_WEIGHTS
     assert net.baseline.log_scale.all()  # the baseline is fitted
 
 

@@ -13,7 +13,8 @@ from tqdm import tqdm
 
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.lightning import CLIP, make_optimizer
+from taylorformer_forecast.defaults import GRADIENT_CLIP
+from taylorformer_forecast.engine.lightning import make_optimizer
 
 __all__ = ["count_parameters", "log_densities", "train"]
 
@@ -80,7 +81,7 @@ def train(
         loss = training_loss(net(window), window)
         optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), CLIP)
+        nn.utils.clip_grad_norm_(net.parameters(), GRADIENT_CLIP)
         optimizer.step()
         schedule.step()
         losses.append(loss.item())

@@ -13,9 +13,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
-__all__ = ["SCALES", "SCALE_FLOOR", "Components", "Described", "Family", "ResidualScale"]
+from taylorformer_forecast.defaults import SCALE_FLOOR
 
-SCALE_FLOOR = 1e-3  # the published likelihood adds it to every standard deviation
+__all__ = ["SCALES", "Components", "Described", "Family", "ResidualScale"]
+
 
 ResidualScale: TypeAlias = Float[Tensor, "*b #D"] | float
 

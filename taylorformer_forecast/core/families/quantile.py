@@ -13,12 +13,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily, Uniform
 
-from taylorformer_forecast.core.families.base import SCALE_FLOOR, Components, Family, ResidualScale
+from taylorformer_forecast.core.families.base import Components, Family, ResidualScale
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
+from taylorformer_forecast.defaults import QUANTILE_LEVELS, SCALE_FLOOR
 
-__all__ = ["LEVELS", "QuantileFamily", "QuantileFunction", "UniformFamily"]
-
-LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # odd, symmetric
+__all__ = ["QuantileFamily", "QuantileFunction", "UniformFamily"]
 
 
 class QuantileFunction(Distribution):
@@ -122,7 +121,7 @@ class QuantileFunction(Distribution):
 
 
 class QuantileFamily(Family):
-    """Quantiles at the levels ``LEVELS``, trained by their pinball loss.
+    """Quantiles at the levels ``QUANTILE_LEVELS``, trained by their pinball loss.
 
     They cannot cross: from the median outwards, each adds a positive increment. With unconstrained
     parameters of zero they are those of the standard Gaussian.
@@ -142,14 +141,14 @@ class QuantileFamily(Family):
     """
 
     kind = QuantileFunction
-    n_params = len(LEVELS)
+    n_params = len(QUANTILE_LEVELS)
 
     def distribution(
         self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
     ) -> Distribution:
         """Piecewise linear quantile function with median ``loc + scale * raw[..., 0]``."""
-        levels = torch.tensor(LEVELS, dtype=raw.dtype, device=raw.device)
-        middle = len(LEVELS) // 2
+        levels = torch.tensor(QUANTILE_LEVELS, dtype=raw.dtype, device=raw.device)
+        middle = len(QUANTILE_LEVELS) // 2
         steps = torch.special.ndtri(levels[middle:]).diff()
         start = (steps - SCALE_FLOOR).expm1().log()  # softplus of it is the Gaussian's own step
         up = (F.softplus(raw[..., 1 : middle + 1] + start) + SCALE_FLOOR).cumsum(-1)
@@ -252,9 +251,9 @@ class UniformFamily(LocationScaleFamily):
 
     def standard(self, like: Components) -> Components:
         """Segments of the quantile function that is closest to a standard Gaussian."""
-        if like.loc.shape[-1] != len(LEVELS) + 1:
+        if like.loc.shape[-1] != len(QUANTILE_LEVELS) + 1:
             return super().standard(like)
-        zeros = like.loc.new_zeros(1, len(LEVELS))
+        zeros = like.loc.new_zeros(1, len(QUANTILE_LEVELS))
         family = QuantileFamily()
         parts = family.components(family(zeros, zeros[:, 0]))
         return replace(like, loc=parts.loc.expand_as(like.loc), scale=parts.scale.expand_as(like.scale))

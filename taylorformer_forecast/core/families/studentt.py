@@ -16,10 +16,9 @@ from torch.distributions import Distribution, StudentT
 
 from taylorformer_forecast.core.families.base import Components, ResidualScale
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
+from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 
 __all__ = ["StudentTFamily"]
-
-NEARLY_NORMAL = 1e3  # degrees of freedom
 
 
 class StudentTFamily(LocationScaleFamily):
@@ -77,7 +76,7 @@ class StudentTFamily(LocationScaleFamily):
 
     def standard(self, like: Components) -> Components:
         """Components with nearly a standard Gaussian distribution."""
-        shape = {"df": torch.full_like(like.shape["df"], NEARLY_NORMAL)}
+        shape = {"df": torch.full_like(like.shape["df"], NEARLY_NORMAL_DF)}
         return replace(like, loc=torch.zeros_like(like.loc), scale=torch.ones_like(like.scale), shape=shape)
 
     def cdf(self, z: Array, shape: Shape) -> Array:

@@ -1,0 +1,163 @@
+"""Every number that shapes a forecast and is no parameter.
+
+The lowest layer: it imports nothing of the package, and all others may import it. Behind every number stands
+what it is, and where its value comes from:
+
+- *published*: a paper or a common textbook has it;
+- *by definition*: it follows from what the number is;
+- *measured*: other values were tried, and forecasts were worse or the same;
+- *by hand*: chosen for good reasons, and no other value was recorded.
+
+Tolerances of rounding, orders of quadrature, and what bounds time or memory alone, stay beside their use.
+"""
+
+# --- Families of distributions -----------------------------------------------------------------------------
+SCALE_FLOOR = 1e-3  # of a predicted scale; published: the likelihood of the Taylorformer adds it
+QUANTILE_LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # symmetric; by hand
+NEARLY_NORMAL_DF = 1e3  # degrees of freedom that stand for a Gaussian distribution; by hand
+
+# --- Linear maps over time ---------------------------------------------------------------------------------
+LARGEST_FULL_MAP = 2**20  # numbers of a full map; larger maps have a low rank; by hand
+LOW_RANK = 256  # of those; by hand
+
+# --- Linear baseline: ridge regression, shrunk to simple forecasts -----------------------------------------
+RIDGE_PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # to choose from, per window; by hand
+N_RIDGE_BLOCKS = 4  # of the cross-validation; by hand
+MIN_RIDGE_WINDOWS = 2 * N_RIDGE_BLOCKS  # of a fit: two in a block; by hand
+FARTHEST_TARGET = 20.0  # deviations of the context; targets beyond are outliers or shifts; by hand
+N_ERROR_LAGS = 8  # earlier errors that the next one follows from; by hand
+POOLED_ERROR_COUNT = 4  # windows that the errors of all steps together count for; by hand
+DEVIATION_DECAY = 0.9  # a step, of a deviation from the season before; by hand
+TARGET_LEVELS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # weights of a new value in the level; by hand
+TARGET_SLOPES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # weights of a new slope in the trend; by hand
+TARGET_DAMPINGS = (0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of the trend, in a step; by hand
+
+# --- Gaussian process of the imputer -----------------------------------------------------------------------
+VAGUE_TREND_VARIANCE = 10.0  # of the level and of the slope, which follow from the window; by hand
+
+# --- Statistical forecasts: members ------------------------------------------------------------------------
+# Weights of a new value in the level; measured: levels below .1 are for NN5, a finer grid is no better on M3.
+SMOOTHING_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+# The same of members with a trend; measured: wider grids overshoot where growth ends, as of slopes.
+TREND_LEVELS = (0.2, 0.4, 0.7, 1.0)
+# Weights of a new slope, in the level's, and dampings in a step; published: .8 to .98 in Gardner (2006).
+TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98))
+FLAT_SLOPE_COUNT = 1.0  # values without a slope, seen before the first: two points make no trend; by hand
+THETA_SLOPE = 0.5  # part of the slope of all values; published: Assimakopoulos and Nikolopoulos (2000)
+SEASON_DECAY = 0.9  # weight of a season relative to the next; measured: .8 and .95 differ by less than 1 %
+
+# --- Statistical forecasts: weights of members -------------------------------------------------------------
+# Power of errors in weights inside a family; by definition: the posterior of Laplace errors of unknown size.
+WITHIN_POWER = 1.0
+# The same for families, whose errors overlap and are those of chosen parameters; measured: M3.
+BETWEEN_POWER = 0.2
+FAMILY_PRIOR = (1.0, 1.0, 1.0, 0.3)  # the last, seasonal naive, has no parameters to choose; by hand
+LOSS_STEP_SPACING = 6  # steps are skipped beyond twice this number; measured: the same forecasts of NN5
+MEMBER_LEVEL_POWER = 0.5  # of the level's weight, in the prior: fast levels are more common; by hand
+
+# --- Statistical forecasts: errors -------------------------------------------------------------------------
+# Power of a positive forecast that errors grow with; measured: 0 and 1 are worse on half of M3 yearly.
+ERROR_LEVEL_POWER = 0.5
+ERROR_LEVEL_FLOOR = 0.1  # smallest forecast in that, in mean values so far; by hand
+ERROR_RECENCY = 2.0  # power of time in the weights of errors; measured: 0 to 2 are alike on M3
+ERROR_GROWTH_POWER = 0.5  # of the step that errors grow with, at first; by definition of a random walk
+CURVE_COUNT = 4.0  # errors that the curve of all steps counts for beside those of one step; by hand
+SHAPE_LEVELS = (0.2, 0.4, 0.6, 0.8, 0.9)  # levels at which the shape of errors is measured; by hand
+NORMAL_SHAPE_COUNT = 100.0  # errors that a normal shape counts for; measured: 20 is worse on M3 monthly
+LARGEST_ERROR = 8.0  # mean absolute errors; those beyond are outliers; by hand
+ERROR_CORRELATION = 0.7  # of neighbouring errors; by definition of a random walk: the root of a half
+CORRELATION_COUNT = 20.0  # errors that it counts for; by hand
+
+# --- Statistical forecasts: outliers and bounds ------------------------------------------------------------
+OUTLIER_SIZE = 8.0  # mean absolute steps; values beyond are outliers; measured: M3 is forecast alike without
+LEVEL_SHIFT_RUN = 3  # outliers in a row on one side that are a shift of the level; by hand
+STEP_SIZE_MEMORY = 20  # steps over which the size of a usual step is averaged; by hand
+FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer steps have no usual size; by hand
+LARGEST_GROWTH = 2.0  # beyond the largest value, in that value; by hand
+
+# --- Statistical forecasts: intermittent demand ------------------------------------------------------------
+INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
+MOST_LEADING_ZEROS = 4  # that count for this; by hand
+DEMAND_DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next; by hand
+# Sizes r of negative binomials, of variance mean + mean ** 2 / r; the last is near Poisson; by hand.
+DEMAND_SIZES = (0.3, 1.0, 3.0, 30.0)
+DEMAND_PRIOR_COUNT = 0.5  # values that the prior mean counts for: the first sale stays possible; by hand
+DEMAND_PRIOR_MEAN = 0.2  # of demand that was never seen; by hand
+SMOOTHING_SIZE = 1  # number of the size whose distribution smooths the empirical ones; by hand
+SMOOTHING_COUNT = 1.0  # values that it counts for; by hand
+MOST_BINS = 64  # largest count with a bin of its own; other values have so many bins by quantiles; by hand
+
+# --- Statistical forecasts: the series ---------------------------------------------------------------------
+LONGEST_PAST = 1000  # latest values that a forecast is made from: time grows with them; by hand
+SPARSEST_STEPS = 4  # steps for each observation of a series that counts as regular; by hand
+MOST_TRIED_SEASONS = 2  # the shortest first; by hand
+LONGEST_TRIED_SEASON = 400  # steps: a year of days; by hand
+MIN_SCALE_VALUES = 3  # before an origin whose errors show a scale; by hand
+# Levels between which the density of a statistical forecast is constant; by hand.
+STATISTICAL_LEVELS = (0.005, 0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99, 0.995)
+
+# --- Networks ----------------------------------------------------------------------------------------------
+TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
+
+# --- Times -------------------------------------------------------------------------------------------------
+SPARSEST_GRID = 10  # steps for each row of a series that is put on a regular grid; by hand
+FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step; by hand
+N_HARMONICS = 2  # of every cycle; by hand
+LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much; by hand
+
+# --- Strategy and lengths ----------------------------------------------------------------------------------
+# Horizons of observed values; measured: with fewer a trained network is no better than the pretrained one.
+MIN_HORIZONS_TO_TRAIN = 16
+SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
+CONTEXT_SEASONS = 3  # seasons of it; by hand
+USUAL_HORIZON = (12, 48)  # least and most targets where the fit does not know the horizon; by hand
+SHORTEST_TRAINING_HORIZON = 8  # targets of a window where it does: fewer teach little in each step; by hand
+LONGER_CONTEXT_ERROR = 0.9  # ratio of errors from which a longer context pays; by hand
+LONGER_CONTEXT_LENGTH = 1.5  # ratio of lengths from which it is tried; by hand
+
+# --- Windows -----------------------------------------------------------------------------------------------
+CONTEXT_FLOOR = 0.02  # least standard deviation of a context, in that of its series; by hand
+MIN_CONTEXT_POINTS = 3  # with fewer, a context is scaled by its whole series; by hand
+MIN_SERIES_POINTS = 12  # observed values of darts' series that have a standard deviation; by hand
+MOST_CLOSED_FORM_WINDOWS = 4096  # that baselines are fitted to; by hand
+FARTHEST_X = 1e6  # of an exogenous value, in deviations: farther ones would overflow in a network; by hand
+
+# --- Training ----------------------------------------------------------------------------------------------
+GRADIENT_CLIP = 1.0  # largest norm of a step's gradients; by hand
+MOST_VALIDATION_WINDOWS = 256  # of a validation loss; by hand
+UPDATE_LR_FACTOR = 0.1  # of the learning rate where new values train a network further; by hand
+FINETUNE_LR_FACTOR = 0.02  # of it for a pretrained network, which one series can teach little; by hand
+MAX_CYCLES = 2  # whose phases a pretrained network sees, the shortest first; by hand
+
+# --- Calibration -------------------------------------------------------------------------------------------
+HOLDOUT_START = 0.75  # part of a series before the windows that show what a network adds; by hand
+MIN_HELD_OUT_WINDOWS = 12  # of both parts; by hand
+N_HELD_OUT_PATHS = 99  # of each; by definition: their order statistics are percentiles
+NETWORK_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a pretrained network, to choose from; by hand
+PRETRAINED_INFLATIONS = (0.8, 1.5)  # least and largest of its scale; by hand
+N_CALIBRATION_WINDOWS = 64  # that are forecast; more of one series overlap; by hand
+N_CALIBRATION_PATHS = 19  # of each; by definition: two of 19 hold the central 80 % between them
+GAUSSIAN_WEIGHTS = (0.0, 0.33, 0.67, 1.0)  # of the imputer's network, to choose from; by hand
+GAUSSIAN_INFLATIONS = tuple(1.15**k for k in range(6))  # few points show no surplus width; by hand
+INFLATION_PRIOR_COUNT = 10.0  # targets that count as having confirmed an inflation of 1; by hand
+N_PARAMETER_PATHS = 200  # behind likelihood parameters that darts predicts; by hand
+
+# --- Imputer -----------------------------------------------------------------------------------------------
+SINGLE_GAPS = 0.65  # fraction of training gaps that are one point, a fifth of what is hidden; by hand
+JOINT_POINTS = 256  # missing points that are drawn jointly; by hand
+N_IMPUTATION_ORDERS = 4  # in which the points of a window are drawn, each by a part of the paths; by hand
+GAUSSIAN_PROCESS_STEPS = 150  # batches that its Gaussian process is fitted to; by hand
+GAUSSIAN_PROCESS_WINDOWS = 8  # in each; by hand
+GAP_HOLDOUT = 0.2  # fraction of a column that is kept for calibration; by hand
+MOST_GAP_HOLDOUT = 500  # points of it; by hand
+MIN_GAP_HOLDOUT_POINTS = 40  # of a column of which some are kept; by hand
+ENOUGH_GAP_POINTS = 100  # that calibration needs; by hand
+MOST_GAP_ROUNDS = 4  # splits of a short series to reach them; by hand
+USUAL_GAPS = (1, 2, 4, 8, 16)  # lengths to calibrate on where the data have no gaps; by hand
+N_GAP_BATCHES = 4  # of windows in a calibration; by hand
+N_GAP_ORDERS = 2  # of the targets of each; by hand
+LOGARITHM_OFFSETS = (1.0, 0.3, 0.1, 0.01)  # in means: from a slight bend to a logarithm; by hand
+LOGARITHM_EVIDENCE = 3.0  # nats by which a further bend must be better: a Bayes factor of 20; by hand
+LOGARITHM_STEPS = 60  # of the fits that are compared; by hand
+LOGARITHM_BATCH = 4  # windows in a step; by hand
+LOGARITHM_WINDOWS = 32  # on which they are compared; by hand
