@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,31 +47,28 @@ _LAZY = {
     "UNNForecaster": "taylorformer_forecast.sktime.unn",
     "UNNModel": "taylorformer_forecast.darts",
 }
-__all__ = [
-    "TNPA",
-    "UNN",
-    "ContiFormer",
-    "ContiFormerForecaster",
-    "ContiFormerModel",
-    "LAMForecaster",
-    "LAMModel",
-    "LAMTransformer",
-    "TNPForecaster",
-    "TNPModel",
-    "Taylorformer",
-    "TaylorformerForecaster",
-    "TaylorformerImputer",
-    "TaylorformerModel",
-    "UNNForecaster",
-    "UNNModel",
-    "__version__",
-]
+_HOSTS = ("sktime", "darts")
+
+
+def _missing_host(name: str) -> str | None:
+    """The library that a public name needs, if it is not installed."""
+    part = _LAZY[name].split(".")[1]
+    return part if part in _HOSTS and importlib.util.find_spec(part) is None else None
+
+
+__all__ = ["__version__", *(name for name in _LAZY if _missing_host(name) is None)]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    host = _missing_host(name)
+    if host is not None:
+        text = f'{name} needs {host}, which is not installed: pip install "taylorformer-forecast[{host}]"'
+        # ``from taylorformer_forecast import ...`` puts words of its own in the place of an AttributeError's.
+        imported = sys._getframe(1).f_code.co_name == "_handle_fromlist"
+        raise ImportError(text, name=host) if imported else AttributeError(text)
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 

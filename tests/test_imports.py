@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +71,66 @@ def test_public_names_are_listed_and_found_on_first_use():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Transformer'"):
         taylorformer_forecast.Transformer  # noqa: B018
+
+
+WITHOUT_HOSTS = """
+import sys
+for name in ("sktime", "skpro", "sklearn", "darts"):
+    sys.modules[name] = None  # as if it were not installed
+import taylorformer_forecast
+"""
+
+
+def test_the_package_can_be_looked_at_without_a_host():
+    look = """
+assert not hasattr(taylorformer_forecast, "TaylorformerModel")
+import inspect, pydoc
+assert "UNN" in dict(inspect.getmembers(taylorformer_forecast))
+assert "Taylorformer" in pydoc.render_doc(taylorformer_forecast)
+from taylorformer_forecast import *
+assert Taylorformer and "LAMModel" not in dir()
+"""
+    subprocess.run([sys.executable, "-c", WITHOUT_HOSTS + look], check=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "taylorformer_forecast.{name}",
+        "from taylorformer_forecast import {name}",
+        "from taylorformer_forecast.{host} import {name}",
+        "import taylorformer_forecast.{host}",
+    ],
+)
+@pytest.mark.parametrize(
+    ("host", "name"), [("sktime", "TaylorformerForecaster"), ("darts", "TaylorformerModel")]
+)
+def test_a_missing_host_is_named_with_the_line_that_installs_it(host, name, line):
+    code = WITHOUT_HOSTS + line.format(host=host, name=name)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert f'pip install "taylorformer-forecast[{host}]"' in run.stderr.splitlines()[-1]
+
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+# Where the name of a package on the index is not that of its module.
+MODULES = {"pytorch-lightning": "pytorch_lightning", "scikit-learn": "sklearn"}
+EXTRAS = {"sktime": "sktime", "darts": "darts"}  # what is imported by parts of the package alone
+
+
+def declared(requirements):
+    names = [re.match(r"[\w-]+", line)[0] for line in requirements]
+    return {MODULES.get(name, name) for name in names}
+
+
+@pytest.mark.parametrize("part", ["", *EXTRAS])
+def test_what_is_imported_is_declared(part):
+    root = Path(taylorformer_forecast.__file__).parent
+    tops = [root / part] if part else [path for path in root.iterdir() if path.name not in EXTRAS]
+    needs = PROJECT["dependencies"] + (PROJECT["optional-dependencies"][EXTRAS[part]] if part else [])
+    known = declared(needs) | {taylorformer_forecast.__name__, *sys.stdlib_module_names}
+    for path in (path for top in tops for path in [top, *top.rglob("*.py")] if path.suffix == ".py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= known, f"{path}: {names}"

@@ -2,6 +2,10 @@
 
 import json
 import re
+import shlex
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,6 +28,26 @@ def test_code_of_a_page_runs(block):
     namespace = {}
     exec(block, namespace)
     assert len(namespace.get("paths", [0])) > 0
+
+
+@pytest.mark.parametrize(
+    "line", sorted({line for text in PAGES.values() for line in re.findall(r"^pip install .*", text, re.M)})
+)
+def test_lines_that_install_are_accepted_by_pip(line):
+    """As in a clone, but without a network: pip reads the requirement and the metadata of the package."""
+    options = ["--dry-run", "--no-deps", "--no-index", "--no-build-isolation", "--quiet"]
+    arguments = shlex.split(line, comments=True)[1:]
+    run = subprocess.run(
+        [sys.executable, "-m", "pip", *arguments, *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    asked = set(re.findall(r"[\w-]+", line.partition("[")[2].partition("]")[0]))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert asked <= set(extras)
 
 
 @pytest.mark.parametrize("name", PAGES)

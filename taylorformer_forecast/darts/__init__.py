@@ -1,5 +1,12 @@
 """darts models and likelihoods."""
 
+from importlib.util import find_spec
+
+if find_spec("darts") is None:
+    raise ModuleNotFoundError(
+        'darts is not installed: pip install "taylorformer-forecast[darts]"', name="darts"
+    )
+
 from darts.utils.serialization import add_safe_globals
 
 from taylorformer_forecast.calendar.axis import TimeAxis

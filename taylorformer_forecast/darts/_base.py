@@ -201,13 +201,11 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         )
 
     def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
-        """Export the network; see darts."""
-        if not self.spec.exports:
-            raise NotImplementedError(
-                f"{type(self).__name__} cannot be exported: its network sorts points or draws each step "
-                f"given those before it, and ONNX has no code for that. LAMModel can"
-            )
-        super().to_onnx(path, **kwargs)
+        """Refuse: operations of these networks, such as running maxima, have no code in ONNX."""
+        raise NotImplementedError(
+            f"{type(self).__name__} cannot be exported: its network sorts points, fills gaps or draws each "
+            f"step given those before it, and ONNX has no code for that"
+        )
 
     @property
     def min_input_chunk_length(self) -> int:

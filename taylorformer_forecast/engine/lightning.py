@@ -10,11 +10,12 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["BestWeights", "TrainingModule", "make_optimizer", "time_spent"]
+__all__ = ["BestWeights", "ProgressBar", "TrainingModule", "make_optimizer", "time_spent"]
 
 
 def time_spent(module: pl.LightningModule) -> Callable[[], float]:
@@ -160,3 +161,40 @@ class BestWeights(pl.Callback):
         """Restore the best weights."""
         if self.weights is not None:
             pl_module.load_state_dict(self.weights)
+
+
+class ProgressBar(pl.Callback):
+    """One line for training that lasts: steps, time left, loss. It goes when training ends.
+
+    Parameters
+    ----------
+    delay : float, default=3.0
+        Seconds of training before it shows.
+    """
+
+    def __init__(self, delay: float = 3.0) -> None:
+        self.delay, self.bar = delay, tqdm(disable=True)
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock."""
+        self.bar = tqdm(
+            total=trainer.max_steps if trainer.max_steps > 0 else None,
+            desc="training",
+            unit="step",
+            delay=self.delay,
+            leave=False,
+            disable=not trainer.is_global_zero,
+        )
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
+        """Count the step."""
+        if self.bar.update():  # the line is drawn a few times in a second, and only then the loss is needed
+            self.bar.set_postfix_str(f"loss {float(trainer.callback_metrics['train_loss']):.3g}")
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Remove the line."""
+        self.bar.close()
+
+    def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, error: BaseException) -> None:
+        """Remove the line."""
+        self.bar.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -47,11 +48,8 @@ def private_rng(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet(verbose: bool) -> Iterator[None]:
+def _quiet() -> Iterator[None]:
     """Silence Lightning's hints, which address those who write training loops."""
-    if verbose:
-        yield
-        return
     loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch")]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
@@ -76,7 +74,7 @@ def fit(
     patience: int = 10,
     n_checks: int = 20,
     device: str = "auto",
-    verbose: bool = False,
+    verbose: bool = True,
     trainer_kwargs: Mapping[str, Any] | None = None,
 ) -> dict[str, float]:
     """Train a network in place and leave it on the CPU, in evaluation mode.
@@ -99,8 +97,8 @@ def fit(
         Validation checks in ``max_steps``.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one, else the CPU; or "cpu", "cuda", "cuda:1", "mps".
-    verbose : bool, default=False
-        Whether to show Lightning's progress bar and messages.
+    verbose : bool, default=True
+        Whether training that takes more than seconds shows a progress bar, in a terminal or a notebook.
     trainer_kwargs : mapping, optional
         Arguments of ``pytorch_lightning.Trainer`` that take precedence: devices, strategy, precision,
         loggers, max_time. Its ``callbacks`` are added to ours. The mapping is not changed.
@@ -123,7 +121,7 @@ def fit(
     import pytorch_lightning as pl
 
     from taylorformer_forecast.defaults import GRADIENT_CLIP
-    from taylorformer_forecast.engine.lightning import BestWeights, TrainingModule
+    from taylorformer_forecast.engine.lightning import BestWeights, ProgressBar, TrainingModule
 
     settings: dict[str, Any] = {
         "max_steps": max_steps,
@@ -131,7 +129,7 @@ def fit(
         "logger": False,
         "enable_checkpointing": False,
         "enable_model_summary": False,
-        "enable_progress_bar": verbose,
+        "enable_progress_bar": False,
         "gradient_clip_val": GRADIENT_CLIP,
         "num_sanity_val_steps": 0,
         **_accelerator(device),
@@ -142,10 +140,12 @@ def fit(
         settings["check_val_every_n_epoch"] = None
         callbacks = [pl.callbacks.EarlyStopping("val_loss", patience=patience), BestWeights()]
     extra = dict(trainer_kwargs or {})
+    if verbose and is_watched() and not extra.get("enable_progress_bar"):
+        callbacks.append(ProgressBar())
     given = extra.pop("callbacks", None) or []
     callbacks += [given] if isinstance(given, pl.Callback) else given
     module = TrainingModule(net, lr, max_steps)
-    with _quiet(verbose):
+    with _quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
         loaders: dict[str, Any] = {"train_dataloaders": _Loader(train)}
         if validation is not None:
@@ -159,6 +159,13 @@ def fit(
             f"Try a smaller lr than {lr}."
         )
     return {"steps": trainer.global_step, **metrics}
+
+
+def is_watched() -> bool:
+    """Whether somebody sees what is printed: in a terminal or a notebook, not in a pipe or a file."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return sys.stderr.isatty() or (shell is not None and "IPKernelApp" in shell.config)
 
 
 class _Loader:

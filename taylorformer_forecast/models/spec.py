@@ -80,8 +80,6 @@ class ModelSpec:
         Whether the network needs points on a regular grid.
     joins_columns : bool, default=False
         Whether the columns of the data share windows.
-    exports : bool, default=False
-        Whether the network can be exported to ONNX.
     has_pretrained : bool, default=False
         Whether there is a pretrained network for it, and a choice of strategy.
 
@@ -106,7 +104,6 @@ class ModelSpec:
     most_points: int | None = None
     regular: bool = False
     joins_columns: bool = False
-    exports: bool = False
     has_pretrained: bool = False
 
     @property

@@ -31,8 +31,6 @@ def _taylorformer(
     order: str = "time",
 ) -> Taylorformer:
     # The network has more options than the host classes: what they cannot change is not in these errors.
-    if d_model % n_heads:
-        raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
     if taylor_order not in (0, 1):
         raise ValueError(f"taylor_order={taylor_order}, but it must be 0 or 1")
     if isinstance(attention, str) and attention not in ("full", "local"):
@@ -141,7 +139,6 @@ LAM = ModelSpec(
     longest_context=336,
     longest_horizon=720,
     regular=True,
-    exports=True,
     docs="""
 d_model : int
     Width of the network; of ``preset="modern"`` only, as are the heads.

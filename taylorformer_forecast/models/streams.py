@@ -81,7 +81,7 @@ class Streams(nn.Module):
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
         if head_dim is None and d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; give head_dim")
+            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
         published = preset == "code"
         head_dim = d_model // n_heads if head_dim is None else head_dim
         self.dim_y, self.kernel, self.shows_baseline = dim_y, kernel, shows_baseline

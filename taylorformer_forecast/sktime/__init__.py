@@ -1,5 +1,12 @@
 """sktime forecasters, an imputer, and skpro distributions."""
 
+from importlib.util import find_spec
+
+if find_spec("sktime") is None:
+    raise ModuleNotFoundError(
+        'sktime is not installed: pip install "taylorformer-forecast[sktime]"', name="sktime"
+    )
+
 from taylorformer_forecast.sktime.contiformer import ContiFormerForecaster as ContiFormerForecaster
 from taylorformer_forecast.sktime.distributions import PathMixture as PathMixture
 from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer

@@ -75,7 +75,7 @@ device : str
 random_state : int, RandomState or None
     Seed of training and of the paths.
 verbose : bool
-    Whether to show a progress bar.
+    Whether training that takes more than seconds shows a progress bar, in a terminal or a notebook.
 trainer_kwargs : dict
     Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers, callbacks,
     ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.

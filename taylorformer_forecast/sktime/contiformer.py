@@ -78,7 +78,7 @@ class ContiFormerForecaster(BaseTorchForecaster):
         past_only: Columns = None,
         device: str = "auto",
         random_state: Seed = None,
-        verbose: bool = False,
+        verbose: bool = True,
         trainer_kwargs: Options = None,
     ) -> None:
         self._store(locals())

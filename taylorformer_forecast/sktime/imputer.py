@@ -49,7 +49,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
     n_heads : int, default=4
         Attention heads.
     n_layers : int, default=2
-        Layers of each of the two streams.
+        Layers of each of the two streams, at least 2.
     dropout : float, default=0.1
         Dropout in training.
     max_steps : int, default=100
@@ -74,8 +74,8 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         "auto" takes a CUDA device if there is one, else the CPU.
     random_state : int, RandomState or None, default=None
         Seed of training and of the draws.
-    verbose : bool, default=False
-        Whether to show a progress bar.
+    verbose : bool, default=True
+        Whether training that takes more than seconds shows a progress bar, in a terminal or a notebook.
     trainer_kwargs : dict, optional
         Arguments of ``pytorch_lightning.Trainer``.
 
@@ -157,7 +157,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         logarithm=None,
         device="auto",
         random_state=None,
-        verbose=False,
+        verbose=True,
         trainer_kwargs=None,
     ):
         self.window_length = window_length

@@ -94,7 +94,7 @@ class LAMForecaster(BaseTorchForecaster):
         past_only: Columns = None,
         device: str = "auto",
         random_state: Seed = None,
-        verbose: bool = False,
+        verbose: bool = True,
         trainer_kwargs: Options = None,
     ) -> None:
         self._store(locals())

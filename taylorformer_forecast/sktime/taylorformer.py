@@ -109,7 +109,7 @@ class TaylorformerForecaster(Conditioning, BaseTorchForecaster):
         past_only: Columns = None,
         device: str = "auto",
         random_state: Seed = None,
-        verbose: bool = False,
+        verbose: bool = True,
         trainer_kwargs: Options = None,
         order: str = "time",
         strategy: str = "auto",

@@ -419,19 +419,7 @@ def test_fine_tuning_some_layers(model_class, series, tmp_path):
     assert all("to_params" in name for name in changed)
 
 
-def test_the_direct_model_is_exported_to_onnx(series, tmp_path):
-    pytest.importorskip("onnxscript")
-    runtime = pytest.importorskip("onnxruntime")
-    from darts.utils.onnx import run_onnx_prediction
-
-    model = make(LAMModel, loss_fn=torch.nn.MSELoss(), time_features=None, seasonal_periods=None).fit(series)
-    path = str(tmp_path / "model.onnx")
-    model.to_onnx(path)
-    exported = run_onnx_prediction(n=6, session=runtime.InferenceSession(path), series=series)
-    np.testing.assert_allclose(exported.values(), model.predict(6).values(), rtol=1e-4)
-
-
-@pytest.mark.parametrize("model_class", [model for model in MODELS if model is not LAMModel])
+@each_model
 def test_models_that_onnx_has_no_code_for_say_so(model_class, series):
     with pytest.raises(NotImplementedError, match=f"{model_class.__name__} cannot be exported"):
         make(model_class).fit(series).to_onnx()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import io
 import logging
 import os
+import sys
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,7 @@ import torch
 from pytorch_lightning import Callback
 
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
+from taylorformer_forecast.engine import lightning
 from taylorformer_forecast.engine.training import fit, private_rng, resolve_device
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.taylorformer import Taylorformer
@@ -306,11 +310,28 @@ def test_nothing_is_printed_and_nothing_warned(y, capfd, caplog):
     assert caplog.records == []
 
 
-def test_progress_is_shown_on_request(y, capfd):
-    tiny(verbose=True).fit(y)
-    shown = "".join(capfd.readouterr())
-    assert "Epoch" in shown
-    assert "train_loss" in shown
+class Screen(io.StringIO):
+    def __init__(self, terminal):
+        super().__init__()
+        self.isatty = lambda: terminal
+
+
+@pytest.mark.parametrize(
+    ("terminal", "verbose", "delay", "shown"),
+    [(True, True, 0, True), (False, True, 0, False), (True, False, 0, False), (True, True, 60, False)],
+)
+def test_training_that_lasts_shows_one_line_in_a_terminal(y, monkeypatch, terminal, verbose, delay, shown):
+    screen = Screen(terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(lightning, "ProgressBar", partial(lightning.ProgressBar, delay))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny(strategy="train", max_steps=30, verbose=verbose).fit(y)
+    text = screen.getvalue()
+    assert ("training: " in text) == shown
+    assert ("/30 [" in text and "loss " in text) == shown
+    assert "\n" not in text
+    assert text == "" or text.endswith("\r")  # the line is gone
 
 
 def test_the_network_holds_no_trainer(y):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import numpy as np
@@ -9,7 +10,14 @@ import pandas as pd
 import pytest
 from pytorch_lightning import Callback
 
-from taylorformer_forecast.sktime import ContiFormerForecaster, LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import (
+    ContiFormerForecaster,
+    LAMForecaster,
+    TaylorformerForecaster,
+    TaylorformerImputer,
+    TNPForecaster,
+    UNNForecaster,
+)
 from taylorformer_forecast.sktime._checks import RULES
 
 N = 40
@@ -31,6 +39,30 @@ def y():
 
 
 # --- parameters -------------------------------------------------------------------------------------------
+
+KINDS = [
+    TaylorformerForecaster,
+    LAMForecaster,
+    ContiFormerForecaster,
+    TNPForecaster,
+    UNNForecaster,
+    TaylorformerImputer,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wrong", [{"d_model": 7}, {"n_heads": 3}, {"n_layers": 0}, {"taylor_order": 2}])
+def test_errors_name_parameters_that_the_class_has(kind, wrong, y):
+    known = set(inspect.signature(kind).parameters)
+    if not set(wrong) <= known:
+        pytest.skip(f"{kind.__name__} has no such parameter")
+    settings = {"strategy": "train"} if "strategy" in known else {}
+    y.iloc[20:23] = np.nan  # for the imputer
+    with pytest.raises(ValueError, match=next(iter(wrong))) as caught:
+        kind(**wrong, **settings, max_steps=1).fit(y)
+    message = str(caught.value)
+    named = re.findall(r"(\w+)=", message) + re.findall(r"give (\w+)", message)
+    assert set(named) <= known, message
 
 
 @pytest.mark.parametrize(
