@@ -71,28 +71,24 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     loss = y.new_zeros(*y.shape, len(found.family))
     hit = torch.zeros_like(started)
     for step, share in _steps(min(horizon, n - 1)):
-        error = (targets(y, step)[..., None] - found.at(step)).abs()
-        known = ~error[..., 0].isnan() & started
-        error = torch.where(known[..., None], error, 0.0) * (share / (step + 1))
-        loss[:, step + 1 :] += error[:, : n - step - 1]
-        hit[:, step + 1 :] |= known[:, : n - step - 1]
+        ahead = targets(y, step)[:, : n - step - 1, None]
+        known = ~ahead.isnan() & started[:, : n - step - 1, None]
+        error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()
+        loss[:, step + 1 :].addcmul_(error, known.to(loss), value=share / (step + 1))
+        hit[:, step + 1 :] |= known[..., 0]
     loss, count = loss.cumsum(1), hit.cumsum(1)[..., None]
     # Relative to the best; errors that are rounding only are equal.
-    floor = 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
-    excess = count * ((loss + floor) / (loss.amin(-1, keepdim=True) + floor)).log()
+    loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
+    excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
     prior = MEMBER_LEVEL_POWER * found.weight.log()
-    inside, mean = [], []
-    for number in range(len(FAMILIES)):
-        member = found.family == number
-        inside.append(torch.softmax(torch.where(member, prior - WITHIN_POWER * excess, -torch.inf), -1))
-        mean.append((inside[-1] * excess).sum(-1))
+    members = [(found.family == number).nonzero()[:, 0] for number in range(len(FAMILIES))]
+    inside = [torch.softmax(prior[at] - WITHIN_POWER * excess[..., at], -1) for at in members]
+    mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, members, strict=True)]
     families = torch.softmax(
         torch.tensor(FAMILY_PRIOR).to(y).log() - BETWEEN_POWER * torch.stack(mean, -1), -1
     )
-    weights = torch.zeros_like(loss)
-    for number, part in enumerate(inside):
-        weights += families[..., number, None] * part
-    return weights
+    weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
+    return torch.cat(weights, -1)[..., torch.cat(members).argsort()]
 
 
 def _steps(horizon: int) -> list[tuple[int, float]]:
@@ -120,4 +116,4 @@ def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B
     >>> combine(found, weigh(found, y))[0, -1].round(decimals=1).tolist()
     [1.0, 3.0, 2.0, 4.0]
     """
-    return torch.stack([(found.at(h) * weights).sum(-1) for h in range(len(found.growth))], -1)
+    return torch.stack([found.at(h).mul_(weights).sum(-1) for h in range(len(found.growth))], -1)

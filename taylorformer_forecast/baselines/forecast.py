@@ -18,13 +18,13 @@ from taylorformer_forecast.baselines.errors import (
     past_errors,
     shape,
 )
-from taylorformer_forecast.baselines.intermittent import fit_intermittent, is_intermittent
+from taylorformer_forecast.baselines.intermittent import Intermittent, fit_intermittent, is_intermittent
 from taylorformer_forecast.baselines.members import FAMILIES, members
 from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
 
 __all__ = ["Forecast", "forecast"]
 
-NUMBERS_AT_ONCE = 2**25  # that one pass may hold for every member
+NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
 N_MEMBERS = 26  # of a stream
 ROUNDING = 1e-9  # smallest scale, in mean absolute values
 
@@ -195,7 +195,7 @@ def _forecast(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -
     family = torch.stack([weights[:, -1, found.family == k].sum(1) for k in range(len(FAMILIES))], 1)
     n_plain = found.base.shape[3]
     counts = is_intermittent(y)
-    demand = fit_intermittent(torch.where(counts[:, -1:], y, 0.0 * torch.nan_to_num(y)))
+    demand = _demand(torch.where(y < 0, torch.nan, y), counts.any(1))
     known = (observed.cumsum(1) > 0)[..., None]
     loc = torch.where(counts[..., None], demand.mean[..., None], loc * unit[..., None])
     scale = torch.where(counts[..., None], demand.deviation[..., None], scale * unit[..., None])
@@ -212,6 +212,16 @@ def _forecast(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -
         families=family,
         season=weights[:, -1, n_plain:].sum(1) if seasons else weights.new_zeros(len(y)),
     )
+
+
+def _demand(y: Float[Tensor, "B n"], rows: Bool[Tensor, " B"]) -> Intermittent:
+    """Distributions of intermittent demand of some rows; zero for the others."""
+    found = fit_intermittent(y[rows]) if rows.any() else None
+    width = 1 if found is None else found.support.shape[1]
+    every = Intermittent(y.new_zeros(len(y), width), y.new_ones(len(y), width), *y.new_zeros(2, *y.shape))
+    for field in fields(Intermittent) if found else ():
+        getattr(every, field.name)[rows] = getattr(found, field.name)
+    return every
 
 
 def _without_leading_zeros(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:

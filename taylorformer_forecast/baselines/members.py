@@ -41,17 +41,14 @@ class Members:
     Parameters
     ----------
     base, slope : Tensor of shape (B, n, K, G)
-        Of K streams and G members of each.
+        Of K streams and G members of each. Where a stream has no forecast yet, those of the first take their
+        place.
     growth : Tensor of shape (H, G)
         What multiplies the slope.
-    index : Tensor of shape (B, n, K, H)
-        Seasonal index; 0 for streams with none.
-    multiplicative : bool Tensor of shape (K,)
-        Whether the index is the logarithm of a factor.
-    known : bool Tensor of shape (B, n, K)
-        Origins at which a stream has forecasts; elsewhere those of the first stream take their place.
+    shift, factor : Tensor of shape (B, n, K, H)
+        Seasonal indices: what is added, and what the sum is multiplied by; 0 and 1 where there are none.
     repeated : Tensor of shape (B, n, S, H)
-        Seasonal naive forecasts, one for each season.
+        Seasonal naive forecasts, one for each season; the slowest level where nothing is known of the phase.
     low, high : Tensor of shape (B, n, H)
         Bounds.
     family : int Tensor of shape (M,)
@@ -72,25 +69,25 @@ class Members:
     base: Float[Tensor, "B n K G"]
     slope: Float[Tensor, "B n K G"]
     growth: Float[Tensor, "H G"]
-    index: Float[Tensor, "B n K H"]
-    multiplicative: Bool[Tensor, " K"]
-    known: Bool[Tensor, "B n K"]
+    shift: Float[Tensor, "B n K H"]
+    factor: Float[Tensor, "B n K H"]
     repeated: Float[Tensor, "B n S H"]
     low: Float[Tensor, "B n H"]
     high: Float[Tensor, "B n H"]
     family: Int[Tensor, " M"]
     weight: Float[Tensor, " M"]
 
-    def at(self, step: int) -> Float[Tensor, "B n M"]:
-        """Forecasts of every origin, ``step + 1`` points ahead, within the bounds."""
-        index = self.index[..., step, None]
-        f = self.base + self.slope * self.growth[step]
-        f = torch.where(self.multiplicative[:, None], f * index.exp(), f + index)
-        f = torch.where(self.known[..., None], f, f[:, :, :1])
-        repeated = self.repeated[..., step]
-        repeated = torch.where(repeated.isnan(), f[:, :, 0, : repeated.shape[2]], repeated)
-        f = torch.cat([f.flatten(2), repeated], 2)
-        return f.clamp(self.low[..., step, None], self.high[..., step, None])
+    def at(self, step: int, n_origins: int | None = None) -> Float[Tensor, "B n M"]:
+        """Forecasts of the first origins, or of all, ``step + 1`` points ahead, within the bounds."""
+        base, slope = self.base[:, :n_origins], self.slope[:, :n_origins]
+        f = base.new_empty(*base.shape[:2], len(self.family))
+        smoothed, repeated = f.tensor_split([f.shape[2] - self.repeated.shape[2]], 2)
+        smoothed = smoothed.view(base.shape)
+        torch.addcmul(base, slope, self.growth[step], out=smoothed)
+        smoothed.add_(self.shift[:, :n_origins, :, step, None])
+        smoothed.mul_(self.factor[:, :n_origins, :, step, None])
+        repeated.copy_(self.repeated[:, :n_origins, :, step])
+        return f.clamp_(self.low[:, :n_origins, step, None], self.high[:, :n_origins, step, None])
 
 
 def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Members:
@@ -134,15 +131,19 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
     family = torch.tensor([0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain))
     family = torch.cat([family.repeat(len(streams)), torch.full((repeated.shape[2],), 3)])
     weight = torch.cat([grid.level[plain], grid.level[plain], grid.level[~plain]]).repeat(len(streams))
+    known = torch.stack([s.known for s in streams], 2)[..., None]
+    zero = torch.zeros_like(repeated[:, :, 0])
+    index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
+    shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
+    factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
     low, high = forecast_range(y, horizon)
     return Members(
-        base,
-        slope,
+        torch.where(known, base, base[:, :, :1]),
+        torch.where(known, slope, slope[:, :, :1]),
         growth,
-        torch.stack([low.new_zeros(low.shape) if s.index is None else s.index for s in streams], 2),
-        torch.tensor([s.multiplicative for s in streams], device=y.device),
-        torch.stack([s.known for s in streams], 2),
-        repeated,
+        torch.stack(shift, 2),
+        torch.stack(factor, 2),
+        torch.where(repeated.isnan(), base[:, :, 0, : repeated.shape[2], None], repeated),
         low,
         high,
         family.to(y.device),
@@ -158,10 +159,12 @@ def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> l
     for season in seasons:
         if y.shape[1] < 2 * season:
             continue
-        found = seasonal(y, season, horizon)
-        streams.append(_Stream(found.adjusted, found.index, found.known, False))
-        found = seasonal(logs, season, horizon)
+        found = seasonal(torch.cat([y, logs]), season, horizon)
+        (adjusted, log), (index, log_index), (known, log_known) = (
+            part.tensor_split(2) for part in (found.adjusted, found.index, found.known)
+        )
+        streams.append(_Stream(adjusted, index, known, False))
         # A value that has no logarithm is smoothed as it is; origins after it have no forecast.
-        x = torch.where(logs.isnan(), y, found.adjusted.exp())
-        streams.append(_Stream(x, found.index, found.known & positive, True))
+        x = torch.where(logs.isnan(), y, log.exp())
+        streams.append(_Stream(x, log_index, log_known & positive, True))
     return streams

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -92,14 +93,20 @@ def smooth(
         observed[..., None] & (count > 1) & grid.has_trend
     )
     x = torch.where(observed, x, 0.0)[..., None]
-    level = trend = x.new_zeros(len(x), len(grid.level))
-    levels, trends = [], []
-    for t in range(x.shape[1]):
-        trend = grid.damping * trend
+    by_time = (value.transpose(0, 1).contiguous().numpy(force=True) for value in (x, gain, turn))
+    states = _states(*by_time, grid.damping.numpy(force=True))
+    level, trend = torch.as_tensor(states, device=x.device).unbind()
+    return level.transpose(0, 1), trend.transpose(0, 1)
+
+
+def _states(x: np.ndarray, gain: np.ndarray, turn: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """Levels and trends after every point, shape (2, n, K, G); numpy as in ``robust``."""
+    states = np.zeros((2, *gain.shape))
+    level = trend = np.zeros(gain.shape[1:])
+    for t in range(len(x)):
+        trend = damping * trend
         level = level + trend
-        error = x[:, t] - level
-        level = level + gain[:, t] * error
-        trend = trend + turn[:, t] * error
-        levels.append(level)
-        trends.append(trend)
-    return torch.stack(levels, 1), torch.stack(trends, 1)
+        error = x[t] - level
+        level = np.add(level, gain[t] * error, out=states[0, t])
+        trend = np.add(trend, turn[t] * error, out=states[1, t])
+    return states

@@ -15,7 +15,7 @@ from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.engine.lengths import Lengths, choose_lengths, longer_context
+from taylorformer_forecast.engine.lengths import Lengths, choose_lengths
 from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.models.spec import ModelSpec
@@ -203,8 +203,6 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
         about = Lengths(longest, seasonal.season, seasonal.cycle, ahead, n_columns)
         lengths = choose_lengths(about, self.spec, self.context_length, self.horizon)
         self.context_length_, self.horizon_ = lengths
-        if self.context_length is None:
-            self.context_length_ = longer_context(self._series(), *lengths, longest, self.spec)
 
     def _steps_ahead(self, index, fh):
         """Steps from the end of y to the end of fh, if fh is known and lies ahead."""

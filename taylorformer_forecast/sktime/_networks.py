@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from taylorformer_forecast.engine.lengths import longer_context
 from taylorformer_forecast.engine.statistical import on_steps
 from taylorformer_forecast.engine.strategy import choose_strategy, obstacle_of_options
 from taylorformer_forecast.engine.summary import Summary, summarise
@@ -36,6 +37,9 @@ class NetworkFitting:
         if self._strategy.name == "baseline":
             self.network_, self.training_ = None, {"steps": 0}
             return
+        if self.context_length is None:
+            sizes = self.context_length_, self.horizon_, longest
+            self.context_length_ = longer_context(self._series(), *sizes, self.spec)
         trains = self._strategy.name != "pretrained"
         training = self._training(seed, float(self.validation_split or 0.0) if trains else 0.0)
         if self._strategy.is_pretrained:

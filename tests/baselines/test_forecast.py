@@ -97,8 +97,9 @@ def test_series_in_a_batch_are_forecast_as_alone():
 
 @pytest.mark.parametrize("season", [1, 4])
 def test_earlier_origins_are_forecast_from_their_past_only(season):
-    y = normal(3, N).cumsum(1) + torch.tensor([0.0, 30.0, 0.0])[:, None]
+    y = normal(4, N).cumsum(1) + torch.tensor([0.0, 30.0, 0.0, 0.0])[:, None]
     y[2] = STRANGE["rare and large"] / 1e6
+    y[3] = STRANGE["leading zeros"].round()  # intermittent at first only
     whole = forecast(y, H, season)
     for n in (3, 9, 17, 30):
         part = forecast(y[:, :n], H, season)
