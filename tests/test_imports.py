@@ -115,7 +115,11 @@ def test_a_missing_host_is_named_with_the_line_that_installs_it(host, name, line
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 # Where the name of a package on the index is not that of its module.
 MODULES = {"pytorch-lightning": "pytorch_lightning", "scikit-learn": "sklearn"}
-EXTRAS = {"sktime": "sktime", "darts": "darts"}  # what is imported by parts of the package alone
+EXTRAS = {
+    "sktime": "sktime",
+    "darts": "darts",
+    "plot.py": "plot",
+}  # what is imported by parts of the package alone
 
 
 def declared(requirements):

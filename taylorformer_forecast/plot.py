@@ -1,0 +1,170 @@
+"""A picture of a forecast: history, bands, mean, paths; for sktime, skpro and darts alike.
+
+Needs the extra ``plot``. No host is imported: what is drawn is asked for what it can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_forecast"]
+
+BLUE = "#3b7dd8"
+Column = tuple[Hashable, Any, NDArray[Any]]  # name of a column, its times, its values
+
+
+def plot_forecast(
+    y: Any,
+    forecast: Any,
+    *,
+    paths: int = 0,
+    coverage: Sequence[float] = (0.5, 0.9),
+    truth: Any = None,
+    history: int | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw a forecast after its history: bands, mean, and sample paths.
+
+    Parameters
+    ----------
+    y : pandas.Series, pandas.DataFrame or darts.TimeSeries
+        The history. Every column of every series has axes of its own.
+    forecast : sktime forecaster, skpro distribution, pandas or darts forecast
+        A forecaster that was fitted with ``fh``; or what ``predict_proba`` of sktime, or ``predict`` of
+        either host returned. Points alone have no bands.
+    paths : int, default=0
+        Sample paths to draw. Those of a distribution are joint if it was made with ``marginal=False``, those
+        of a forecaster and of darts always are.
+    coverage : sequence of float, default=(0.5, 0.9)
+        Coverages of the bands.
+    truth : as ``y``, optional
+        Values to compare with.
+    history : int, optional
+        Points of the history that are drawn. By default four times the steps of the forecast, at least 24.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw a single column.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure; ``figure.axes`` are one for each column.
+
+    Raises
+    ------
+    ValueError
+        If ``ax`` is given and there are several columns.
+
+    Examples
+    --------
+    >>> from sktime.datasets import load_airline
+    >>> from taylorformer_forecast.plot import plot_forecast
+    >>> from taylorformer_forecast.sktime import TaylorformerForecaster
+    >>> y = load_airline()
+    >>> forecaster = TaylorformerForecaster(random_state=0).fit(y, fh=range(1, 13))
+    >>> figure = plot_forecast(y, forecaster, paths=5)
+    >>> len(figure.axes)
+    1
+    """
+    import matplotlib.pyplot as plt
+
+    mean, bands, lines = _parts(forecast, sorted(coverage, reverse=True), paths)
+    past = list(_columns(y))
+    known = {} if truth is None else {name: (x, v) for name, x, v in _columns(truth)}
+    if ax is None:
+        figure, grid = plt.subplots(
+            len(mean), squeeze=False, figsize=(8, 2.6 * len(mean) + 0.8), layout="constrained"
+        )
+    elif len(mean) > 1:
+        raise ValueError(f"the forecast has {len(mean)} columns, but ax is for one")
+    else:
+        figure, grid = ax.figure, np.array([[ax]])
+    before = {name: (x, v) for name, x, v in past}
+    for number, (name, x, values) in enumerate(mean):
+        one = grid[number, 0]
+        n = max(24, 4 * len(x)) if history is None else history
+        # A forecast of a single column is that of the history, whatever their names.
+        past_x, past_y = before.get(name, past[min(number, len(past) - 1)][1:])
+        one.plot(past_x[-n:], past_y[-n:], color="0.35", lw=1.3, label="history")
+        for strength, (share, low, high) in zip((0.18, 0.32, 0.45), bands, strict=False):
+            one.fill_between(
+                x, low[number][2], high[number][2], color=BLUE, alpha=strength, lw=0, label=f"{share:.0%}"
+            )
+        for i, path in enumerate(lines):
+            one.plot(x, path[number][2], color=BLUE, lw=0.7, alpha=0.6, label="paths" if i == 0 else None)
+        one.plot(x, values, color=BLUE, lw=2, label="mean" if bands else "forecast")
+        if known:
+            one.plot(
+                *known.get(name, next(iter(known.values()))), color="0.35", lw=1.3, ls="--", label="truth"
+            )
+        one.spines[["top", "right"]].set_visible(False)
+        if len(mean) > 1:
+            one.set_title(str(name), loc="left", fontsize="medium")
+    grid[0, 0].legend(frameon=False, loc="upper left", ncols=3, fontsize="small")
+    return figure
+
+
+def _parts(forecast: Any, coverage: Sequence[float], paths: int) -> tuple[list[Column], list[Any], list[Any]]:
+    """Columns of the mean; of low and high of every band; of every path."""
+    joint = forecast
+    if hasattr(forecast, "predict_proba"):
+        joint = forecast.predict_proba(marginal=False) if paths else None
+        forecast = forecast.predict_proba()
+    if hasattr(forecast, "ppf"):  # a distribution
+        mean, lines = forecast.mean(), _sampled(joint, paths)
+    elif _is_darts(forecast) and forecast.is_stochastic:
+        mean, lines = forecast.mean(axis=2), _darts_paths(forecast, paths)
+    else:
+        return list(_columns(forecast)), [], []
+    bands = []
+    for share in coverage:
+        low, high = (list(_columns(forecast.quantile(q))) for q in ((1 - share) / 2, (1 + share) / 2))
+        bands.append((share, low, high))
+    return list(_columns(mean)), bands, lines
+
+
+def _is_darts(data: Any) -> bool:
+    """Whether something is a series of darts."""
+    return hasattr(data, "all_values")
+
+
+def _darts_paths(forecast: Any, paths: int) -> list[list[Column]]:
+    """The first samples of a darts series."""
+    samples = forecast.all_values()[:, :, :paths]
+    names, x = list(forecast.components), forecast.time_index
+    return [[(name, x, samples[:, c, s]) for c, name in enumerate(names)] for s in range(samples.shape[2])]
+
+
+def _sampled(distribution: Any, paths: int) -> list[list[Column]]:
+    """Samples of a skpro distribution, which are the first level of its index."""
+    if not paths:
+        return []
+    frame = distribution.sample(paths)
+    numbers = frame.index.get_level_values(0)
+    return [list(_columns(frame[numbers == n].droplevel(0))) for n in range(paths)]
+
+
+def _columns(data: Any) -> Iterator[Column]:
+    """Columns of a series, a frame, a panel or a darts series."""
+    if _is_darts(data):
+        values = data.all_values()[:, :, 0]
+        yield from ((name, data.time_index, values[:, c]) for c, name in enumerate(data.components))
+        return
+    frame = data.to_frame() if data.ndim == 1 else data
+    parts: Iterator[tuple[Hashable, Any]] = iter([(None, frame)])
+    if frame.index.nlevels > 1:
+        levels = list(range(frame.index.nlevels - 1))
+        keys = levels if len(levels) > 1 else levels[0]
+        parts = ((key, part.droplevel(levels)) for key, part in frame.groupby(level=keys, sort=False))
+    for key, part in parts:
+        x = part.index.to_timestamp() if hasattr(part.index, "to_timestamp") else part.index
+        for column in part.columns:
+            name = column if key is None else key if len(part.columns) == 1 else (key, column)
+            yield name, x, part[column].to_numpy(dtype=float)

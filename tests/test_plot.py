@@ -1,0 +1,94 @@
+"""Pictures show what was forecast, whatever the host."""
+
+from __future__ import annotations
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from darts import TimeSeries
+
+from taylorformer_forecast.plot import plot_forecast
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+matplotlib.use("Agg")
+N, H = 60, 6
+VALUES = 10 + np.sin(np.arange(N)) + 0.2 * np.random.default_rng(0).normal(size=N)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def fitted(y, **settings):
+    return TaylorformerForecaster(random_state=0, num_samples=20, **settings).fit(y, fh=range(1, H + 1))
+
+
+def lines(axes):
+    return {line.get_label(): line for line in axes.lines}
+
+
+def check_bands(axes, quantile, coverage=(0.9, 0.5)):
+    assert len(axes.collections) == len(coverage)
+    for band, share in zip(axes.collections, coverage, strict=True):
+        low, high = (np.ravel(quantile((1 + sign * share) / 2)) for sign in (-1, 1))
+        drawn = band.get_paths()[0].vertices[:, 1]
+        np.testing.assert_allclose([drawn.min(), drawn.max()], [low.min(), high.max()], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(N),
+        pd.period_range("2020-01", periods=N, freq="M"),
+        pd.date_range("2020", periods=N, freq="D"),
+    ],
+)
+def test_a_forecaster_of_sktime_is_drawn_with_its_quantiles_mean_and_paths(index):
+    y = pd.Series(VALUES, index)
+    forecaster = fitted(y)
+    (axes,) = plot_forecast(y, forecaster, paths=3, truth=y.iloc[-5:], history=30).axes
+    check_bands(axes, forecaster.predict_proba().quantile)
+    drawn = lines(axes)
+    np.testing.assert_allclose(drawn["mean"].get_ydata(), np.ravel(forecaster.predict()))
+    np.testing.assert_allclose(drawn["history"].get_ydata(), VALUES[-30:])
+    np.testing.assert_allclose(drawn["truth"].get_ydata(), VALUES[-5:])
+    assert len(axes.lines) == 6
+    paths = forecaster.predict_proba(marginal=False).sample(3)
+    np.testing.assert_allclose(drawn["paths"].get_ydata(), np.ravel(paths.loc[0]))
+
+
+def test_columns_and_instances_have_axes_of_their_own():
+    y = pd.DataFrame({"a": VALUES, "b": 100 - VALUES})
+    figure = plot_forecast(y, fitted(y).predict_proba(), coverage=(0.8,))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["a", "b"]
+    np.testing.assert_allclose(lines(figure.axes[1])["history"].get_ydata(), (100 - VALUES)[-24:])
+    panel = pd.concat({"x": y[["a"]], "z": y[["a"]] + 50}, names=["shop", "day"])
+    figure = plot_forecast(panel, fitted(panel))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["x", "z"]
+    assert lines(figure.axes[1])["mean"].get_ydata().min() > 40
+    with pytest.raises(ValueError, match="2 columns, but ax is for one"):
+        plot_forecast(panel, fitted(panel), ax=plt.gca())
+
+
+def test_a_darts_series_is_drawn_with_its_samples():
+    series = TimeSeries.from_times_and_values(pd.date_range("2020", periods=N, freq="D"), VALUES)
+    samples = 10 + np.random.default_rng(0).normal(size=(H, 1, 50))
+    forecast = TimeSeries.from_times_and_values(pd.date_range("2020-03-01", periods=H, freq="D"), samples)
+    _, axes = plt.subplots()
+    assert plot_forecast(series, forecast, paths=2, ax=axes) is axes.figure
+    check_bands(axes, lambda q: np.quantile(samples, q, axis=2))
+    np.testing.assert_allclose(lines(axes)["mean"].get_ydata(), samples.mean(axis=2)[:, 0])
+    np.testing.assert_allclose(lines(axes)["paths"].get_ydata(), samples[:, 0, 0])
+
+
+def test_points_are_drawn_without_bands():
+    y = pd.Series(VALUES)
+    series = TimeSeries.from_series(y)
+    for history, points in ((y, pd.Series([1.0, 2.0], [N, N + 1])), (series, series[-2:])):
+        (axes,) = plot_forecast(history, points).axes
+        assert not axes.collections
+        assert len(lines(axes)["forecast"].get_ydata()) == 2
