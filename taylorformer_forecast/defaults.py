@@ -120,6 +120,8 @@ CONTEXT_FLOOR = 0.02  # least standard deviation of a context, in that of its se
 MIN_CONTEXT_POINTS = 3  # with fewer, a context is scaled by its whole series; by hand
 MIN_SERIES_POINTS = 12  # observed values of darts' series that have a standard deviation; by hand
 MOST_CLOSED_FORM_WINDOWS = 4096  # that baselines are fitted to; by hand
+MOST_CLOSED_FORM_POINTS = 2**23  # of all of them: memory grows with these; by hand
+MIN_CLOSED_FORM_WINDOWS = 32  # of them, however long they are; by hand
 FARTHEST_X = 1e6  # of an exogenous value, in deviations: farther ones would overflow in a network; by hand
 
 # --- Training ----------------------------------------------------------------------------------------------

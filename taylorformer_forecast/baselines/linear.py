@@ -74,9 +74,8 @@ class LinearBaseline(Baseline):
         self.register_buffer("lag_weights", torch.zeros(horizon, N_ERROR_LAGS))
         self.register_buffer("innovation_scale", torch.ones(horizon))
         self.register_buffer("lag_one", torch.zeros(horizon))
-        last = torch.zeros(n_context, horizon)
-        last[-1] = 1.0
-        self._write(last, torch.zeros(horizon), last[:, :1].mT)
+        last, ahead = F.pad(torch.ones(1, 1), (0, 0, n_context - 1, 0)), torch.ones(1, horizon)
+        self._write(ahead, torch.zeros(horizon), last)
 
     def forward(self, window: Window) -> Float[Tensor, "B T D"]:
         """Forecasts at the times of the targets; off the grid, on the lines between its steps."""
@@ -210,19 +209,22 @@ class LinearBaseline(Baseline):
             return None
         past, y, observed = rows
         low_rank = isinstance(self.map.reduce, nn.Linear)
-        if low_rank:  # the map lies in the span of as many windows
+        basis = None
+        if low_rank:  # the map lies in the span of as many windows: the regression is in its coordinates
             pick = torch.linspace(0, len(past) - 1, min(len(past), LOW_RANK)).round().long()
             past, y, observed, embargo = past[pick], y[pick], observed[pick], 0
+            basis = torch.linalg.qr(past.mT).Q
+            past = past @ basis
         few = len(y) < N_RIDGE_BLOCKS * (embargo + 1)
         targets = [
-            torch.zeros_like(past[:1].mT @ y[:1])
+            past.new_zeros(past.shape[1], y.shape[1])
         ]  # of the shrinkage; the first: the mean of the context
         if few and not low_rank:
             targets += [decaying_seasonal_naive(past, y, observed), damped_trend(past, y, observed)]
         elif not low_rank:
             targets.append(seasonal_naive(past, y, observed))
         fit = fit_shrunk(past, y, observed, targets, embargo, (False,) if few else (False, True))
-        self._write(fit.weight, fit.bias, past)
+        self._write(fit.weight, fit.bias, basis)
         inside = y - past @ fit.weight - fit.bias
         return Residuals(inside, observed), Residuals(fit.held_out, observed)
 
@@ -256,14 +258,19 @@ class LinearBaseline(Baseline):
         return values[..., 0], distance[..., 0] <= 0.5 / self.n_context
 
     @torch.no_grad()
-    def _write(self, weight: Tensor, bias: Tensor, past: Tensor) -> None:
-        """Store a map (L, T), made of windows (n, L); steps beyond T repeat the last."""
+    def _write(self, weight: Tensor, bias: Tensor, basis: Tensor | None = None) -> None:
+        """Store a map (L, T), or one (K, T) from coordinates along a basis (L, K); the last step goes on."""
         fill = self.horizon - weight.shape[1]
         weight, bias = (F.pad(v, (0, fill), mode="replicate") for v in (weight, bias[None]))
-        if isinstance(self.map.reduce, nn.Linear):
-            basis = torch.linalg.qr(past.mT).Q.mT
-            basis = F.pad(basis, (0, 0, 0, self.map.reduce.out_features - len(basis)))
-            self.map.reduce.weight.copy_(basis)
+        reduce = self.map.reduce
+        if basis is not None and isinstance(reduce, nn.Linear):
+            rank = reduce.out_features
+            if basis.shape[1] > rank:  # than steps ahead: these need no more directions
+                turn, weight = torch.linalg.qr(weight)
+                basis = basis @ turn
+            reduce.weight.copy_(F.pad(basis.mT, (0, 0, 0, rank - basis.shape[1])))
+            weight = F.pad(weight, (0, 0, 0, rank - len(weight)))
+        elif basis is not None:
             weight = basis @ weight
         self.map.steps.weight.copy_(weight.mT)
         self.map.steps.bias.copy_(bias[0])

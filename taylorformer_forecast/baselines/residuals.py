@@ -14,6 +14,8 @@ from taylorformer_forecast.defaults import POOLED_ERROR_COUNT
 
 __all__ = ["Residuals", "lagged"]
 
+SUMMED_AT_ONCE = 2**22  # numbers of a sum that are held at once
+
 
 @dataclass(frozen=True)
 class Residuals:
@@ -62,12 +64,8 @@ class Residuals:
 
     def _path(self, n_lags: int) -> tuple[Float[Tensor, "H K"], Float[Tensor, " H"], Float[Tensor, " H"]]:
         """Weights, deviations of what they leave, and lag-one correlations, along a path."""
-        lags = self._lags(n_lags)
-        x, y = lags[self.observed], self.error[self.observed]
-        moment = x.mT @ x
-        moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
-        common = torch.linalg.solve(moment, x.mT @ y)
-        predicted = (lags @ common) * self.observed
+        common = self._common(n_lags)
+        predicted = self._predicted(common) * self.observed
         seen = self.observed.sum(0)
         with_error = self._mean(predicted * self.error, predicted.square())
         square = self._mean(predicted.square())
@@ -92,14 +90,28 @@ class Residuals:
             covariance[-1, -1] = total[step]
         return weights, new, lag_one.clamp(-1.0, 1.0)
 
+    def _common(self, n_lags: int) -> Float[Tensor, " K"]:
+        """Weights of the K errors before, by least squares over all steps, in chunks of windows."""
+        moment, product = torch.zeros(n_lags, n_lags).to(self.error), torch.zeros(n_lags).to(self.error)
+        rows = max(1, SUMMED_AT_ONCE // (n_lags * self.error.shape[1]))
+        for error, observed in zip(self.error.split(rows), self.observed.split(rows), strict=True):
+            x = lagged(error * observed, n_lags)[observed]
+            moment += x.mT @ x
+            product += x.mT @ error[observed]
+        moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
+        return torch.linalg.solve(moment, product)
+
+    def _predicted(self, weights: Float[Tensor, "*H K"]) -> Float[Tensor, "n H"]:
+        """Errors that follow from the K before each, where there are none from zero."""
+        lags = lagged(self.error * self.observed, weights.shape[-1])
+        predicted = torch.zeros_like(self.error)
+        for lag, weight in zip(lags.unbind(-1), weights.unbind(-1), strict=True):
+            predicted.addcmul_(lag, weight)
+        return predicted
+
     def after(self, weights: Float[Tensor, "H K"]) -> Residuals:
         """What an autoregression with these weights leaves."""
-        predicted = (self._lags(weights.shape[1]) * weights[: self.error.shape[1]]).sum(-1)
-        return Residuals(self.error - predicted, self.observed)
-
-    def _lags(self, n_lags: int) -> Float[Tensor, "n H K"]:
-        """The K errors before each, zero where there are none."""
-        return lagged(self.error * self.observed, n_lags)
+        return Residuals(self.error - self._predicted(weights[: self.error.shape[1]]), self.observed)
 
     def _square(self, power: float = 2.0) -> Float[Tensor, " H"]:
         """Mean square (or another power) of the errors of every step; few are pooled with all steps."""

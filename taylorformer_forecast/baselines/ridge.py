@@ -12,17 +12,81 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import MIN_RIDGE_WINDOWS, N_RIDGE_BLOCKS, RIDGE_PENALTIES
 
-__all__ = ["ShrunkFit", "fit_shrunk", "held_out_errors", "ridge"]
+__all__ = ["Ridge", "ShrunkFit", "blocks", "fit_shrunk", "ridge"]
 
 
-def held_out_errors(
+@dataclass(frozen=True)
+class Ridge:
+    """Ridge regression for any penalty, from one factorisation.
+
+    Parameters
+    ----------
+    basis : Tensor of shape (L, K)
+        Principal directions of the contexts.
+    values : Tensor of shape (K,)
+        Mean squares along them.
+    turned : Tensor of shape (K, T)
+        Mean products with the targets along them.
+    mean_x, mean_y : Tensor of shape (L,) and (T,)
+        Means that were taken off; zero without an intercept.
+    """
+
+    basis: Float[Tensor, "L K"]
+    values: Float[Tensor, " K"]
+    turned: Float[Tensor, "K T"]
+    mean_x: Float[Tensor, " L"]
+    mean_y: Float[Tensor, " T"]
+
+    def map(self, penalty: float) -> tuple[Float[Tensor, "L T"], Float[Tensor, " T"]]:
+        """Weights and biases for one penalty."""
+        weight = self.basis @ (self.turned / (self.values + penalty)[:, None])
+        return weight, self.mean_y - self.mean_x @ weight
+
+
+def ridge(
+    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"], intercept: bool
+) -> Ridge:
+    """Ridge regression; moments of each step are over the windows that observed it.
+
+    Parameters
+    ----------
+    x, y, observed : Tensor
+        Contexts, targets, and which of these are known.
+    intercept : bool
+        Whether there are biases. Without, a series turned upside down has its forecast turned upside down.
+
+    Returns
+    -------
+    Ridge
+        Weights and biases for every penalty.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.ridge import ridge
+    >>> x = torch.randn(200, 1, dtype=torch.float64)
+    >>> weight, bias = ridge(x, 2 * x + 1, torch.ones(200, 1, dtype=torch.bool), intercept=True).map(1e-5)
+    >>> weight.round(decimals=2).tolist(), bias.round(decimals=2).tolist()
+    ([[2.0]], [1.0])
+    """
+    seen = observed.to(y.dtype)
+    share = seen.mean(0).clamp_min(1.0 / len(y))
+    mean_x, mean_y = intercept * x.mean(0), intercept * (y * seen).mean(0) / share
+    x, y = x - mean_x, (y - mean_y) * seen / share
+    tall = len(x) >= x.shape[1]
+    values, vectors = torch.linalg.eigh((x.mT @ x if tall else x @ x.mT) / len(x))
+    turned = vectors.mT @ (x.mT @ y if tall else y) / len(x)
+    return Ridge(vectors if tall else x.mT @ vectors, values.clamp_min(0.0), turned, mean_x, mean_y)
+
+
+def blocks(
     past: Float[Tensor, "n L"],
     y: Float[Tensor, "n T"],
     observed: Bool[Tensor, "n T"],
     embargo: int,
     intercept: bool,
-) -> list[Float[Tensor, "n T"]]:
-    """Errors for every penalty on blocks of windows that the map was not fitted to.
+) -> list[tuple[slice, Ridge]]:
+    """Contiguous blocks of windows, and for each the ridge regression on the others.
 
     Windows that share targets with those of a block are left out of its fit too, while enough remain.
 
@@ -35,72 +99,22 @@ def held_out_errors(
     intercept : bool
         See :func:`ridge`.
 
-    Returns
-    -------
-    list of Tensor
-        Errors of all windows, for each of :data:`~taylorformer_forecast.defaults.RIDGE_PENALTIES`.
-
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.ridge import held_out_errors
-    >>> from taylorformer_forecast.defaults import RIDGE_PENALTIES
+    >>> from taylorformer_forecast.baselines.ridge import blocks
     >>> x, y = torch.randn(40, 3), torch.randn(40, 2)
-    >>> errors = held_out_errors(x, y, torch.ones(40, 2, dtype=torch.bool), embargo=2, intercept=False)
-    >>> len(errors) == len(RIDGE_PENALTIES), errors[0].shape
-    (True, torch.Size([40, 2]))
+    >>> parts = blocks(x, y, torch.ones(40, 2, dtype=torch.bool), embargo=2, intercept=False)
+    >>> [part.start for part, _ in parts]
+    [0, 10, 20, 30]
     """
-    errors: list[list[Tensor]] = [[] for _ in RIDGE_PENALTIES]
+    found = []
     for low, high in pairwise(round(k * len(y) / N_RIDGE_BLOCKS) for k in range(N_RIDGE_BLOCKS + 1)):
         others = torch.ones(len(y), dtype=torch.bool)
         margin = max(0, min(embargo, (len(y) - (high - low) - MIN_RIDGE_WINDOWS) // 2))
         others[max(0, low - margin) : high + margin] = False
-        fits = ridge(past[others], y[others], observed[others], intercept)
-        for parts, (weight, bias) in zip(errors, fits, strict=True):
-            parts.append(y[low:high] - past[low:high] @ weight - bias)
-    return [torch.cat(parts) for parts in errors]
-
-
-def ridge(
-    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"], intercept: bool
-) -> list[tuple[Float[Tensor, "L T"], Float[Tensor, " T"]]]:
-    """Weights and biases for every penalty; moments of each step are over the windows that observed it.
-
-    Parameters
-    ----------
-    x, y, observed : Tensor
-        Contexts, targets, and which of these are known.
-    intercept : bool
-        Whether there are biases. Without, a series turned upside down has its forecast turned upside down.
-
-    Returns
-    -------
-    list of (Tensor, Tensor)
-        Weights and biases, for each of :data:`~taylorformer_forecast.defaults.RIDGE_PENALTIES`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.ridge import ridge
-    >>> x = torch.randn(200, 1, dtype=torch.float64)
-    >>> weight, bias = ridge(x, 2 * x + 1, torch.ones(200, 1, dtype=torch.bool), intercept=True)[0]
-    >>> weight.round(decimals=2).tolist(), bias.round(decimals=2).tolist()
-    ([[2.0]], [1.0])
-    """
-    seen = observed.to(y.dtype)
-    share = seen.mean(0).clamp_min(1.0 / len(y))
-    mean_x, mean_y = intercept * x.mean(0), intercept * (y * seen).mean(0) / share
-    x, y = x - mean_x, (y - mean_y) * seen / share
-    tall = len(x) >= x.shape[1]
-    values, vectors = torch.linalg.eigh((x.mT @ x if tall else x @ x.mT) / len(x))
-    values = values.clamp_min(0.0)
-    turned = vectors.mT @ (x.mT @ y if tall else y) / len(x)
-    out = []
-    for penalty in RIDGE_PENALTIES:
-        weight = vectors @ (turned / (values + penalty)[:, None])
-        weight = weight if tall else x.mT @ weight
-        out.append((weight, mean_y - mean_x @ weight))
-    return out
+        found.append((slice(low, high), ridge(past[others], y[others], observed[others], intercept)))
+    return found
 
 
 @dataclass(frozen=True)
@@ -139,7 +153,7 @@ def fit_shrunk(
     targets : sequence of Tensor
         Maps that the fit may be shrunk to.
     embargo : int
-        See :func:`held_out_errors`.
+        See :func:`blocks`.
     intercepts : sequence of bool
         Whether there may be intercepts: the choices.
 
@@ -160,20 +174,21 @@ def fit_shrunk(
     known = observed.repeat(1, len(targets))  # side by side: one factorisation serves all of them
     rest = y.repeat(1, len(targets)) - past @ torch.cat(list(targets), 1)
 
-    def held_out(intercept: bool) -> tuple[float, int, Tensor]:
-        """Least mean squared error, what has it, and its errors."""
-        errors = [
-            part
-            for parts in held_out_errors(past, rest, known, embargo, intercept)
-            for part in parts.chunk(len(targets), 1)
-        ]
-        squares = [error[observed].square().mean().item() for error in errors]
-        best = min(range(len(errors)), key=squares.__getitem__)
-        return squares[best], best, errors[best]
+    def errors(part: slice, fit: Ridge, penalty: float) -> Tensor:
+        """Errors of a block of windows, shape (rows, shrinkage target, step): no more of them are kept."""
+        weight, bias = fit.map(penalty)
+        missed = torch.where(known[part], rest[part] - past[part] @ weight - bias, 0.0)
+        return missed.unflatten(1, (len(targets), -1))
 
-    found = {intercept: held_out(intercept) for intercept in intercepts}
-    intercept = min(found, key=lambda choice: found[choice][0])
-    _, best, errors = found[intercept]
-    penalty, target = divmod(best, len(targets))
-    weight, bias = (v.chunk(len(targets), -1)[target] for v in ridge(past, rest, known, intercept)[penalty])
-    return ShrunkFit(weight + targets[target], bias, errors)
+    found = {intercept: blocks(past, rest, known, embargo, intercept) for intercept in intercepts}
+    squares = {
+        (intercept, penalty): sum(errors(*block, penalty).square().sum((0, 2)) for block in parts)
+        for intercept, parts in found.items()
+        for penalty in RIDGE_PENALTIES
+    }
+    intercept, penalty = min(squares, key=lambda choice: float(squares[choice].min()))
+    target = int(squares[intercept, penalty].argmin())
+    held_out = torch.cat([errors(*block, penalty)[:, target] for block in found[intercept]])
+    whole = ridge(past, rest, known, intercept).map(penalty)
+    weight, bias = (v.chunk(len(targets), -1)[target] for v in whole)
+    return ShrunkFit(weight + targets[target], bias, held_out)

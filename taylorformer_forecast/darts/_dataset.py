@@ -39,6 +39,7 @@ class WindowModule(Protocol):
     """What makes windows, of one column each, from samples of a training set."""
 
     floor: Tensor
+    input_chunk_length: int
     output_chunk_length: int | None
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
@@ -64,6 +65,7 @@ class DatasetWindows:
 
     def __init__(self, module: WindowModule, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         self.module, self.dataset, self.collate = module, dataset, collate
+        self.n_context = module.input_chunk_length
         self.n_targets, self.n_components = module.output_chunk_length or 1, len(module.floor)
         # Number of each sample, row of its first target, length of its series; none of them twice.
         self.places = sample_places(dataset, torch.arange(len(dataset)), self.n_targets).unique(dim=0)

@@ -25,12 +25,12 @@ from taylorformer_forecast.darts._windows import BatchWindows
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import (
     GRADIENT_CLIP,
-    MOST_CLOSED_FORM_WINDOWS,
     N_CALIBRATION_WINDOWS,
     N_PARAMETER_PATHS,
 )
 from taylorformer_forecast.engine.calibration import inflate_by_paths
 from taylorformer_forecast.engine.lightning import make_optimizer, time_spent
+from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
 
 __all__ = ["ForecastModule"]
@@ -134,8 +134,9 @@ class ForecastModule(BatchWindows, PLForecastingModule):
         if self.started:
             return
         self.started.fill_(True)
-        stride = -(-len(dataset) // MOST_CLOSED_FORM_WINDOWS)
         n_targets = self.output_chunk_length or 1
+        n_points = len(self.floor) * (self.input_chunk_length + n_targets)
+        stride = -(-len(dataset) // fitting_windows(n_points))
         window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
         self.net.fit_closed_form(window, len(self.floor) * -(-n_targets // stride))
 

@@ -48,6 +48,7 @@ __all__ = [
 class WindowSource(Protocol):
     """Cuts windows by their place in the series, as ``WindowMaker`` does."""
 
+    n_context: int
     n_targets: int
 
     def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:

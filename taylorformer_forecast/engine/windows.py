@@ -13,9 +13,14 @@ from torch import Tensor
 
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.defaults import MIN_CONTEXT_POINTS, MOST_CLOSED_FORM_WINDOWS
+from taylorformer_forecast.defaults import (
+    MIN_CLOSED_FORM_WINDOWS,
+    MIN_CONTEXT_POINTS,
+    MOST_CLOSED_FORM_POINTS,
+    MOST_CLOSED_FORM_WINDOWS,
+)
 
-__all__ = ["Batches", "Series", "WindowMaker", "least_scale"]
+__all__ = ["Batches", "Series", "WindowMaker", "fitting_windows", "least_scale"]
 
 
 def least_scale(window: Window, floor: float) -> Tensor:
@@ -188,6 +193,18 @@ class WindowMaker:
         return scale_window(window, self.time_unit, least_scale(window, self.floor), normalise=self.normalise)
 
 
+def fitting_windows(n_points: int, at_most: int = MOST_CLOSED_FORM_WINDOWS) -> int:
+    """How many windows of so many points closed-form solutions are fitted to, at most.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.windows import fitting_windows
+    >>> fitting_windows(100), fitting_windows(10_000), fitting_windows(10_000_000)
+    (4096, 838, 32)
+    """
+    return min(at_most, max(MIN_CLOSED_FORM_WINDOWS, MOST_CLOSED_FORM_POINTS // n_points))
+
+
 class Batches:
     """Endless random batches, or one pass over fixed windows; what a Lightning loader iterates over.
 
@@ -239,7 +256,7 @@ class Batches:
 
     def sample(self, at_most: int = MOST_CLOSED_FORM_WINDOWS) -> tuple[Window, int]:
         """Evenly spaced windows, and how many of them after one share targets with it (the embargo)."""
-        stride = -(-len(self.starts) // at_most)
+        stride = -(-len(self.starts) // fitting_windows(self.maker.n_context + self.maker.n_targets, at_most))
         starts = self.starts[::stride]
         return self._windows(starts), -(-self.maker.n_targets // stride)
 

@@ -1,5 +1,7 @@
 """The linear baseline: its grid, its closed form, its errors."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -275,3 +277,41 @@ def test_forecasts_stay_near_the_range_of_their_context():
     assert loc.tolist() == pytest.approx([2 + 2 * (1 + h / 5) for h in (1, 2, 3, 4)])
     constant = net(Window(torch.arange(-5.0, 5.0)[None] / 6, torch.ones(1, 10, 1), n_context=6))
     assert torch.equal(constant, torch.ones_like(constant))
+
+
+def test_a_map_of_low_rank_to_few_steps_keeps_all_that_was_fitted():
+    n_context, horizon = 12_000, 90
+    assert n_context * horizon > LARGEST_FULL_MAP
+    w = windows(np.random.default_rng(0).normal(size=12_300), n_context, horizon)
+    linear = LinearBaseline(n_context, horizon)
+    inside, _ = linear.fit_map(w)
+    close(w.targets[0][..., 0] - linear(w)[..., 0], inside.error)
+
+
+MEASURE = """
+import resource, sys
+import numpy as np
+from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
+
+n_context, horizon = map(int, sys.argv[1:])
+before = peak()
+t = np.arange(3.0 * (n_context + horizon) + 5000)
+y = np.sin(t / 7) + np.random.default_rng(0).normal(size=len(t))
+maker = WindowMaker([Series(t, y[:, None])], n_context, horizon, n_context)
+window, embargo = Batches(maker, maker.starts(n_context), 32).sample()
+linear = LinearBaseline(n_context, horizon)
+linear.fit_closed_form(window, embargo)
+print(peak() - before, float(linear.log_scale.std()) > 0)
+"""
+
+
+@pytest.mark.parametrize(("n_context", "horizon"), [(336, 720), (5760, 5760)])
+def test_the_memory_of_a_fit_is_bounded_whatever_the_lengths(n_context, horizon):
+    command = [sys.executable, "-c", MEASURE, str(n_context), str(horizon)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert float(found[0]) < 1.0, "GiB"
+    assert found[1] == "True"
