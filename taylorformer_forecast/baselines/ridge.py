@@ -182,7 +182,9 @@ def fit_shrunk(
 
     found = {intercept: blocks(past, rest, known, embargo, intercept) for intercept in intercepts}
     squares = {
-        (intercept, penalty): sum(errors(*block, penalty).square().sum((0, 2)) for block in parts)
+        (intercept, penalty): torch.stack(
+            [errors(*block, penalty).square().sum((0, 2)) for block in parts]
+        ).sum(0)
         for intercept, parts in found.items()
         for penalty in RIDGE_PENALTIES
     }
