@@ -70,7 +70,9 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     started = (~y.isnan()).cumsum(1) > 0
     loss = y.new_zeros(*y.shape, len(found.family))
     hit = torch.zeros_like(started)
-    for step, share in _steps(min(horizon, n - 1)):
+    for step, share in _steps(horizon):
+        if step >= n - 1:
+            break
         ahead = targets(y, step)[:, : n - step - 1, None]
         known = ~ahead.isnan() & started[:, : n - step - 1, None]
         error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()

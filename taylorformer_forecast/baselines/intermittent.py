@@ -70,13 +70,18 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
 
 
-def _bins(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B K"], Int[Tensor, "B n"], Bool[Tensor, " B"]]:
-    """Support of every series, the bin of every value, and whether the values are small counts."""
+def _bins(
+    y: Float[Tensor, "B n"],
+) -> tuple[Float[Tensor, "B K"], Bool[Tensor, "B K"], Int[Tensor, "B n"], Bool[Tensor, " B"]]:
+    """Support of every series, its own part, the bin of every value, and whether values are small counts.
+
+    What is beyond the own part is there for other series of the batch.
+    """
     values = torch.nan_to_num(y)
     largest = values.amax(1)
     counts = (values == values.round()).all(1) & (largest <= MOST_BINS)
-    n_bins = int(2 * largest[counts].max()) + 8 if counts.any() else 0
-    n_bins = max(n_bins, MOST_BINS if not counts.all() else 0)
+    n_own = torch.where(counts, 2 * largest + 8, MOST_BINS)[:, None]
+    n_bins = int(n_own.max())
     whole = torch.arange(n_bins, dtype=y.dtype, device=y.device)
     level = torch.linspace(0, 1, MOST_BINS - 1, dtype=y.dtype, device=y.device)
     positive = torch.where(values > 0, values, torch.nan)
@@ -86,7 +91,8 @@ def _bins(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B K"], Int[Tensor, "B
         torch.cat([other, other[:, -1:].expand(-1, n_bins - MOST_BINS)], 1) if n_bins >= MOST_BINS else other
     )
     support = torch.where(counts[:, None], whole, other[:, :n_bins])
-    return support, torch.searchsorted(support.contiguous(), values).clamp_max(n_bins - 1), counts
+    index = torch.searchsorted(support.contiguous(), values).clamp_max(n_bins - 1)
+    return support, whole < n_own, index, counts
 
 
 def _log_negative_binomial(
@@ -127,7 +133,7 @@ def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
     >>> fit_intermittent(y).quantile(torch.tensor([[0.5, 0.9]]).double()).tolist()
     [[0.0, 2.0]]
     """
-    support, index, counts = _bins(y)
+    support, own, index, counts = _bins(y)
     observed = ~y.isnan()
     past = _past(support, index, observed)
     score = torch.where(observed[..., None], _scores(past, support.gather(1, index), counts), 0.0).cumsum(1)
@@ -137,7 +143,7 @@ def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
     mean, square = _moments(past)
     location = (weights * mean).sum(2)
     deviation = ((weights * square).sum(2) - location**2).clamp_min(0.0).sqrt()
-    probability = (weights[:, -1, :, None] * _last(past, support, counts)).sum(1)
+    probability = (weights[:, -1, :, None] * _last(past, support, counts)).sum(1) * own
     cdf = probability.cumsum(1) / probability.sum(1, keepdim=True)
     return Intermittent(support, cdf, location, deviation)
 
@@ -183,7 +189,7 @@ def _past(support: Float[Tensor, "B K"], index: Int[Tensor, "B n"], observed: Bo
 def _scores(past: _Past, value: Float[Tensor, "B n"], counts: Bool[Tensor, " B"]) -> Float[Tensor, "B n M"]:
     """Logarithms of the probabilities of every value by all members before it."""
     logs = _log_negative_binomial(value[..., None, None], past.mean[:, :-1, :, None], past.size)
-    even = torch.full_like(logs[..., 0], 1 / past.histogram.shape[2])
+    even = torch.full_like(logs[..., 0], 1 / MOST_BINS)
     smoothing = torch.where(counts[:, None, None], logs[..., SMOOTHING_SIZE].exp(), even)
     empirical = (past.same + SMOOTHING_COUNT * smoothing) / (past.total[:, :-1] + SMOOTHING_COUNT)
     return torch.cat([logs.flatten(2), empirical.log()], 2)
@@ -202,7 +208,7 @@ def _moments(past: _Past) -> tuple[Float[Tensor, "B n M"], Float[Tensor, "B n M"
 def _last(past: _Past, support: Float[Tensor, "B K"], counts: Bool[Tensor, " B"]) -> Float[Tensor, "B M K"]:
     """Probabilities of the support by all members, after the last value."""
     logs = _log_negative_binomial(support[:, None, None], past.mean[:, -1, :, None, None], past.size[:, None])
-    even = torch.full_like(past.histogram, 1 / support.shape[1])
+    even = torch.full_like(past.histogram, 1 / MOST_BINS)
     smoothing = torch.where(counts[:, None, None], logs[:, :, SMOOTHING_SIZE].exp(), even)
     empirical = (past.histogram + SMOOTHING_COUNT * smoothing) / (
         past.total[:, -1, :, None] + SMOOTHING_COUNT

@@ -85,10 +85,12 @@ def test_forecasts_of_signed_series_follow_a_shift():
 
 
 def test_series_in_a_batch_are_forecast_as_alone():
-    y = normal(5, N).cumsum(1) + torch.tensor([0.0, 10, 20, 30, 40])[:, None]
+    y = normal(7, N).cumsum(1) + torch.tensor([0.0, 10, 20, 30, 40, 0, 0])[:, None]
     y[1, :15] = NAN
     y[2] = STRANGE["half zeros"]
-    seasons = [1, 4, 4, 12, 7]
+    y[5], y[6] = ((50.0 * (y[k] > y[k].median())).round() for k in (3, 4))  # counts, some bins for all
+    y[6] /= 25
+    seasons = [1, 4, 4, 12, 7, 4, 4]
     together = forecast(y, H, seasons).quantiles(DECILES)
     for row, season in enumerate(seasons):
         own = y[row][y[row].isfinite().cumsum(0) > 0]
