@@ -22,7 +22,6 @@ from taylorformer_forecast.defaults import (
 __all__ = ["Columns", "Question", "answer", "on_steps"]
 
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
-SHORTEST = 0.5  # length of a series beside the longest of its batch
 TINY = 1e-13  # half width of a single value, in units of the largest
 
 
@@ -139,10 +138,10 @@ def answer(
 
 
 def _batch(rest: list[int], keys: Sequence[tuple], n_paths: int) -> list[int]:
-    """The first of the rest, the longest, and those of like length with the same seasons and horizon."""
+    """The first of the rest, and those of at least half its length with the same seasons and horizon."""
     whole, horizon, size = keys[rest[0]]
     most = max(NUMBERS_AT_ONCE // (max(-size, n_paths) * horizon), 1)
-    return [k for k in rest[:most] if keys[k][:2] == (whole, horizon) and keys[k][2] <= SHORTEST * size]
+    return [k for k in rest[:most] if keys[k][:2] == (whole, horizon) and 2 * keys[k][2] <= size]
 
 
 def _whole(seasons: Sequence[float]) -> tuple[int, ...]:
