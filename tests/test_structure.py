@@ -45,6 +45,7 @@ NO_DEFAULTS = {
     "a single value": ("POINT", "POINT_MASS"),
     "units": ("CYCLES", "UNIT_SCALE"),
     "speed alone": ("FUSED_WIDTH", "N_MEMBERS", "SHORT"),
+    "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
     "settings of sktime's own tests": ("ONE_SEASON", "VALIDATED"),
 }
 # darts' own argument of ``load``, which says that a file is safe to unpickle.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.tensor_bundle import read_checkpoint
 
-__all__ = ["load_published", "reference_names"]
+__all__ = ["load_published", "published_arrays", "reference_names"]
+
+# Names of a checkpoint: the network under the attribute of its time, the pipeline under ``net``.
+ROOT, SUFFIX, OPTIMISER_SLOT = "net/", "/.ATTRIBUTES/VARIABLE_VALUE", "/.OPTIMIZER_SLOT/"
+PREFIXES = (("_atp/", ""), ("_taylorformer/", ""), ("_DE/batch_norm_layer/", "DE/batch_norm/"))
+# Heads of the published configurations (ETT, exchange) by width of projections, width and layers.
+PUBLISHED_HEADS = {(66, 32, 4): 6, (96, 32, 3): 8}
 
 
 def _linear(layer: nn.Linear, name: str) -> Iterator[tuple[Tensor, str, bool]]:
@@ -73,10 +81,55 @@ def reference_names(net: Any) -> Iterator[tuple[Tensor, str, bool]]:
         yield bias[rows], f"{part}/bias", False
 
 
+def published_arrays(weights: str | Path | Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Arrays of the network in a checkpoint of the published code, by the names of :func:`reference_names`.
+
+    Parameters
+    ----------
+    weights : str, Path or mapping of str to array
+        A TensorFlow checkpoint, or its arrays, under the names of the checkpoint or of this package. What the
+        optimiser keeps is left out.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.models.published import published_arrays
+    >>> name = "net/_atp/dense_last/bias/.ATTRIBUTES/VARIABLE_VALUE"
+    >>> published_arrays({name: [0.5], "step/.ATTRIBUTES/VARIABLE_VALUE": 7})
+    {'dense_last/bias': array([0.5])}
+    """
+    arrays = weights if isinstance(weights, Mapping) else read_checkpoint(weights)
+    whole = any(name.startswith(ROOT) for name in arrays)  # also what is beside the network
+    found = {}
+    for name, array in arrays.items():
+        if OPTIMISER_SLOT in name or (whole and not name.startswith(ROOT)):
+            continue
+        name = name.removesuffix(SUFFIX).removeprefix(ROOT)
+        for prefix, new in PREFIXES:
+            name = new + name.removeprefix(prefix) if name.startswith(prefix) else name
+        found[name] = np.asarray(array)
+    return found
+
+
+def _heads(num_heads: int | None, width: int, d_model: int, n_layers: int) -> int:
+    """Number of heads: as given, or that of the published configuration with these sizes."""
+    published = PUBLISHED_HEADS.get((width, d_model, n_layers))
+    if num_heads is None:
+        if published is None:
+            raise ValueError(
+                "num_heads does not follow from the arrays: give the number that the network was trained with"
+            )
+        return published
+    if num_heads < 1 or width % num_heads:
+        raise ValueError(f"num_heads={num_heads} does not divide the width of the projections, {width}")
+    if published not in (None, num_heads):
+        raise ValueError(f"num_heads={num_heads}, but the published network of these sizes has {published}")
+    return num_heads
+
+
 def load_published(
     network: Callable[..., Any],
-    arrays: Mapping[str, Any],
-    num_heads: int,
+    weights: str | Path | Mapping[str, Any],
+    num_heads: int | None = None,
     bound_std: bool = False,
     time_max: float | None = None,
     dropout: float = 0.05,
@@ -87,7 +140,7 @@ def load_published(
     ----------
     network : callable
         The class of the network.
-    arrays, num_heads, bound_std, time_max, dropout
+    weights, num_heads, bound_std, time_max, dropout
         See ``Taylorformer.from_reference``.
 
     Returns
@@ -95,23 +148,24 @@ def load_published(
     nn.Module
         The network, in evaluation mode.
     """
+    arrays = published_arrays(weights)
 
     def shape(name: str) -> tuple[int, ...]:
-        return np.shape(arrays[name])
+        if name not in arrays:
+            raise KeyError(f"the weights have no array {name!r}")
+        return arrays[name].shape
 
-    def has(name: str) -> bool:
-        return name in arrays
-
-    dim_y = shape("dense_last/kernel")[1]
+    d_model, dim_y = shape("dense_last/kernel")
     dim_t = shape("DE/batch_norm/gamma")[0] // dim_y
     dim_x, width = shape("mha_x_a/mha/W_q/kernel")
     n_layers = 1
-    while has(f"mha_xy_b/{n_layers - 1}/mha/W_q/kernel"):
+    while f"mha_xy_b/{n_layers - 1}/mha/W_q/kernel" in arrays:
         n_layers += 1
+    num_heads = _heads(num_heads, width, d_model, n_layers)
     net = network(
         dim_y=dim_y,
         dim_t=dim_t,
-        d_model=shape("dense_last/kernel")[0],
+        d_model=d_model,
         n_heads=num_heads,
         head_dim=width // num_heads,
         n_layers=n_layers,
@@ -121,8 +175,14 @@ def load_published(
         preset="code",
         time_max=float(dim_t) if time_max is None else time_max,
     )
+    extra = arrays.keys() - {name for _, name, _ in reference_names(net)}
+    if extra:
+        raise ValueError(f"the weights have arrays that the network has not: {', '.join(sorted(extra))}")
     with torch.no_grad():
         for tensor, name, transposed in reference_names(net):
-            array = torch.as_tensor(np.asarray(arrays[name]), dtype=tensor.dtype)
+            expected = tuple(tensor.shape[::-1] if transposed else tensor.shape)
+            if shape(name) != expected:
+                raise ValueError(f"array {name!r} has shape {shape(name)}, but the network needs {expected}")
+            array = torch.as_tensor(arrays[name].copy(), dtype=tensor.dtype)
             tensor.copy_(array.T if transposed else array)
     return net.eval()

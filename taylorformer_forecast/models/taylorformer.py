@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from jaxtyping import Float
 from torch import Tensor
@@ -74,7 +75,8 @@ class Taylorformer(StepwiseNet):
     preset : {"paper", "code"}, default="paper"
         ``"code"`` follows the published code to the bit: slopes divided by the absolute offset, no neighbour
         derivative, scores divided by the square root of the total width, batch statistics of derivatives in
-        training. ``"paper"`` follows the text, with its gaps filled.
+        training. With equal times it leaves a point out of its own neighbours, where the published code shows
+        a target its own value. ``"paper"`` follows the text, with its gaps filled.
     taylor_order : {0, 1}, default=0
         Terms of the Taylor expansion in the mean: the neighbour's value, or also its derivative times the
         offset (paper, eq. 8). Order 1 needs the signed derivatives of ``preset="paper"``.
@@ -183,8 +185,8 @@ class Taylorformer(StepwiseNet):
     @classmethod
     def from_reference(
         cls,
-        arrays: Mapping[str, object],
-        num_heads: int,
+        weights: str | Path | Mapping[str, object],
+        num_heads: int | None = None,
         bound_std: bool = False,
         time_max: float | None = None,
         dropout: float = 0.05,
@@ -193,11 +195,13 @@ class Taylorformer(StepwiseNet):
 
         Parameters
         ----------
-        arrays : mapping of str to array
-            Weights under the names of the published checkpoints, kernels stored (in, out); see
-            :mod:`taylorformer_forecast.models.published`. Sizes are read from the arrays.
-        num_heads : int
-            Attention heads, the one size that does not follow from the arrays.
+        weights : str, Path or mapping of str to array
+            A checkpoint of the published TensorFlow code, such as ``"check_run_0/ckpt-37"``, which is read
+            without TensorFlow; or its arrays by name, kernels stored (in, out). Sizes are read from the
+            arrays.
+        num_heads : int, optional
+            Attention heads, the one size that does not follow from the arrays. The published configurations
+            (ETT, exchange) are known by their other sizes.
         bound_std : bool, default=False
             Whether the network was trained with bounded standard deviations.
         time_max : float, optional
@@ -214,8 +218,11 @@ class Taylorformer(StepwiseNet):
         ------
         KeyError
             If an array is missing.
+        ValueError
+            If there are arrays that the network has not, one has another shape, a file is damaged, or the
+            number of heads is not known or does not fit.
         """
-        return load_published(cls, arrays, num_heads, bound_std, time_max, dropout)
+        return load_published(cls, weights, num_heads, bound_std, time_max, dropout)
 
     # ---- teacher-forced ------------------------------------------------------------------------------
 
