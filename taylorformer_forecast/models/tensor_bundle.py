@@ -2,8 +2,8 @@
 
 A checkpoint is a table of entries (``NAME.index``) and their bytes (``NAME.data-00000-of-00001``). The table
 is that of LevelDB: blocks of sorted keys, each key without what it shares with the one before, and a footer
-that points to the index of the blocks. Values are protocol buffers, ``BundleHeaderProto`` for the empty key and
-``BundleEntryProto`` for all others.
+that points to the index of the blocks. Values are protocol buffers, ``BundleHeaderProto`` for the empty key
+and ``BundleEntryProto`` for all others.
 """
 
 from __future__ import annotations
