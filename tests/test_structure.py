@@ -42,7 +42,7 @@ NO_DEFAULTS = {
     "tolerances of rounding": ("FLAT", "JITTER", "LARGEST", "ROUNDING", "TIE", "TINY", "TOLERANCE"),
     "points of quadrature": ("NODES", "PANELS", "PIECES", "REACH", "STEPS", "TAIL"),
     "derived from the defaults": ("BASE",),
-    "a single value": ("POINT", "POINT_MASS"),
+    "a single value": ("POINT_MASS",),
     "units": ("CYCLES", "UNIT_SCALE"),
     "speed alone": ("FUSED_WIDTH", "N_MEMBERS", "SHORT"),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),

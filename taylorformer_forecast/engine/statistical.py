@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from taylorformer_forecast.baselines.forecast import Forecast, forecast
+from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     LONGEST_PAST,
     LONGEST_TRIED_SEASON,
@@ -22,7 +23,6 @@ from taylorformer_forecast.defaults import (
 __all__ = ["Columns", "Question", "answer", "on_steps"]
 
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
-TINY = 1e-13  # half width of a single value, in units of the largest
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def _pieces(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Pieces of constant density between quantiles, and tails as wide as the piece beside them."""
     first = torch.maximum(2 * edges[:, :1] - edges[:, 1:2], torch.minimum(low[:, None], edges[:, :1]))
     edges = torch.cat([first, edges, 2 * edges[:, -1:] - edges[:, -2:-1]], 1)
-    tiny = TINY * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
+    tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
     half = torch.maximum(edges.diff(dim=1) / 2, tiny)
     weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().expand_as(half)
     return edges[:, :-1] + half, half, weights
@@ -234,7 +234,7 @@ def _with_masses(
     """Single values in place of the pieces of the future: the support of intermittent demand."""
     mass = found.cdf[0].diff(prepend=found.cdf.new_zeros(1))
     support, mass = found.support[0, mass > 0], mass[mass > 0]
-    tiny = TINY * float(support.abs().max().clamp_min(1.0))
+    tiny = POINT_MASS * float(support.abs().max().clamp_min(1.0))
     n_pieces = max(parts[0].shape[1], len(support))
     loc, scale, weights = (
         torch.nn.functional.pad(part, (0, n_pieces - part.shape[1]), value=fill)

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import content
+from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.sktime._checks import check_observed, check_positive
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._imputations import fill_gaps
-from taylorformer_forecast.sktime._predictive import POINT_MASS
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 
@@ -101,10 +101,8 @@ class GapMethods:
         bent = any(job.log for job, *_ in fills.parts)  # all cells are of one family
         found = [(job.mixture(sample.conditionals, bent), at, d) for job, sample, at, d in fills.parts]
         shape = (*fills.values.shape, found[0][0]["mu"].shape[-1])
-        known = {
-            "mu": fills.values[..., None],
-            "sigma": np.array([fills.point_mass(d) for d in range(shape[1])])[:, None],
-        }
+        mu = fills.values[..., None]
+        known = {"mu": mu, "sigma": POINT_MASS * np.where(mu == 0, 1.0, np.abs(mu))}
         mixture = {}
         for name in found[0][0].keys() - {"family"}:  # what is known has the weights and shapes of others
             value = known.get(name, found[0][0][name].mean())
@@ -151,10 +149,6 @@ class Fills:
         for job, sample, at, d in self.parts:
             paths[:, at, d] = job.to_data(sample.paths.numpy())
         return paths
-
-    def point_mass(self, column):
-        """Scale of values of a column that are known."""
-        return next((job.point_mass for job, _, _, d in self.parts if d == column), POINT_MASS)
 
 
 def gap_lengths(X):

@@ -13,7 +13,6 @@ from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import JOINT_POINTS
 from taylorformer_forecast.sktime import _mixtures as mixtures
-from taylorformer_forecast.sktime._predictive import POINT_MASS
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 
@@ -65,12 +64,6 @@ class Gaps:
         mu = self.column.center.item() + spread * loc
         weights = {} if weights is None else {"weights": weights}
         return {"mu": mu, "sigma": spread * scale, **weights, **shape, "family": c.family}
-
-    @property
-    def point_mass(self) -> float:
-        """Scale of a value that is known, in the units of the data."""
-        step = self.to_data(np.array([-0.5, 0.5]))
-        return POINT_MASS * float(step[1] - step[0])
 
     def chunks(self, n_context: int, n_targets: int) -> Iterator[tuple[slice, slice]]:
         """Yield (missing points, observed points around them) for one window after another.

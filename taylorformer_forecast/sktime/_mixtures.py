@@ -23,7 +23,6 @@ __all__ = [
     "variance",
 ]
 
-POINT = 5e-13  # half width of a component that stands for a single value, in units of the largest
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 
 
@@ -160,13 +159,17 @@ def _end(family, m, s, w, sign):
 
 
 def quantiles(family, m, s, w, params, p):
-    """Quantiles: Newton steps on ndtri(F(x)) = ndtri(p), bisection where they leave the bracket or stall.
+    """Quantiles: exact where the family has them, else Newton steps on ndtri(F(x)) = ndtri(p).
 
+    Steps that leave the bracket or stall are bisections.
     The score ndtri(F) is nearly straight, so three to six steps do. Above the median the mixture is
     mirrored: F near 0 has all its digits, F near 1 has not.
     """
     shape, k, p = p.shape, m.shape[-1], p.ravel()
-    every = m.reshape(-1, k), s.reshape(-1, k)
+    if family.inverts_mixtures:
+        m, s, w = (None if a is None else a.reshape(-1, k) for a in (m, s, w))
+        found = family.mixture_quantile(p.clip(0, 1), m, s, w)
+        return np.where((p >= 0) & (p <= 1), found, np.nan).reshape(shape)
     out = np.full(len(p), np.nan)
     for end, sign in ((0, -1), (1, 1)):
         out[p == end] = _end(
@@ -206,13 +209,4 @@ def quantiles(family, m, s, w, params, p):
             live, sign, p, goal, width, x, step, low, high = (a[more] for a in state)
             m, s, w = (None if a is None else a[more] for a in (m, s, w))
             params = take(params, more)
-    return _on_points(out, *every).reshape(shape)
-
-
-def _on_points(x, m, s):
-    """Quantiles within a component that is hardly wider than rounding are its location: counts stay whole."""
-    largest = np.maximum(np.abs(m), np.abs(m).max(-1, keepdims=True))
-    near = np.abs(x[:, None] - m) <= 1e-11 * largest  # as near as the search for quantiles comes
-    narrow = (s <= POINT * largest) & near
-    which = narrow.argmax(-1)
-    return np.where(narrow.any(-1), np.take_along_axis(m, which[:, None], -1)[:, 0], x)
+    return out.reshape(shape)

@@ -23,10 +23,9 @@ from taylorformer_forecast.engine.training import resolve_device
 from taylorformer_forecast.engine.windows import least_scale
 from taylorformer_forecast.sktime._requests import Predictive, Request
 
-__all__ = ["POINT_MASS", "predict_requests"]
+__all__ = ["predict_requests"]
 
 ROWS_AT_ONCE = 8192  # windows times paths
-POINT_MASS = 1e-12  # scale of a value that is known, relative to the spread of its column
 
 
 class _Sampler:
@@ -93,7 +92,7 @@ def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> Path
     """Put targets back in order of time, and points where values are given."""
     value = torch.as_tensor(given)[:, None]  # (B, 1, T, D)
     is_given = ~value.isnan()
-    conditionals = samples.conditionals.with_points(is_given, value, POINT_MASS)
+    conditionals = samples.conditionals.with_points(is_given, value)
     samples = PathSamples(torch.where(is_given, value, samples.paths), conditionals)
     back = torch.as_tensor(np.argsort(order, 1))
 

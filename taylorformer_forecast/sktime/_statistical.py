@@ -12,8 +12,6 @@ from taylorformer_forecast.sktime._requests import ColumnSeries, Predictive, Req
 
 __all__ = ["predict_without_network"]
 
-ROUNDING = 1e-12  # of a value that was standardised and is returned, in units of the largest
-
 
 def predict_without_network(
     requests: Sequence[Request], seasons: Sequence[float], n_paths: int, seed: int
@@ -60,13 +58,11 @@ def _padded(found: Columns, width: int) -> tuple[np.ndarray, ...]:
 
 def _question(column: ColumnSeries, t: np.ndarray) -> Question:
     """A column on its grid of steps, and where on it the times lie."""
-    seen = ~np.isnan(column.series.y[:, 0])
-    times, values = column.series.t[seen], column.series.y[seen, 0]
+    seen = ~np.isnan(column.y[:, 0])
+    times = column.series.t[seen]
     at = on_steps(times)
     if at is None:
         raise ValueError("y is no longer regular: strategy='baseline' needs equal steps, with rows missing")
     y = np.full(at[-1] + 1, np.nan)
-    values = column.center[0] + column.spread[0] * values
-    whole = np.rint(values)  # standardising rounds: zeros and counts are to be what they were
-    y[at] = np.where(np.abs(values - whole) <= ROUNDING * np.abs(values).max(), whole, values)
+    y[at] = column.y[seen, 0]  # as it is: standardising would round zeros and counts
     return Question(y, np.round(t - times[0]).astype(int))

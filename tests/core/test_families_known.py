@@ -8,8 +8,8 @@ import scipy.stats
 import torch
 from torch.distributions import Categorical, Laplace, MixtureSameFamily, Normal, StudentT, Uniform
 
-from taylorformer_forecast.core.families import FAMILIES, affine, components, draw
-from taylorformer_forecast.core.families.quantile import QuantileFunction, UniformFamily
+from taylorformer_forecast.core.families import FAMILIES, affine, components, draw, find_component
+from taylorformer_forecast.core.families.quantile import QuantileFunction
 from taylorformer_forecast.defaults import QUANTILE_LEVELS
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -104,7 +104,7 @@ def test_degrees_of_freedom_range_from_barely_a_variance_to_nearly_gaussian():
 def rebuild(parts):
     """Make a distribution from components again, without their family."""
     weights = None if parts.weights is None else Categorical(parts.weights)
-    if parts.family == UniformFamily():
+    if parts.family == find_component("quantile"):
         edges = Uniform(parts.loc - parts.scale, parts.loc + parts.scale, validate_args=False)
         return MixtureSameFamily(weights, edges, validate_args=False)
     if parts.shape:

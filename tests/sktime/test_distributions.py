@@ -14,6 +14,7 @@ from skpro.distributions import Empirical, Normal
 from skpro.utils.estimator_checks import check_estimator
 from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, PinballLoss
 
+from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime import distributions, sample_paths
 from taylorformer_forecast.sktime.distributions import PathMixture
@@ -274,6 +275,35 @@ def test_uniform_mixtures_end_where_their_outermost_component_with_weight_ends()
     assert d.ppf(0.5) == pytest.approx(4.5, abs=3.5)  # anywhere in the gap
     assert (d.pdf(0.0), d.pdf(5.0)) == (pytest.approx(0.25), 0.0)
     assert d.log_pdf(5.0) == -np.inf
+    assert np.isnan(d.ppf(1.5))
+
+
+@pytest.mark.parametrize("weights", [None, [0.1, 0.2, 0.3, 0.4]])
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e12])
+def test_quantiles_of_single_values_are_those_values(unit, weights):
+    m = unit * np.array([0.0, 1.0, 3.0, 7.0])
+    d = PathMixture(m, POINT_MASS * m[-1], weights, family="uniform")
+    alphas = np.linspace(0.003, 0.997, 72)
+    expected = m[np.searchsorted(np.cumsum(weights or [0.25] * 4), alphas)]
+    np.testing.assert_array_equal(d.quantile_array([0, *alphas, 1]), [m[0], *expected, m[-1]])
+
+
+def test_a_single_value_within_a_wide_piece_is_met_exactly():
+    d = PathMixture([0.0, 0.3], [1.0, POINT_MASS], [0.5, 0.5], family="uniform")
+    found = d.quantile_array([0.2, 0.325, 0.5, 0.825, 0.9])
+    np.testing.assert_allclose(found, [-0.2, 0.3, 0.3, 0.3, 0.6], rtol=0, atol=1e-11)
+    assert found[2] == 0.3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quantiles_of_overlapping_uniform_components_invert_the_cdf_to_rounding(weighted):
+    rng = np.random.default_rng(0)
+    sigma = np.exp(rng.uniform(-15, 1, size=(H, C, 60)))  # from needles to wide pieces
+    weights = rng.dirichlet(np.ones(60), (H, C)) if weighted else None
+    d = PathMixture(rng.normal(size=(H, C, 60)), sigma, weights, family="uniform")
+    alphas = np.linspace(0.001, 0.999, 57)
+    for alpha, found in zip(alphas, d.quantile_array(alphas), strict=True):
+        np.testing.assert_allclose(d.cdf(found), alpha, rtol=1e-7)
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.5, 1.4, 1.6, 2.4, 2.6, 9.0])

@@ -11,7 +11,7 @@ from taylorformer_forecast.core.families.location_scale import LocationScaleFami
 from taylorformer_forecast.core.families.mixture import MixtureFamily
 from taylorformer_forecast.core.families.normal import NormalFamily
 from taylorformer_forecast.core.families.point import PointFamily
-from taylorformer_forecast.core.families.quantile import QuantileFamily, UniformFamily
+from taylorformer_forecast.core.families.quantile import QuantileFamily
 from taylorformer_forecast.core.families.registry import FAMILIES as FAMILIES
 from taylorformer_forecast.core.families.registry import affine as affine
 from taylorformer_forecast.core.families.registry import center_of as center_of
@@ -24,6 +24,7 @@ from taylorformer_forecast.core.families.registry import gives_points as gives_p
 from taylorformer_forecast.core.families.registry import register as register
 from taylorformer_forecast.core.families.registry import register_component
 from taylorformer_forecast.core.families.studentt import StudentTFamily
+from taylorformer_forecast.core.families.uniform import UniformFamily
 
 __all__ = [
     "FAMILIES",

@@ -15,8 +15,10 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.defaults import SCALE_FLOOR
 
-__all__ = ["SCALES", "Components", "Described", "Family", "ResidualScale"]
+__all__ = ["POINT_MASS", "SCALES", "Components", "Described", "Family", "ResidualScale"]
 
+
+POINT_MASS = 1e-12  # scale of a component that stands for a single value, in units of the largest value
 
 ResidualScale: TypeAlias = Float[Tensor, "*b #D"] | float
 
@@ -97,11 +99,11 @@ class Components:
         """These components where a condition (..., 1) holds, and others of the same family elsewhere."""
         return self.combine([self, other], lambda pair: torch.where(condition, pair[0], pair[1]))
 
-    def with_points(self, is_point: Tensor, value: Tensor, scale: float) -> Components:
-        """Components with all mass within about ``scale`` of a value where there is one, (..., D)."""
+    def with_points(self, is_point: Tensor, value: Tensor) -> Components:
+        """Components with all mass at a standardised value where there is one, (..., D)."""
         is_point, value = is_point[..., None], value[..., None]
         loc = torch.where(is_point, value, self.loc)
-        return replace(self, loc=loc, scale=torch.where(is_point, scale, self.scale))
+        return replace(self, loc=loc, scale=torch.where(is_point, POINT_MASS, self.scale))
 
     def affine(self, loc: Tensor | float, factor: Tensor | float) -> Components:
         """Components of ``loc + factor * y`` for a positive factor."""

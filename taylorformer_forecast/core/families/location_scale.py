@@ -42,6 +42,8 @@ class LocationScaleFamily(Family):
         Lowest and highest value of Z.
     has_pair_distance : bool
         Whether :meth:`pair_distance` is defined.
+    inverts_mixtures : bool
+        Whether :meth:`mixture_quantile` is defined.
 
     Notes
     -----
@@ -54,6 +56,7 @@ class LocationScaleFamily(Family):
     symmetric: ClassVar[bool] = False
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     has_pair_distance: ClassVar[bool] = False
+    inverts_mixtures: ClassVar[bool] = False
 
     # ---- distributions in torch --------------------------------------------------------------------------
 
@@ -145,6 +148,12 @@ class LocationScaleFamily(Family):
 
     def pair_distance(self, gap: Array, s: Array, t: Array) -> Array:
         """E|X - Y| of members whose locations differ by ``gap``, with scales s and t, if it is known."""
+        raise NotImplementedError
+
+    def mixture_quantile(
+        self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: np.ndarray | None
+    ) -> np.ndarray:
+        """Quantiles at p (n,) of mixtures with these locations, scales, weights (n, K), if exactly known."""
         raise NotImplementedError
 
     def bounds(self, p: np.ndarray, shape: Shape, sign: Array = 1.0) -> tuple[Array, Array]:

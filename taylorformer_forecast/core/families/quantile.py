@@ -1,23 +1,21 @@
-"""Quantile functions, and the uniform distributions that they consist of."""
+"""Quantile functions, and the segments of constant density that they consist of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
-from torch.distributions import Categorical, Distribution, MixtureSameFamily, Uniform
+from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families.base import Components, Family, ResidualScale
-from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
+from taylorformer_forecast.core.families.uniform import UniformFamily
 from taylorformer_forecast.defaults import QUANTILE_LEVELS, SCALE_FLOOR
 
-__all__ = ["QuantileFamily", "QuantileFunction", "UniformFamily"]
+__all__ = ["QuantileFamily", "QuantileFunction", "SegmentFamily"]
 
 
 class QuantileFunction(Distribution):
@@ -160,7 +158,7 @@ class QuantileFamily(Family):
     @property
     def component(self) -> Family:
         """Uniform distributions."""
-        return UniformFamily()
+        return SegmentFamily()
 
     def components(self, distribution: Distribution) -> Components:
         """The segments of constant density."""
@@ -187,43 +185,15 @@ class QuantileFamily(Family):
         return distribution.score(value)
 
 
-class UniformFamily(LocationScaleFamily):
-    """Uniform distributions between ``loc - scale`` and ``loc + scale``: the segments of quantile functions.
+class SegmentFamily(UniformFamily):
+    """Uniform distributions that are the segments of quantile functions, in order.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from taylorformer_forecast.core.families import find_component
-    >>> find_component("uniform").cdf(np.array([-2.0, 0.0, 0.5]), {})
-    array([0.  , 0.5 , 0.75])
+    >>> find_component("quantile")
+    SegmentFamily(scale='exp')
     """
-
-    kind = Uniform
-    n_params = 2
-    symmetric = True
-    support = (-1.0, 1.0)
-    has_pair_distance = True
-
-    def distribution(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
-        """Uniform distribution around ``loc + scale * raw[..., 0]``."""
-        middle, half = loc + scale * raw[..., 0], scale * self.positive(raw[..., 1])
-        return Uniform(middle - half, middle + half, validate_args=False)
-
-    def components(self, distribution: Distribution) -> Components:
-        """The distribution itself, as one component."""
-        assert isinstance(distribution, Uniform)
-        low, high = distribution.low[..., None], distribution.high[..., None]
-        return Components(self, (low + high) / 2, (high - low) / 2)
-
-    def rebuild(self, parts: Components) -> Distribution:
-        """Distribution of one component, or mixture of several."""
-        low, high = parts.loc - parts.scale, parts.loc + parts.scale
-        if parts.weights is None:
-            return Uniform(low[..., 0], high[..., 0], validate_args=False)
-        weights = Categorical(parts.weights, validate_args=False)
-        return MixtureSameFamily(weights, Uniform(low, high, validate_args=False), validate_args=False)
 
     def draw(
         self, parts: Components, generator: torch.Generator | None = None, noise: Tensor | None = None
@@ -239,16 +209,6 @@ class UniformFamily(LocationScaleFamily):
         loc, scale = loc.gather(-1, piece)[..., 0], scale.gather(-1, piece)[..., 0]
         return loc + scale * (1 - 2 * above.clamp(0, 1))
 
-    def noise(
-        self,
-        like: Tensor,
-        shape: Mapping[str, Tensor],
-        generator: torch.Generator | None = None,
-        given: Tensor | None = None,
-    ) -> Tensor:
-        """Uniform noise between -1 and 1; :meth:`draw` uses given noise."""
-        return 2 * torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype) - 1
-
     def standard(self, like: Components) -> Components:
         """Segments of the quantile function that is closest to a standard Gaussian."""
         if like.loc.shape[-1] != len(QUANTILE_LEVELS) + 1:
@@ -257,38 +217,3 @@ class UniformFamily(LocationScaleFamily):
         family = QuantileFamily()
         parts = family.components(family(zeros, zeros[:, 0]))
         return replace(like, loc=parts.loc.expand_as(like.loc), scale=parts.scale.expand_as(like.scale))
-
-    def cdf(self, z: Array, shape: Shape) -> Array:
-        """Probability of values up to z."""
-        return np.clip((z + 1) / 2, 0, 1)
-
-    def log_pdf(self, z: Array, shape: Shape) -> Array:
-        """Log-density."""
-        return np.where((z >= -1) & (z < 1), -np.log(2), -np.inf)
-
-    def variance(self, shape: Shape) -> Array:
-        """One third."""
-        return 1 / 3
-
-    def distance(self, z: Array, shape: Shape) -> Array:
-        """E|Z - z|."""
-        return np.where(np.abs(z) < 1, (1 + z * z) / 2, np.abs(z))
-
-    def pair_distance(self, gap: Array, s: Array, t: Array) -> Array:
-        """E|X - Y| of uniform variables: the gap itself unless they overlap."""
-        gap, wide, narrow = np.abs(gap), np.maximum(s, t), np.minimum(s, t)
-        inside = (gap**2 + wide**2 + narrow**2 / 3) / (2 * wide)  # the narrow one lies within the wide one
-        excess = np.maximum(gap + narrow - wide, 0) ** 3 / (12 * wide * narrow)
-        return np.where(gap >= wide + narrow, gap, inside - excess)
-
-    def bounds(self, p: np.ndarray, shape: Shape, sign: Array = 1.0) -> tuple[Array, Array]:
-        """Both are the quantile itself."""
-        return 2 * p - 1, 2 * p - 1
-
-    def quantile(self, p: np.ndarray, shape: Shape) -> Array:
-        """Quantiles at 0 < p < 1."""
-        return 2 * p - 1
-
-    def random(self, rng: np.random.Generator, size: tuple[int, ...], shape: Shape) -> np.ndarray:
-        """Draws from a numpy generator."""
-        return rng.uniform(-1, 1, size)

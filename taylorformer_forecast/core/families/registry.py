@@ -122,7 +122,7 @@ def find_component(family: str | Family) -> LocationScaleFamily:
     --------
     >>> from taylorformer_forecast.core.families import find_component
     >>> find_component("quantile")
-    UniformFamily(scale='exp')
+    SegmentFamily(scale='exp')
     """
     if isinstance(family, str) and family in _COMPONENTS:
         return _COMPONENTS[family]
