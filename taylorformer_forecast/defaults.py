@@ -106,7 +106,7 @@ N_HARMONICS = 2  # of every cycle; by hand
 LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much; by hand
 
 # --- Strategy and lengths ----------------------------------------------------------------------------------
-# Horizons of observed values; measured: with fewer a trained network is no better than the pretrained one.
+# Horizons of observed values of the longest series; measured: with fewer a trained network is no better.
 MIN_HORIZONS_TO_TRAIN = 16
 SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
 CONTEXT_SEASONS = 3  # seasons of it; by hand

@@ -68,10 +68,9 @@ forecaster.fit(load_airline(), fh=range(1, 13)).predict_interval()
 print(forecaster.summary())  # strategy="baseline" asks for it on longer series
 ```
 
-"Short" are series with fewer observed values than sixteen horizons; of a panel the longest counts. Longer
-ones, series with X and irregular times have networks ([which](prior.md)). Through darts short series still
-have the pretrained network, as with `strategy="pretrained"` below: worse on all of these collections, no
-better than the seasonal naive forecast on intermittent demand, and its deciles of counts may be negative.
+"Short" are series with fewer observed values than sixteen horizons; of several the longest counts. Longer
+ones, series with X or covariates and irregular times have networks ([which](prior.md)). darts'
+`TaylorformerModel` chooses by the same rule and has the same forecasts.
 
 ## Five collections
 

@@ -165,9 +165,9 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
         finally:
             self.trainer_params = trainer_params
-        # Without an epoch, training does not start.
-        self.model.begin(train_dataset, _batch_collate_fn_train)
-        self.model.finish(train_dataset, _batch_collate_fn_train)
+        if self._requires_training:  # without an epoch, it does not start
+            self.model.begin(train_dataset, _batch_collate_fn_train)
+            self.model.finish(train_dataset, _batch_collate_fn_train)
         # A prediction replaces the trainer, which a saved model lacks.
         self._steps, self._seconds = int(self.trainer.global_step), time.perf_counter() - start
         log_decision(str(self.summary()))

@@ -1,4 +1,4 @@
-"""darts models that may start from a pretrained network, and how they choose."""
+"""darts models that may be statistical or start from a pretrained network, and how they choose."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from typing import Any
 
 import numpy as np
 from darts import TimeSeries
+from darts.dataprocessing.encoders import SequentialEncoder
+from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
+from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
+from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too_wide
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
+from taylorformer_forecast.defaults import LONGEST_PAST
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
 from taylorformer_forecast.engine.pretrained import Pretrained, build_direct, load_pretrained
 from taylorformer_forecast.engine.strategy import STRATEGIES, Strategy, choose_strategy, obstacle_of_options
@@ -23,7 +29,7 @@ from taylorformer_forecast.models.spec import Task
 
 __all__ = ["DISTRIBUTION", "PretrainedModel", "PretrainedModule"]
 
-OFFERED = tuple(name for name in STRATEGIES if name != "baseline")  # that one has no network: sktime's alone
+UNTRAINED = ("baseline", "pretrained")  # strategies after which training has nothing to go on from
 DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTLikelihood reads alike
 
 
@@ -63,18 +69,45 @@ class PretrainedModel(BaseForecastModel):
         self._strategy, self._tuning = None, False
         self._settings: Mapping[str, Any] | None = None  # of the pretrained network, once they are known
         asked = self.model_params["strategy"]
-        if asked not in OFFERED:
-            raise ValueError(f"strategy={asked!r}, but it must be one of {', '.join(OFFERED)}")
+        if asked not in STRATEGIES:
+            raise ValueError(f"strategy={asked!r}, but it must be one of {', '.join(STRATEGIES)}")
         if isinstance(self.model_params["pretrained"], PathLike):  # darts loads no paths
             self.model_params["pretrained"] = fspath(self.model_params["pretrained"])
         super()._set_up()
-        if asked in ("pretrained", "finetune"):  # refuse at once what the parameters rule out
-            choose_strategy(asked, 0, 1, self._obstacle_of_parameters())
+        if asked not in ("auto", "train"):  # refuse at once what the parameters rule out
+            choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
 
     @property
     def _is_pretrained(self) -> bool:
         """Whether the network has pretrained weights."""
         return self._strategy is not None and self._strategy.is_pretrained
+
+    @property
+    def _is_statistical(self) -> bool:
+        """Whether there is no network, or is to be none."""
+        chosen = self.model_params["strategy"] if self._strategy is None else self._strategy.name
+        return chosen == "baseline"
+
+    @property
+    def _requires_training(self) -> bool:
+        return not self._is_statistical
+
+    @property
+    def _target_window_lengths(self) -> tuple[int, int]:
+        least, ahead = super()._target_window_lengths
+        return least, 0 if self._is_statistical else ahead
+
+    def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
+        """Encoders; see darts. Statistical forecasts have none."""
+        return super().initialize_encoders(default or self._is_statistical)
+
+    def _build_inference_dataset(
+        self, n: int, series: Sequence[TimeSeries], *args: Any, **kwargs: Any
+    ) -> TorchInferenceDataset:
+        dataset = super()._build_inference_dataset(n, series, *args, **kwargs)
+        if self._is_statistical:  # the past of a series, with missing values in front where it is shorter
+            dataset.input_chunk_length = min(max(map(len, series)), LONGEST_PAST)
+        return dataset
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""
@@ -87,20 +120,22 @@ class PretrainedModel(BaseForecastModel):
         return obstacle_of_options(self.model_params, name, DISTRIBUTION)
 
     def _obstacle(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> str | None:
-        """What it cannot do of all that is asked; ``options`` are those of the fit."""
+        """What cannot be done without training of all that is asked; ``options`` are those of the fit."""
+        if options.get("sample_weight") is not None and self.model_params["strategy"] != "finetune":
+            return "sample_weight is given, which training alone takes into account"
         for name in ("past_covariates", "future_covariates"):
             if options.get(name):
-                return f"{name} are given, which the pretrained network has not seen"
+                return f"{name} are given, which only a new network can use"
         if self.add_encoders:
-            return "add_encoders is given, and the pretrained network has seen no covariates"
+            return "add_encoders is given, whose covariates only a new network can use"
         if self.model_params["use_static_covariates"] and any(one.has_static_covariates for one in series):
-            return "the series has static covariates, which the pretrained network has not seen"
+            return "the series has static covariates, which only a new network can use"
         return self._obstacle_of_parameters()
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
         before = (self.model, self.train_sample, self._strategy, self.n_epochs)
-        if self._strategy is not None and self._strategy.name == "pretrained":
-            self.model = self.train_sample = None  # nothing was trained that a fit could go on from
+        if self._strategy is not None and self._strategy.name in UNTRAINED:
+            self.model = self.train_sample = None
         try:
             if self.model is None:
                 self._decide(series2seq(series), kwargs)
@@ -114,14 +149,15 @@ class PretrainedModel(BaseForecastModel):
         asked = self.model_params["strategy"]
         if self._tuning and asked != "finetune":
             asked = "train"
-        observed = sum(int(np.isfinite(one.all_values(copy=False)).sum()) for one in series)
-        horizon = self.model_params["output_chunk_length"]
-        self._adopt(choose_strategy(asked, observed, horizon, self._obstacle(series, options)))
+        known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]
+        n_observed = [int(n) for k in known for n in k.sum(0)]
+        horizon, obstacle = self.model_params["output_chunk_length"], self._obstacle(series, options)
+        self._adopt(choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series)))
 
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""
         self._strategy = strategy
-        if strategy is not None and strategy.name == "pretrained":
+        if strategy is not None and strategy.name in UNTRAINED:
             self.n_epochs = 0
         elif self.model_params["n_epochs"] is None:
             self.n_epochs = self.spec.num_epochs
@@ -129,8 +165,8 @@ class PretrainedModel(BaseForecastModel):
             self.n_epochs = self.model_params["n_epochs"]
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
-        """Train on a dataset; see darts. With strategy "pretrained" nothing is trained."""
-        if self._strategy is not None and self._strategy.name == "pretrained":
+        """Train on a dataset; see darts. With strategies "baseline" and "pretrained" nothing is trained."""
+        if self._strategy is not None and self._strategy.name in UNTRAINED:
             epochs = 0
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
@@ -152,10 +188,17 @@ class PretrainedModel(BaseForecastModel):
             self._tuning = False
             self.model, self.train_sample, self._strategy, self.n_epochs = before
 
-    def _own_params(self) -> dict[str, Any]:
-        params, asked = super()._own_params(), self.model_params["strategy"]
-        if self._strategy is None and asked in ("pretrained", "finetune"):  # weights are loaded unchecked
+    def _create_model(self, train_sample: TorchTrainingSample) -> PLForecastingModule:
+        asked = self.model_params["strategy"]
+        if self._strategy is None and asked not in ("auto", "train"):  # weights are loaded unchecked
             self._adopt(Strategy(asked, f"strategy={asked!r}"))
+        if self._is_statistical:
+            seasons = self._seasonal.lengths if self._seasonal else ()
+            return StatisticalModule(seasons=seasons, **self.pl_module_params)
+        return super()._create_model(train_sample)
+
+    def _own_params(self) -> dict[str, Any]:
+        params = super()._own_params()
         if self._is_pretrained:
             if self._settings is None:
                 self._settings = self._settings_of(self._weights())
@@ -181,7 +224,7 @@ class PretrainedModel(BaseForecastModel):
         weights = None
         asked = self.model_params["strategy"]
         if self._strategy is None:
-            if asked in ("pretrained", "finetune"):
+            if asked not in ("auto", "train"):
                 raise ValueError(
                     f"strategy={asked!r} needs the time stamps of a series: call fit, not fit_from_dataset"
                 )
@@ -204,10 +247,11 @@ class PretrainedModel(BaseForecastModel):
         super()._check_ckpt_parameters(tfm_save)
         asked = self.model_params["strategy"]
         found = "train" if tfm_save._strategy is None else tfm_save._strategy.name
-        if asked != "auto" and (asked == "train") != (found == "train"):
+        kinds = {"train": 0, "pretrained": 1, "finetune": 1, "baseline": 2}
+        if asked != "auto" and kinds[asked] != kinds[found]:
             raise ValueError(
                 f"the weights are those of a model with strategy={found!r}, and fit no model with "
-                f"strategy={asked!r}: a pretrained network and one that was trained from nothing differ"
+                f"strategy={asked!r}: their networks differ"
             )
         self._adopt(tfm_save._strategy)
         self._settings = tfm_save._settings

@@ -1,9 +1,9 @@
-"""Whether a series is left to the pretrained network, or a network is trained on it."""
+"""Whether series are forecast by statistics, by the pretrained network, or by one that is trained on them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,11 @@ class Strategy:
 
 
 def choose_strategy(
-    asked: str, n_values: int, horizon: int, obstacle: str | None = None, short: str = "pretrained"
+    asked: str,
+    n_observed: Sequence[int],
+    horizon: int,
+    obstacle: str | None = None,
+    irregular: str | None = None,
 ) -> Strategy:
     """Choose how series are forecast: as asked, or by the data alone.
 
@@ -49,16 +53,18 @@ def choose_strategy(
     Parameters
     ----------
     asked : {"auto", "baseline", "pretrained", "train", "finetune"}
-        "auto" trains no network where there are fewer observed values than sixteen horizons, unless
-        something stands against that.
-    n_values : int
-        Observed values that count: in sktime those of the longest series, in darts those of all.
+        "auto" trains no network where every series has fewer observed values than sixteen horizons, unless
+        something stands against that. Many short series make no long one: a network that is trained on all
+        of them forecasts each worse than the statistics of its own past.
+    n_observed : sequence of int
+        Observed values of each series and component.
     horizon : int
         Targets of a training window.
     obstacle : str, optional
         What cannot be had without training, if anything: covariates, another distribution.
-    short : {"baseline", "pretrained"}, default="pretrained"
-        What "auto" takes for short series.
+    irregular : str, optional
+        Why there can be no statistical forecasts, if anything: they need regular times. "auto" takes the
+        pretrained network then.
 
     Returns
     -------
@@ -73,24 +79,24 @@ def choose_strategy(
     Examples
     --------
     >>> from taylorformer_forecast.engine.strategy import choose_strategy
-    >>> choose_strategy("auto", n_values=100, horizon=12).name
-    'pretrained'
-    >>> choose_strategy("auto", n_values=1000, horizon=12).reason
+    >>> choose_strategy("auto", [100, 90, 80], horizon=12).name
+    'baseline'
+    >>> choose_strategy("auto", [1000], horizon=12).reason
     '1000 values are at least 16 horizons of 12'
     """
     if asked not in STRATEGIES:
         raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
     if asked != "auto":
-        if obstacle and asked != "train":
-            raise ValueError(
-                f"strategy={asked!r}: {obstacle}; take strategy='train', or 'auto', which trains then"
-            )
+        against = obstacle or (irregular if asked == "baseline" else None)
+        if against and asked != "train":
+            raise ValueError(f"strategy={asked!r}: {against}; take strategy='train' or 'auto'")
         return Strategy(asked, f"strategy={asked!r}")
-    few = n_values < MIN_HORIZONS_TO_TRAIN * horizon
+    longest = max(n_observed)
+    few = longest < MIN_HORIZONS_TO_TRAIN * horizon
     compared = "fewer than" if few else "at least"
-    size = f"{n_values} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
+    size = f"{longest} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
     if few and obstacle is None:
-        return Strategy(short, size)
+        return Strategy("baseline" if irregular is None else "pretrained", size)
     return Strategy("train", size if obstacle is None else obstacle)
 
 

@@ -18,7 +18,7 @@ class Summary:
     Parameters
     ----------
     strategy : str
-        "pretrained", "train" or "finetune".
+        "baseline", "pretrained", "train" or "finetune".
     reason : str
         Why.
     network : str

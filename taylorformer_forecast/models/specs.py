@@ -88,14 +88,18 @@ order : {"time", "random"}
     random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
     Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
     (``examples/benchmark/conditional.py``).
-strategy : {"auto", "pretrained", "train", "finetune"}
-    How series are forecast. "pretrained": by a network that was trained on other series; only its baseline
-    and its calibration are fitted. "train": by a new network, trained on the series. "finetune": by the
-    pretrained network, trained further. "auto" looks at the data alone: the pretrained network forecasts
-    where all series together have fewer observed values than sixteen output chunks, without covariates.
-    All else is trained, and so is what the pretrained network cannot do: another distribution or likelihood,
-    ``order="random"``, ``linear_path=False``. Sizes and training parameters are those of a network that is
-    trained. What was done is shown by :meth:`summary`.
+strategy : {"auto", "baseline", "pretrained", "train", "finetune"}
+    How series are forecast. "baseline": without a network, by a combination of statistical forecasts
+    (exponential smoothing, Theta, damped trend, seasonal naive; a distribution of counts for intermittent
+    demand), weighted by their past errors. It is fitted to every series that is to be forecast, from the
+    last 1000 values before the forecast, whatever the length of the input chunk; likelihood parameters have
+    the mean, variance and kurtosis of its distributions. "pretrained": by a network that was trained on
+    other series; only its baseline and its calibration are fitted. "train": by a new network, trained on
+    the series. "finetune": by the pretrained network, trained further. "auto" looks at the data alone:
+    "baseline" where no series has more observed values than sixteen output chunks ("pretrained" if most
+    values are missing), without covariates and sample weights; else "train". What needs a network of its own
+    is trained: another distribution or likelihood, ``order="random"``, ``linear_path=False``. Sizes and
+    training parameters are those of a network that is trained. What was done is shown by :meth:`summary`.
 pretrained : "default" or path
     The pretrained network: the one in the package, trained on synthetic series of many kinds, or a file. It
     predicts all targets from the context, and of calendar cycles and seasons it sees the two shortest.

@@ -26,19 +26,16 @@ class NetworkFitting:
         from taylorformer_forecast.engine.pretrained import load_pretrained
 
         weights = None if self.strategy in ("train", "baseline") else load_pretrained(self.pretrained)
-        longest = max(int(part.notna().sum().max()) for _, part in instances(self._cur_y))
+        n_observed = [int(n) for _, part in instances(self._cur_y) for n in part.notna().sum()]
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
-        short = "pretrained"
-        if obstacle is None and self.strategy in ("auto", "baseline"):
-            irregular = self._irregular()
-            short = "baseline" if irregular is None else "pretrained"
-            obstacle = irregular if self.strategy == "baseline" else None
-        self._strategy = choose_strategy(self.strategy, longest, self.horizon_, obstacle, short)
+        of_statistics = obstacle is None and self.strategy in ("auto", "baseline")
+        irregular = self._irregular() if of_statistics else None
+        self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
         if self._strategy.name == "baseline":
             self.network_, self.training_ = None, {"steps": 0}
             return
         if self.context_length is None:
-            sizes = self.context_length_, self.horizon_, longest
+            sizes = self.context_length_, self.horizon_, max(n_observed)
             self.context_length_ = longer_context(self._series(), *sizes, self.spec)
         trains = self._strategy.name != "pretrained"
         training = self._training(seed, float(self.validation_split or 0.0) if trains else 0.0)

@@ -1,4 +1,4 @@
-"""How a darts model chooses between the pretrained network and training, and what it says of the choice."""
+"""How a darts model chooses between statistics, the pretrained network and training, and what it says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from darts.utils.likelihood_models.torch import GaussianLikelihood, PoissonLikel
 from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
-from taylorformer_forecast.darts._pretrained import OFFERED
+from taylorformer_forecast.engine.strategy import STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -46,7 +46,8 @@ def finite(forecast):
 def chosen(model):
     """What a fitted model has done, by its summary and by its network."""
     name = model.summary().strategy
-    assert isinstance(model.model.net, Taylorformer if name == "train" else DirectTaylorformer)
+    kinds = {"train": Taylorformer, "baseline": type(None)}
+    assert isinstance(model.model.net, kinds.get(name, DirectTaylorformer))
     return name
 
 
@@ -67,24 +68,34 @@ def long():
 # --- "auto" -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "expected"), [(40, "pretrained"), (95, "pretrained"), (96, "train")])
-def test_series_of_fewer_values_than_sixteen_chunks_have_the_pretrained_network(long, n, expected):
+@pytest.mark.parametrize(("n", "expected"), [(40, "baseline"), (95, "baseline"), (96, "train")])
+def test_series_of_fewer_values_than_sixteen_chunks_have_statistical_forecasts(long, n, expected):
     model = make().fit(long[:n])
     assert chosen(model) == expected
-    assert (model.epochs_trained == 0) == (expected == "pretrained")
-    if expected == "pretrained":
-        asked = make(strategy="pretrained").fit(long[:n])
+    assert (model.epochs_trained == 0) == (expected == "baseline")
+    if expected == "baseline":
+        asked = make(strategy="baseline").fit(long[:n])
         forecasts = (m.predict(8, num_samples=3, random_state=0).all_values() for m in (model, asked))
         np.testing.assert_array_equal(*forecasts)
 
 
-def test_observed_values_of_all_series_and_components_count(long):
+def test_observed_values_of_the_longest_series_and_component_count(long):
     values = long.values().copy()
     values[3::16] = np.nan
-    assert chosen(make().fit(long.with_values(values))) == "pretrained"
-    assert chosen(make().fit([long[:60], long[:60]])) == "train"
-    assert chosen(make().fit([long[:30], long[:30]])) == "pretrained"
-    assert chosen(make().fit(long[:60].stack(long[:60]))) == "train"
+    assert chosen(make().fit(long.with_values(values))) == "baseline"
+    assert chosen(make().fit([long[:95], long[:60]])) == "baseline"
+    assert chosen(make().fit(long[:60].stack(long[:60]))) == "baseline"
+    assert chosen(make().fit([long[:20], long])) == "train"
+    assert chosen(make().fit(long.stack(long.with_values(values)))) == "train"
+
+
+def test_a_short_series_of_which_most_is_missing_has_the_pretrained_network(long):
+    values = np.full((60, 1), np.nan, dtype="float32")
+    values[::5] = long.values()[:60:5]
+    sparse = long[:60].with_values(values)
+    assert chosen(make().fit(sparse)) == "pretrained"
+    with pytest.raises(ValueError, match="most values of component 'sine' are missing, which strategy='base"):
+        make(strategy="baseline").fit(sparse)
 
 
 DEFAULTS = {
@@ -115,35 +126,43 @@ def default(**params):
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_a_default_that_is_written_out_changes_nothing(series, name):
     plain, written = (default(**given).fit(series[:40]) for given in ({}, {name: DEFAULTS[name]}))
-    assert chosen(plain) == chosen(written) == "pretrained"
+    assert chosen(plain) == chosen(written) == "baseline"
     np.testing.assert_array_equal(*(m.predict(8, random_state=0).values() for m in (plain, written)))
 
 
 @pytest.mark.parametrize("name", TRAINING)
 def test_no_parameter_of_training_or_of_a_trained_network_changes_the_choice(series, long, name):
     plain, other = (default(**given).fit(series[:40]) for given in ({}, {name: TRAINING[name]}))
-    assert chosen(other) == "pretrained"
+    assert chosen(other) == "baseline"
     assert other.summary().steps == 0
     np.testing.assert_array_equal(*(m.predict(8, random_state=0).values() for m in (plain, other)))
     assert chosen(make(**{name: TRAINING[name]}).fit(long)) == "train"
 
 
-@pytest.mark.parametrize(("n", "expected"), [(40, "pretrained"), (96, "train")])
+@pytest.mark.parametrize(("n", "expected"), [(40, "baseline"), (96, "train")])
 def test_a_grid_of_learning_rates_compares_one_kind_of_model(long, n, expected):
     rates = (1e-4, 2e-3, 1e-2)  # the second is the default
     assert {chosen(make(lr=rate).fit(long[:n])) for rate in rates} == {expected}
 
 
-@pytest.mark.parametrize("options", [{"epochs": 2}, {"val_series": None}, {"sample_weight": "linear"}])
+@pytest.mark.parametrize("options", [{"epochs": 2}, {"val_series": None}])
 def test_options_of_a_fit_do_not_change_the_choice(series, options):
     options = {name: series[30:] if name == "val_series" else value for name, value in options.items()}
     model = make().fit(series[:40], **options)
-    assert chosen(model) == "pretrained"
+    assert chosen(model) == "baseline"
     assert model.epochs_trained == model.summary().steps == 0
 
 
+def test_weights_of_samples_are_for_training_alone(series):
+    assert chosen(make().fit(series[:40], sample_weight="linear")) == "train"
+    assert chosen(make(strategy="finetune").fit(series[:40], sample_weight="linear")) == "finetune"
+    for strategy in ("baseline", "pretrained"):
+        with pytest.raises(ValueError, match=f"strategy='{strategy}': sample_weight is given"):
+            make(strategy=strategy).fit(series[:40], sample_weight="linear")
+
+
 def cannot(series):
-    """What the pretrained network cannot do: parameters, the series, options of a fit, and the reason."""
+    """What cannot be done without training: parameters, the series, options of a fit, and the reason."""
     covariates = linear_timeseries(length=2 * N).astype("float32")
     static = series.with_static_covariates(pd.DataFrame({"size": [1.0]}).astype("float32"))
     return {
@@ -169,7 +188,7 @@ def cannot(series):
             {"add_encoders": {"cyclic": {"future": ["month"]}}},
             series,
             {},
-            "add_encoders is given, and",
+            "add_encoders is given, whose",
         ),
         "static": ({}, static, {}, "the series has static covariates, which"),
     }
@@ -179,12 +198,12 @@ CANNOT = ("likelihood", "quantiles", "counts", "loss", "norm", "path", "past", "
 
 
 @pytest.mark.parametrize("what", CANNOT)
-def test_what_the_pretrained_network_cannot_do_is_trained_or_refused(series, what):
+def test_what_cannot_be_done_without_training_is_trained_or_refused(series, what):
     params, short, options, reason = cannot(series[:40])[what]
     model = make(**params).fit(short, **options)
     assert chosen(model) == "train"
     assert model.summary().reason.startswith(reason)
-    for strategy in ("pretrained", "finetune"):
+    for strategy in ("baseline", "pretrained", "finetune"):
         with pytest.raises(ValueError, match=f"strategy='{strategy}': {reason}.*; take strategy='train'"):
             make(strategy=strategy, **params).fit(short, **options)
 
@@ -196,21 +215,22 @@ def test_parameters_that_rule_it_out_are_refused_before_any_fit(series, what):
         make(strategy="pretrained", **params)
 
 
-@pytest.mark.parametrize("strategy", ["zero", None, "Train", "baseline"])
+@pytest.mark.parametrize("strategy", ["zero", None, "Train"])
 def test_an_unknown_strategy_is_refused_at_once(strategy):
-    with pytest.raises(ValueError, match=f"strategy={strategy!r}, but it must be one of auto, pretrained"):
+    with pytest.raises(ValueError, match=f"strategy={strategy!r}, but it must be one of auto, baseline"):
         make(strategy=strategy)
 
 
+@pytest.mark.parametrize("strategy", ["baseline", "pretrained"])
 @pytest.mark.parametrize("what", ["past", "future", "static"])
-def test_what_is_refused_leaves_the_fit_before_as_it_was(series, what):
+def test_what_is_refused_leaves_the_fit_before_as_it_was(series, what, strategy):
     _, other, options, reason = cannot(series)[what]
-    model = make(strategy="pretrained").fit(series)
+    model = make(strategy=strategy).fit(series)
     before, network = model.predict(6, random_state=0), model.model
     with pytest.raises(ValueError, match=reason):
         model.fit(other, **options)
     assert model.model is network
-    assert chosen(model) == "pretrained"
+    assert chosen(model) == strategy
     assert model.predict(6, random_state=0) == before
 
 
@@ -218,11 +238,11 @@ def test_what_is_refused_leaves_the_fit_before_as_it_was(series, what):
 
 
 @pytest.mark.parametrize("n", [30, 96])
-@pytest.mark.parametrize("strategy", ["pretrained", "train", "finetune"])
+@pytest.mark.parametrize("strategy", STRATEGIES[1:])
 def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(long, n, strategy):
     model = make(strategy=strategy).fit(long[:n])
     assert chosen(model) == strategy
-    assert model.epochs_trained == (strategy != "pretrained")
+    assert model.epochs_trained == (strategy in ("train", "finetune"))
     assert finite(model.predict(8, num_samples=3))
 
 
@@ -259,12 +279,12 @@ def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, l
         assert one.epochs_trained == 1
 
 
-@pytest.mark.parametrize("strategy", OFFERED)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_learning_rate_can_be_looked_for(series, strategy):
     model = make(strategy=strategy, n_epochs=None)
     assert len(model.lr_find(series[:40], num_training=5).results["lr"]) > 0
     model.model_params["n_epochs"] = 1
-    expected = "pretrained" if strategy == "auto" else strategy
+    expected = "baseline" if strategy == "auto" else strategy
     assert chosen(model.fit(series[:40])) == expected
 
 
@@ -276,35 +296,39 @@ def test_looking_for_a_learning_rate_leaves_a_fit_as_it_was(series):
     assert model.predict(6, random_state=0) == before
 
 
-def test_short_series_have_the_pretrained_network_in_backtests_lists_and_after_a_shift(series):
+def test_short_series_have_statistical_forecasts_in_backtests_lists_and_after_a_shift(series):
     model = make()
     forecasts = model.historical_forecasts(series[:44], forecast_horizon=6, start=38, retrain=True)
     assert finite(forecasts)
-    assert chosen(model.untrained_model().fit([series[:22], series[:20]])) == "pretrained"
+    assert chosen(model.untrained_model().fit([series[:22], series[:20]])) == "baseline"
     shifted = make(output_chunk_shift=2).fit(series[:40])
-    assert chosen(shifted) == "pretrained"
+    assert chosen(shifted) == "baseline"
     assert finite(shifted.predict(6))
 
 
 # --- what is said of it -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", OFFERED)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
     model = make(strategy=strategy).fit(series)
-    done, net, name = model.summary(), model.model.net, "pretrained" if strategy == "auto" else strategy
+    done, net, name = model.summary(), model.model.net, "baseline" if strategy == "auto" else strategy
     assert done.strategy == name
     assert done.reason == (
         "72 values are fewer than 16 horizons of 6" if strategy == "auto" else f"{strategy=}"
     )
-    assert done.network == type(net).__name__
-    assert done.baseline == ("LinearPathBaseline" if name == "train" else "LinearBaseline")
-    assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
+    if name == "baseline":
+        assert (done.network, done.baseline, done.n_parameters) == ("none", "statistical forecasts", 0)
+        assert (done.weight, done.inflation) == (0.0, 1.0)
+    else:
+        assert done.network == type(net).__name__
+        assert done.baseline == ("LinearPathBaseline" if name == "train" else "LinearBaseline")
+        assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
+        assert done.weight == float(net.calibration.weight)
+        assert done.inflation == float(net.calibration.inflation)
     assert (done.context_length, done.horizon) == (12, 6)
     assert done.seasons == ("week", "12 steps")
-    assert done.weight == float(net.calibration.weight)
-    assert done.inflation == float(net.calibration.inflation)
-    assert done.steps == (0 if name == "pretrained" else 2)  # of 32 windows, and then 23
+    assert done.steps == (2 if name in ("train", "finetune") else 0)  # of 32 windows, and then 23
     assert done.seconds > 0
     text = str(done)
     for part in (f"{name} ({done.reason})", f"{done.network} around {done.baseline}", f"{done.steps} steps"):
@@ -328,7 +352,7 @@ def test_there_is_no_summary_before_a_fit():
         make().summary()
 
 
-@pytest.mark.parametrize("strategy", OFFERED)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_fit_leaves_one_record_in_the_log(series, strategy, caplog):
     with caplog.at_level(logging.INFO, logger=LOGGER):
         model = make(strategy=strategy).fit(series)

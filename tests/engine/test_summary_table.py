@@ -17,7 +17,7 @@ def network(baseline=None):
 
 
 def summary(baseline=None, cycles=("day", "week"), periods=(7.0, 365.25)):
-    strategy = choose_strategy("auto", 1000, 12)
+    strategy = choose_strategy("auto", [1000], 12)
     return summarise(network(baseline), strategy, 24, 12, cycles, periods, steps=150, seconds=2.04)
 
 

@@ -1,0 +1,98 @@
+"""Forecasts of darts models without a network: statistical forecasts of every series from its own past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from darts import TimeSeries
+from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
+from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput, TorchInferenceBatch
+from einops import rearrange
+from torch import Tensor
+
+from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
+from taylorformer_forecast.engine.statistical import Columns, Question, answer, on_steps
+
+__all__ = ["StatisticalModule", "gaps_too_wide"]
+
+
+class StatisticalModule(PLForecastingModule):
+    """Statistical forecasts of every component by itself, from all of its past that a batch has.
+
+    Parameters
+    ----------
+    seasons : sequence of float
+        Lengths of seasons, in steps. Whether they are used is decided by the errors of each series.
+    **kwargs
+        See darts' ``PLForecastingModule``.
+    """
+
+    net = None
+
+    def __init__(self, seasons: Sequence[float], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.seasons = list(seasons)
+
+    def forward(self, x_in: PLModuleInput) -> PLModuleOutput:
+        """Refuse: there is no network."""
+        raise NotImplementedError("strategy='baseline' has no network: its forecasts are those of predict")
+
+    def predict_step(
+        self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None
+    ) -> tuple[Tensor, Any, Any]:
+        """Predict ``pred_n`` steps of every series: (S, B, n, C), or (1, B, n, C * 3) for parameters.
+
+        Values that are missing at the end are steps of the forecast. Where nothing was observed, it is NaN.
+        """
+        past = rearrange(batch.past_target, "b l c -> (b c) l").cpu().double().numpy()
+        describe = _parameters if self.predict_likelihood_parameters else _paths
+        ahead = self.output_chunk_shift + np.arange(self.pred_n)
+        unseen = np.isnan(past).all(1)
+        questions = [_question(y, ahead) for y in np.where(unseen[:, None], 0.0, past)]
+        seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
+        answers = answer(questions, self.seasons, self.pred_num_samples, seed)
+        predicted = np.stack([describe(found) for found in answers])
+        predicted[unseen] = np.nan
+        out = rearrange(torch.as_tensor(predicted), "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
+        like = batch.past_target
+        return out.to(like.dtype).to(like.device), batch.series_schema, batch.pred_time
+
+
+def _question(y: np.ndarray, ahead: np.ndarray) -> Question:
+    """Values from the first to the last that were observed, and steps after the end of ``y``."""
+    seen = np.flatnonzero(~np.isnan(y))
+    return Question(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead)
+
+
+def _paths(found: Columns) -> np.ndarray:
+    """Sample paths, (S, n, 1)."""
+    return found.paths[..., None]
+
+
+def _parameters(found: Columns) -> np.ndarray:
+    """Location, scale and degrees of freedom of Student-t distributions, (1, n, 3).
+
+    They have the mean, variance and kurtosis of the marginal distributions; with tails no heavier than a
+    normal distribution's, they are almost normal.
+    """
+    w, half = found.weights, found.scale
+    loc = (w * found.loc).sum(1)
+    d = found.loc - loc[:, None]
+    variance = (w * (d**2 + half**2 / 3)).sum(1)
+    fourth = (w * (d**4 + 2 * d**2 * half**2 + half**4 / 5)).sum(1)
+    excess = fourth / variance**2 - 3
+    df = 4 + 6 / np.maximum(excess, 6 / (NEARLY_NORMAL_DF - 4))
+    return np.stack([loc, np.sqrt(variance * (df - 2) / df), df], 1)[None]
+
+
+def gaps_too_wide(series: Sequence[TimeSeries]) -> str | None:
+    """Why series cannot have statistical forecasts: one has few values among many that are missing."""
+    for one in series:
+        for name, values in zip(one.components, one.all_values(copy=False)[:, :, 0].T, strict=True):
+            seen = np.flatnonzero(~np.isnan(values))
+            if len(seen) and on_steps(seen) is None:
+                return f"most values of component {name!r} are missing, which strategy='baseline' cannot use"
+    return None
