@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.models.lam_trunks import Attention
 from taylorformer_forecast.models.specs import LAM
 
 __all__ = ["LAMModel"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.darts._pretrained import PretrainedModel, PretrainedModule
-from taylorformer_forecast.models.lam_trunks import Attention
 from taylorformer_forecast.models.specs import TAYLORFORMER
 
 __all__ = ["TaylorformerModel"]

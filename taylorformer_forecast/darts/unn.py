@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.specs import UNN
@@ -58,6 +59,7 @@ class UNNModel(BaseForecastModel):
         n_layers: int = 2,
         dropout: float = 0.1,
         history_indicator: bool = True,
+        attention: Attention = "full",
         time_features: str | Sequence[str] | None = "auto",
         seasonal_periods: str | float | Sequence[float] | None = "auto",
         use_reversible_instance_norm: bool | dict[str, Any] = True,

@@ -267,7 +267,7 @@ def build_contiformer(
     Parameters
     ----------
     joint : bool, optional
-        Whether paths are joint; by default, where dynamics and solver allow it.
+        Whether paths are joint; by default, where dynamics, solver and attention allow it.
     linear : tuple of int, optional
         Context length, horizon and maybe shift of a linear baseline; by default locations are measured from
         the last value.
@@ -287,7 +287,11 @@ def build_contiformer(
     """
     if joint is None:
         closed = options.get("dynamics", "linear") in ("linear", "none")
-        joint = closed and options.get("solver") in (None, "closed")
+        joint = (
+            closed
+            and options.get("solver") in (None, "closed")
+            and options.get("attention", "full") == "full"
+        )
     if linear is not None:
         options["baseline"] = (LinearPathBaseline if joint else LinearBaseline)(*linear)
     return (ContiFormerPaths if joint else ContiFormer)(**options)

@@ -168,6 +168,7 @@ def _contiformer(
     joint: bool | None = None,
     dynamics: str = "linear",
     solver: str | None = None,
+    attention: Attention = "full",
 ) -> ContinuousLayers:
     return build_contiformer(
         joint,
@@ -181,6 +182,7 @@ def _contiformer(
         weight=task.weight,
         dynamics=dynamics,
         solver=solver,
+        attention=attention,
     )
 
 
@@ -198,6 +200,9 @@ dynamics : {"linear", "mlp", "none"}
     solved step by step, which is an order of magnitude slower; or none.
 solver : str
     Solver of the equation; see :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
+attention : {"full", "local"}
+    "local" attends the last ``4 ceil(ln n)`` observed points. Steps are then predicted at once: sums along
+    paths are over all points. Kernels are refused, as scores here are averages over time.
 """,
 )
 
@@ -210,6 +215,7 @@ def _tnp(
     n_layers: int = 3,  # about as large as the default Taylorformer
     dropout: float = 0.0,
     value_noise: float = 0.0,
+    attention: Attention = "full",
 ) -> TNPA:
     return TNPA(
         dim_covariates=task.n_covariates,
@@ -219,6 +225,7 @@ def _tnp(
         dropout=dropout,
         distribution=task.family,
         value_noise=value_noise,
+        attention=attention,
     )
 
 
@@ -229,6 +236,9 @@ TNP = ModelSpec(
     docs="""
 value_noise : float
     Standard deviation of noise on the values that targets show in training, in units of the context's.
+attention : str or callable
+    "full", "local" (the last ``4 ceil(ln n)`` points, for long horizons) or a kernel that also takes one
+    query at a time (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
 """,
 )
 
@@ -241,6 +251,7 @@ def _unn(
     n_layers: int = 2,
     dropout: float = 0.1,
     history_indicator: bool = True,
+    attention: Attention = "full",
 ) -> UNNet:
     return UNNet(
         n_series=task.n_columns,
@@ -251,6 +262,7 @@ def _unn(
         dropout=dropout,
         distribution=task.family,
         history_indicator=history_indicator,
+        attention=attention,
     )
 
 
@@ -267,5 +279,8 @@ n_layers : int
     Attention layers. Those before the last one turn times and columns into queries and keys.
 history_indicator : bool
     Whether the network sees which column earlier values belong to.
+attention : str or callable
+    "full", "local" (the last ``4 ceil(ln n)`` points, all columns counted) or a kernel that weighs a table of
+    scores (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`), as weights come before values.
 """,
 )

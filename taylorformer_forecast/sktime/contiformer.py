@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import CONTIFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._parameters import (
@@ -73,6 +74,7 @@ class ContiFormerForecaster(BaseTorchForecaster):
         joint: bool | None = None,
         dynamics: str = "linear",
         solver: str | None = None,
+        attention: Attention = "full",
         update_steps: int = 0,
         finetune_steps: int = 0,
         past_only: Columns = None,

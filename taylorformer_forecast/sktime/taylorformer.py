@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taylorformer_forecast.models.lam_trunks import Attention
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import TAYLORFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._conditioning import Conditioning

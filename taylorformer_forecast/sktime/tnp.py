@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import TNP
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._parameters import (
@@ -66,6 +67,7 @@ class TNPForecaster(BaseTorchForecaster):
         seasonal_periods: Periods = "auto",
         distribution: str = "studentt",
         value_noise: float = 0.0,
+        attention: Attention = "full",
         update_steps: int = 0,
         finetune_steps: int = 0,
         past_only: Columns = None,
@@ -82,5 +84,5 @@ class TNPForecaster(BaseTorchForecaster):
         """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
         return [
             {**TINY, "context_length": 3, "n_layers": 1, "distribution": "mixture", "value_noise": 0.1},
-            {**TINY, "n_layers": 2, **VALIDATED, **ONE_SEASON},
+            {**TINY, "n_layers": 2, "attention": "local", **VALIDATED, **ONE_SEASON},
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import UNN
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._parameters import (
@@ -75,6 +76,7 @@ class UNNForecaster(BaseTorchForecaster):
         seasonal_periods: Periods = "auto",
         distribution: str = "studentt",
         history_indicator: bool = True,
+        attention: Attention = "full",
         update_steps: int = 0,
         finetune_steps: int = 0,
         past_only: Columns = None,
@@ -91,5 +93,5 @@ class UNNForecaster(BaseTorchForecaster):
         """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
         return [
             {**TINY, "context_length": 3, "n_layers": 1, "distribution": "quantile"},
-            {**TINY, "history_indicator": False, **VALIDATED, **ONE_SEASON},
+            {**TINY, "history_indicator": False, "attention": "local", **VALIDATED, **ONE_SEASON},
         ]

@@ -25,6 +25,7 @@ import taylorformer_forecast.darts as darts_host
 import taylorformer_forecast.sktime as sktime_host
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.core.protocol import OneShotNet
+from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models import specs
@@ -229,6 +230,23 @@ def test_constructors_and_public_methods_are_typed(host):
                 assert signature.return_annotation is not signature.empty, (each, name)
 
 
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_every_model_takes_full_and_local_attention(spec):
+    n_columns = 2 if spec.joins_columns else 1
+    task = Task(n_context=60, horizon=4, n_columns=n_columns)
+    torch.manual_seed(0)
+    t = torch.arange(-59.0, 5.0).expand(3, -1) / 60
+    w = Window(t, torch.randn(3, 64, n_columns), n_context=60)
+    found = []
+    for attention in ("full", "local"):
+        torch.manual_seed(0)
+        net = spec.build(task, attention=attention).eval()
+        for parameter in net.parameters():
+            parameter.data += 0.2 * torch.randn_like(parameter)
+        found.append(net(w))
+    assert not torch.allclose(found[0].mean, found[1].mean)
+
+
 WRONG = [
     (specs.TAYLORFORMER, {"d_model": 5, "n_heads": 2}, "d_model=5 is not a multiple of n_heads=2"),
     (specs.TAYLORFORMER, {"n_layers": 1}, "n_layers=1, but each stream needs at least 2"),
@@ -241,6 +259,10 @@ WRONG = [
     (specs.CONTIFORMER, {"d_model": 5}, "d_model=5 is not a multiple of n_heads=4"),
     (specs.CONTIFORMER, {"dynamics": "cubic"}, "dynamics='cubic' is not one of"),
     (specs.CONTIFORMER, {"joint": True, "dynamics": "mlp"}, "dynamics='mlp' with solver=None"),
+    (specs.CONTIFORMER, {"attention": "prob"}, "a score is an average over the way between two points"),
+    (specs.CONTIFORMER, {"attention": "local", "joint": True}, "='local': paths "),
+    (specs.TNP, {"attention": "prob"}, "does not answer one query at a time"),
+    (specs.UNN, {"attention": "prob"}, "gives no weights before the values are known"),
     (specs.TNP, {"d_model": 5}, "d_model=5 is not a multiple of n_heads=4"),
     (specs.UNN, {"d_model": 5}, "d_model=5 is not a multiple of n_heads=8"),
 ]
