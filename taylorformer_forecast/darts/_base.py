@@ -118,14 +118,9 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             params["time_features"],
             params["seasonal_periods"],
         )
-        known = [np.isfinite(v) for v in values]
-        spread = [
-            np.where(k.sum(0) >= MIN_SERIES_POINTS, np.nanstd(np.where(k, v, np.nan), axis=0), np.nan)
-            for v, k in zip(values, known, strict=True)
-            if k.any(0).all()
-        ]
-        least = np.nanmin([*spread, np.full(values[0].shape[1], np.inf)], axis=0)
-        self._floor = tuple(np.where(np.isfinite(least), CONTEXT_FLOOR * least, 0.0).tolist())
+        self._floor = tuple(
+            _spread([v[:, k] for v in values]) * CONTEXT_FLOOR for k in range(values[0].shape[1])
+        )
 
     def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
         """Encoders of the user, and the phases of calendar and seasons, as future covariates."""
@@ -216,6 +211,17 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     def supports_static_covariates(self) -> bool:
         """Whether static covariates reach the network."""
         return True
+
+
+def _spread(values: Sequence[np.ndarray]) -> float:
+    """The least standard deviation of values of several series; of constant ones their level, or 1."""
+    known = [v[np.isfinite(v)] for v in values]
+    moving = [v for v in known if len(v) and v.min() < v.max()]
+    enough = [float(v.std()) for v in moving if len(v) >= MIN_SERIES_POINTS] or [
+        float(v.std()) for v in moving
+    ]
+    level = [abs(float(v[0])) for v in known if len(v) and v[0] != 0]
+    return min(enough or level or [1.0])
 
 
 def _columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from darts.utils.data.torch_datasets.utils import (
     PLModuleInput,
     PLModuleOutput,
     TorchInferenceBatch,
+    TorchTrainingBatch,
 )
 from darts.utils.torch import MonteCarloDropout
 from einops import rearrange
@@ -21,7 +22,7 @@ from taylorformer_forecast.core.families import Components, center_of, component
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.darts._windows import BatchWindows
+from taylorformer_forecast.darts._windows import BatchWindows, without_unknown_past
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import (
     GRADIENT_CLIP,
@@ -182,7 +183,7 @@ class ForecastModule(BatchWindows, PLForecastingModule):
             batch.static_covariates,
         )
         window = self.window(x, n, batch.future_past_covariates)
-        floor = self.floors(len(window.y))
+        floor = self.least_scales(window)
         if self.pred_mc_dropout:  # every path has a network of its own: nothing can be shared
             window, floor = (
                 window.map(lambda v: v.repeat_interleave(n_paths, 0)),
@@ -220,7 +221,14 @@ class ForecastModule(BatchWindows, PLForecastingModule):
         else:
             n_series = len(batch.past_target)
             predicted = rearrange(samples.paths, "(b g) s n w -> s b n (g w)", b=n_series)
+        # Where the input chunk has no value of a component, nothing tells its level.
+        unknown = batch.past_target.isnan().all(1)[:, None]
+        unknown = unknown.repeat_interleave(predicted.shape[-1] // unknown.shape[-1], -1)
+        predicted = predicted.masked_fill(unknown, torch.nan)
         return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time
+
+    def _train_val_step(self, batch: TorchTrainingBatch, *args: Any, **kwargs: Any) -> Tensor:
+        return super()._train_val_step(without_unknown_past(batch), *args, **kwargs)
 
     def _compute_loss(
         self, output: PLModuleOutput, target: Tensor, criterion: Any, sample_weight: Any

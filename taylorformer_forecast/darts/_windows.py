@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
-from darts.utils.data.torch_datasets.utils import ModuleStage, PLModuleInput
+from darts.utils.data.torch_datasets.utils import ModuleStage, PLModuleInput, TorchTrainingBatch
 from einops import rearrange
 from torch import Tensor
 
 from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import CONTEXT_FLOOR
+from taylorformer_forecast.engine.windows import least_scale
 
-__all__ = ["BatchWindows"]
+__all__ = ["BatchWindows", "without_unknown_past"]
+
+
+def without_unknown_past(batch: TorchTrainingBatch) -> TorchTrainingBatch:
+    """Hide the targets of components of which the input chunk has no value: nothing tells their level."""
+    unknown = batch.past_target.isnan().all(1, keepdim=True)
+    return replace(batch, future_target=batch.future_target.masked_fill(unknown, torch.nan))
 
 
 class BatchWindows:
@@ -26,7 +35,7 @@ class BatchWindows:
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
         """Scaled windows of samples of a training set."""
-        x = collate(samples).to_module_input(stage=ModuleStage.TRAIN)
+        x = without_unknown_past(collate(samples)).to_module_input(stage=ModuleStage.TRAIN)
         return self.scaled(self.window(x, self.output_chunk_length or 1).to(self.device))[0]
 
     @property
@@ -90,17 +99,18 @@ class BatchWindows:
         covariates = torch.cat(parts, -1) if parts else None
         return Window(t.expand(len(y), -1), y, covariates=covariates, n_context=n_context)
 
-    def floors(self, n_windows: int) -> Tensor:
+    def least_scales(self, window: Window) -> Tensor:
         """Smallest standard deviation to divide each window by, (B * G, 1, W)."""
         floor = rearrange(self.floor, "(g w) -> g 1 w", **self.sizes)
-        return floor.repeat(n_windows // len(floor), 1, 1)
+        floor = floor.repeat(len(window.y) // len(floor), 1, 1)
+        return least_scale(window, floor, floor / CONTEXT_FLOOR)
 
     def scaled(self, window: Window) -> tuple[Window, Scale]:
         """Window in the network's units, past covariates hidden at the targets."""
         return scale_window(
             window.hide_covariates(self.n_past_columns),
             self.time_unit,
-            self.floors(len(window.y)),
+            self.least_scales(window),
             self.dtype,
             self.normalise,
         )

@@ -23,20 +23,22 @@ from taylorformer_forecast.defaults import (
 __all__ = ["Batches", "Series", "WindowMaker", "fitting_windows", "least_scale"]
 
 
-def least_scale(window: Window, floor: float) -> Tensor:
-    """Smallest scale of each window and column, for series that are standardised as a whole.
+def least_scale(window: Window, floor: float | Tensor, spread: float | Tensor = 1.0) -> Tensor:
+    """Smallest scale of each window and column.
 
     Parameters
     ----------
     window : Window
-        Windows in the units of standardised series.
-    floor : float
+        Windows in the units of their series.
+    floor : float or Tensor of shape (B, 1, D)
         Smallest standard deviation of a context.
+    spread : float or Tensor of shape (B, 1, D), default=1.0
+        Standard deviation of the series: 1 where these are standardised.
 
     Returns
     -------
     Tensor
-        Shape (B, 1, D): the floor, or 1, the deviation of the series, where fewer than three points of the
+        Shape (B, 1, D): the floor, or the deviation of the series where fewer than three points of the
         context were observed and say nothing about its spread.
 
     Examples
@@ -50,7 +52,8 @@ def least_scale(window: Window, floor: float) -> Tensor:
     """
     assert window.observed is not None
     few = window.observed[:, : window.n_context].sum(1, keepdim=True) < MIN_CONTEXT_POINTS
-    return torch.where(few, max(1.0, floor), floor).to(window.y.dtype)
+    least, usual = (torch.as_tensor(value).to(window.y) for value in (floor, spread))
+    return torch.where(few, torch.maximum(usual, least), least)
 
 
 @dataclass(frozen=True)

@@ -297,6 +297,45 @@ def test_a_series_without_any_value_is_refused(model_class, series):
         make(model_class).fit(series.with_values(np.full((N, 1), np.nan, dtype="float32")))
 
 
+@each_model
+def test_of_an_input_chunk_without_values_no_level_is_made_up(model_class, wide):
+    """The forecast is missing, as what it would be made from is; other components have theirs."""
+    values = wide.values().copy()
+    values[-12:, 0] = np.nan
+    model = make(model_class).fit(wide)
+    gap = wide.with_values(values)
+    for forecast in (
+        model.predict(8, series=gap, num_samples=3).all_values(),
+        model.predict(6, series=gap, predict_likelihood_parameters=True).all_values().reshape(6, 2, 3),
+    ):
+        assert np.isnan(forecast[:, 0]).all()
+        assert np.isfinite(forecast[:, 1]).all()
+    values[-12, 0] = 3.0
+    assert finite(model.predict(8, series=wide.with_values(values), num_samples=3))
+
+
+@each_model
+def test_gaps_as_long_as_the_input_chunk_teach_nothing(model_class):
+    noise = np.random.default_rng(0).normal(size=(80, 1)).astype("float32")
+    level = darts.TimeSeries.from_values(1000 + noise)
+    values = level.values().copy()
+    values[30:46] = np.nan
+    empty = level.with_values(np.full_like(values, np.nan))
+    model = make(model_class, n_epochs=2).fit([level.with_values(values), empty])
+    assert all(bool(p.isfinite().all()) for p in model.model.parameters())
+    first, second = model.predict(6, series=[level, empty], num_samples=50)
+    assert abs(first.all_values() - 1000).max() < 50
+    assert np.isnan(second.all_values()).all()
+
+
+@each_model
+@pytest.mark.parametrize("level", [0.0, 5.0, 1e6])
+def test_the_unit_of_a_constant_series_is_its_level(model_class, level):
+    constant = darts.TimeSeries.from_values(np.full((40, 1), level))
+    forecast = make(model_class).fit(constant).predict(6, num_samples=50).all_values()
+    assert abs(forecast - level).max() <= 0.5 * (level or 1.0)
+
+
 # --- backtesting and model selection ----------------------------------------------------------------------
 
 
