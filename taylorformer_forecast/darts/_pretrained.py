@@ -114,10 +114,8 @@ class PretrainedModel(BaseForecastModel):
         if not self.model_params["use_reversible_instance_norm"]:
             return "use_reversible_instance_norm=False, while the pretrained network needs it"
         name = family_of_likelihood(self.likelihood).distribution_name
-        if name != DISTRIBUTION:
-            given = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
-            return f"{given} is given, while the pretrained network has a Student-t"
-        return obstacle_of_options(self.model_params, name, DISTRIBUTION)
+        given = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
+        return obstacle_of_options(self.model_params, name, DISTRIBUTION, f"{given} is given")
 
     def _obstacle(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> str | None:
         """What cannot be done without training of all that is asked; ``options`` are those of the fit."""
