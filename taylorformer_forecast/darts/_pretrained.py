@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from darts import TimeSeries
@@ -15,7 +15,7 @@ from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceData
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 from darts.utils.ts_utils import series2seq
 
-from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
@@ -50,7 +50,7 @@ class PretrainedModule(ForecastModule):
     def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Calibrate the pretrained network, if it is one, then fit the baseline, once."""
         if self.usual_weight is not None:
-            net = copy.deepcopy(self.net).cpu().float()
+            net = cast(OneShotNet, copy.deepcopy(self.net).cpu().float())
             calibrate_pretrained(net, DatasetWindows(self, dataset, collate), 1, self.usual_weight)
             self.net.load_state_dict(net.state_dict())
             self.usual_weight = None
