@@ -2,7 +2,7 @@
 
 Fits :class:`TaylorformerForecaster` with its defaults, with which statistical forecasts are made of so
 short a series, backtests it beside networks that are trained on the series and the seasonal naive forecast on
-the last three years, prints the scores and saves a fan chart of the last two years.
+the last three years, prints the scores and saves a fan chart of the last year.
 
 Run from a checkout with ``make demo``, or::
 
@@ -20,7 +20,6 @@ import matplotlib
 
 matplotlib.use("Agg")  # a file is written; no screen is needed
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from sktime.datasets import load_airline
 from sktime.forecasting.naive import NaiveForecaster
@@ -28,9 +27,10 @@ from sktime.performance_metrics.forecasting import MeanAbsoluteScaledError
 from sktime.performance_metrics.forecasting.probabilistic import CRPS, EmpiricalCoverage
 from sktime.split import ExpandingWindowSplitter
 
+from taylorformer_forecast.plot import plot_forecast
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
-HOLD_OUT = 24  # months in the picture
+HOLD_OUT = 12  # months in the picture
 
 
 def backtest(y: pd.Series) -> pd.DataFrame:
@@ -60,32 +60,10 @@ def backtest(y: pd.Series) -> pd.DataFrame:
 def fan_chart(y: pd.Series, path: Path) -> None:
     """Draw history, 50 and 90 % bands, ten joint paths and the truth that was held out."""
     past, truth = y.iloc[:-HOLD_OUT], y.iloc[-HOLD_OUT:]
-    forecaster = TaylorformerForecaster(random_state=0).fit(past)
-    fh = np.arange(1, HOLD_OUT + 1)
-    mean = forecaster.predict(fh)
-    bands = forecaster.predict_interval(fh, coverage=[0.5, 0.9])[y.name]
-    paths = forecaster.predict_proba(fh, marginal=False).sample(10)
-
-    blue, dark = "#3b6fb6", "#1c2b3a"
-    figure, axes = plt.subplots(figsize=(9, 4.2), layout="constrained")
-    history = past.iloc[-60:]
-    axes.plot(history.index.to_timestamp(), history, color=dark, lw=1.4, label="history")
-    x = mean.index.to_timestamp()
-    for coverage, alpha in ((0.9, 0.18), (0.5, 0.35)):
-        low, high = bands[coverage]["lower"], bands[coverage]["upper"]
-        axes.fill_between(x, low, high, color=blue, alpha=alpha, lw=0, label=f"{coverage:.0%} interval")
-    for number in range(10):
-        label = "joint sample paths" if number == 0 else None
-        axes.plot(x, paths.loc[number].iloc[:, 0], color=blue, lw=0.7, alpha=0.55, label=label)
-    axes.plot(x, mean, color=blue, lw=2, label="mean forecast")
-    axes.plot(x, truth, color=dark, lw=1.4, ls="--", label="held-out truth")
-    axes.axvline(x[0], color="grey", lw=0.8, ls=":")
-    axes.set_title("Airline passengers, two years ahead", loc="left")
-    axes.set_ylabel("thousands per month")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="upper left", ncols=2, fontsize=9)
+    forecaster = TaylorformerForecaster(random_state=0).fit(past, fh=range(1, HOLD_OUT + 1))
+    figure = plot_forecast(past, forecaster, paths=10, truth=truth, history=60)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=110)
     plt.close(figure)
 
 

@@ -8,6 +8,9 @@ import sys
 import tomllib
 from pathlib import Path
 
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -19,15 +22,59 @@ BLOCKS = [
     pytest.param(block, id=f"{name}-{number}")
     for name, text in PAGES.items()
     for number, block in enumerate(re.findall(r"```python\n(.*?)```", text, re.S))
-    if "import" in block  # others go on from code that is described only
 ]
+CELLS = {
+    name: "\n".join(cells)
+    for name, text in PAGES.items()
+    if (cells := re.findall(r"```{code-cell}[^\n]*\n(.*?)```", text, re.S))
+}
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_code_of_a_page_runs(block):
-    namespace = {}
-    exec(block, namespace)
-    assert len(namespace.get("paths", [0])) > 0
+@pytest.mark.parametrize("code", [*BLOCKS, *(pytest.param(code, id=name) for name, code in CELLS.items())])
+def test_code_of_a_page_runs(code):
+    """Blocks run each by itself; the cells of a page run in order."""
+    matplotlib.use("Agg")
+    exec(code, {"__name__": "page"})
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"), re.findall(r"```python\n([^`]*)```\n\n```text\n([^`]*)```", PAGES["README.md"])
+)
+def test_code_of_the_readme_prints_what_is_shown(code, shown, capsys):
+    exec(code, {"__name__": "page"})
+    printed = capsys.readouterr().out
+    number = r"-?\d+\.?\d*"
+    found, expected = ([float(n) for n in re.findall(number, text)] for text in (printed, shown))
+    assert found == pytest.approx(expected, rel=0.03)
+
+
+def test_the_readme_is_short_and_so_are_its_sentences():
+    assert len(PAGES["README.md"].split()) <= 900
+    prose = re.sub(r"```.*?```", "", PAGES["README.md"], flags=re.S)
+    for paragraph in re.split(r"\n\n|\n- |\n#+ |\|", prose):
+        for sentence in re.split(r"(?<=[.:;?!])\s", re.sub(r"\]\([^)]*\)", "]", paragraph)):
+            assert len(sentence.split()) <= 30, sentence
+
+
+def test_the_readme_shows_the_scores_that_were_recorded():
+    rows, scores = json.loads((ROOT / "docs/results/arena.json").read_text())["rows"], {}
+    for row in rows:
+        if row["budget_s"] == 60:
+            scores.setdefault(row["model"], {}).setdefault(row["series"], []).append(row["wql"])
+    mean = {model: {name: np.mean(seeds) for name, seeds in of.items()} for model, of in scores.items()}
+    shown = dict(re.findall(r"^\| ([^|]+) \| (\d\.\d{3}) \|", PAGES["README.md"], re.M))
+    models = {
+        "Taylorformer (sktime)": "taylorformer_sktime",
+        "LAM (sktime)": "lam_sktime",
+        "Taylorformer, pretrained, no training": "taylorformer_pretrained",
+        "AutoETS": "ets",
+    }
+    for title, value in shown.items():
+        own = mean[models.get(title, title.lower())]
+        assert len(own) == 8
+        ratio = np.exp(np.mean([np.log(own[name] / mean["naive"][name]) for name in own]))
+        assert f"{ratio:.3f}" == value, title
 
 
 @pytest.mark.parametrize(
@@ -48,6 +95,15 @@ def test_lines_that_install_are_accepted_by_pip(line):
     asked = set(re.findall(r"[\w-]+", line.partition("[")[2].partition("]")[0]))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert asked <= set(extras)
+
+
+def test_every_page_is_on_the_site():
+    listed = set()
+    for name, text in PAGES.items():
+        for tree in re.findall(r"```{toctree}\n(.*?)```", text, re.S):
+            entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            listed |= {str(Path(name).parent / f"{entry}.md") for entry in entries}
+    assert listed == {name for name in PAGES if name.startswith("docs/")} - {"docs/index.md"}
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -82,26 +138,39 @@ def test_the_benchmark_shows_the_likelihoods_one_step_ahead_that_were_recorded()
         assert re.search(cells, PAGES["docs/benchmark.md"]), row
 
 
-def test_the_readme_shows_the_speed_of_continuous_attention_that_was_recorded():
+def test_the_page_on_networks_shows_the_speed_of_continuous_attention_that_was_recorded():
     row = json.loads((ROOT / "docs/results/contiformer_speed.json").read_text())["rows"][-1]
     assert row["points"] == 192
     assert row["closed_by_plain"] <= 12
     assert row["pairwise_by_closed"] >= 30
-    text = PAGES["README.md"].replace("\n", " ")
-    assert f"costs {row['closed_by_plain']:.1f} times ordinary attention" in text
-    assert f"takes {row['pairwise_by_closed']:.0f} times as long" in text
-    assert f"does, {row['seconds']['midpoint'] / row['seconds']['closed']:.0f} times" in text
+    page = PAGES["docs/networks.md"]
+    assert f"| ordinary attention | 1 / {row['closed_by_plain']:.1f} |" in page
+    assert f"as in the published code | {row['pairwise_by_closed']:.0f} |" in page
+    assert f"through all times | {row['seconds']['midpoint'] / row['seconds']['closed']:.0f} |" in page
 
 
-def test_the_readme_shows_the_scores_of_conditional_forecasts_that_were_recorded():
-    rows = json.loads((ROOT / "docs/results/conditional.json").read_text())["rows"]
-    text, found = PAGES["README.md"].replace("\n", " "), {}
+def test_the_page_on_conditional_forecasts_shows_the_scores_that_were_recorded():
+    rows, found = json.loads((ROOT / "docs/results/conditional.json").read_text())["rows"], {}
     for row in rows:
         found.setdefault((row["series"], row["model"]), []).append(row["wql"])
     mean = {key: f"{sum(values) / len(values):.3g}" for key, values in found.items()}
-    for series in ("airline", "co2", "sunspots_yearly"):
-        assert f"{mean[series, 'random']} ({mean[series, 'time']})" in text
-        assert mean[series, "given"] in text
+    for series, title in (
+        ("airline", "airline"),
+        ("co2", "carbon dioxide"),
+        ("sunspots_yearly", "sunspots, yearly"),
+    ):
+        cells = " | ".join(mean[series, model] for model in ("time", "random", "given"))
+        assert f"| {title} | {cells} |" in PAGES["docs/conditional.md"]
+
+
+def test_the_page_on_scale_shows_the_speeds_that_were_recorded():
+    for row in json.loads((ROOT / "docs/results/panel_speed.json").read_text())["rows"]:
+        cells = (
+            f"{row['windows_per_second']:.0f} | {row['pretrain_s']:.1f} s | {max(row['peak_mib']):.0f} MiB"
+        )
+        assert (
+            f"| {row['forecaster']} | {cells} | {row['new_series_s']:.2f} s |" in PAGES["docs/guide/scale.md"]
+        )
 
 
 NAMES = {"linear start, no training": "baseline alone", "prior, no training": "pretrained"}

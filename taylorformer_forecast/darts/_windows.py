@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.utils import ModuleStage, PLModuleInput, TorchTrainingBatch
 from einops import rearrange
 from torch import Tensor
@@ -15,7 +14,6 @@ from torch import Tensor
 from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.darts._adapters import LikelihoodFamily
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.windows import least_scale
 
@@ -28,18 +26,10 @@ def without_unknown_past(batch: TorchTrainingBatch) -> TorchTrainingBatch:
     return replace(batch, future_target=batch.future_target.masked_fill(unknown, torch.nan))
 
 
-class BatchWindows(PLForecastingModule):
+class BatchWindows:
     """Windows of a :class:`ForecastModule`: every component of a series by itself, or all together."""
 
-    head: LikelihoodFamily
-    normalise: bool
-    n_past: int
-    n_future: int
-    n_static: int
-    n_phases: int
-    n_past_columns: int
-    past_flags: list[int]
-    future_flags: list[int]
+    head: Any
     floor: Tensor
     sizes: dict[str, int]
 
