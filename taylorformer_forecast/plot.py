@@ -78,6 +78,7 @@ def plot_forecast(
     mean, bands, lines = _parts(forecast, sorted(coverage, reverse=True), paths)
     past = list(_columns(y))
     known = {} if truth is None else {name: (x, v) for name, x, v in _columns(truth)}
+    figure: Any
     if ax is None:
         figure, grid = plt.subplots(
             len(mean), squeeze=False, figsize=(8, 2.6 * len(mean) + 0.8), layout="constrained"

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Iterator
 
 import jaxtyping
+import numpy as np
 import pytest
 import torch
 
 from taylorformer_forecast.core.window import Window
+
+
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef) -> None:
+    """Seed the global generators before every fixture: what it draws depends on no other test."""
+    seed_globals(fixturedef.argname)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Seed them before every test, too."""
+    seed_globals(item.nodeid)
+
+
+def seed_globals(name: str) -> None:
+    """Seed the global generators of torch and numpy by a name."""
+    seed = zlib.crc32(name.encode())
+    torch.manual_seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
 
 
 @pytest.fixture(autouse=True, scope="session")

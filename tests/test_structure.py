@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import re
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
@@ -202,3 +205,24 @@ def test_a_default_has_one_name_and_a_line_on_where_its_value_comes_from():
 def test_every_default_is_used():
     used = {node.id for module in FILES for node in ast.walk(TREES[module]) if isinstance(node, ast.Name)}
     assert not set(numbers(TREES[f"{NAME}.defaults"])) - used
+
+
+def public_methods(host: str) -> list[Callable[..., object]]:
+    """Constructors and public methods of the public classes of a host, as far as they are the package's."""
+    module = importlib.import_module(f"{NAME}.{host}")
+    classes = [one for one in (getattr(module, name) for name in module.__all__) if inspect.isclass(one)]
+    found = [member for cls in classes for member in inspect.getmembers(cls, inspect.isroutine)]
+    public = [one for name, one in found if name == "__init__" or not name.startswith("_")]
+    return [one for one in public if str(getattr(one, "__module__", None)).startswith(NAME)]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_users_call_nothing_that_has_no_types(host):
+    """``mypy --strict`` finds no call to an untyped function in the code of a user."""
+    methods = public_methods(host)
+    assert len(methods) > 10
+    for method in methods:
+        signature = inspect.signature(method)
+        given = [p for name, p in signature.parameters.items() if name not in ("self", "cls")]
+        assert all(p.annotation is not p.empty for p in given), method.__qualname__
+        assert signature.return_annotation is not signature.empty, method.__qualname__

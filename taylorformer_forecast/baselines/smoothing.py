@@ -93,8 +93,8 @@ def smooth(
         observed[..., None] & (count > 1) & grid.has_trend
     )
     x = torch.where(observed, x, 0.0)[..., None]
-    by_time = (value.transpose(0, 1).contiguous().numpy(force=True) for value in (x, gain, turn))
-    states = _states(*by_time, grid.damping.numpy(force=True))
+    x, gain, turn = (value.transpose(0, 1).contiguous() for value in (x, gain, turn))
+    states = _states(*(value.numpy(force=True) for value in (x, gain, turn, grid.damping)))
     level, trend = torch.as_tensor(states, device=x.device).unbind()
     return level.transpose(0, 1), trend.transpose(0, 1)
 

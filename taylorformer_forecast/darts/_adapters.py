@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Components, Described, Family
 
@@ -40,6 +41,11 @@ class LikelihoodDistribution(Described):
         self.family, self.raw = family, raw
 
 
+def _raw(distribution: Distribution) -> Tensor:
+    """Parameters of a likelihood's distribution."""
+    return cast(LikelihoodDistribution, distribution).raw
+
+
 @dataclass(frozen=True)
 class LikelihoodFamily(Family):
     """Family of a darts likelihood: what networks need of it, which predict in scaled units.
@@ -59,7 +65,11 @@ class LikelihoodFamily(Family):
 
     kind = LikelihoodDistribution
     has_location = False  # whether values may be moved and stretched
-    distribution_name = None  # of a registered family
+
+    @property
+    def distribution_name(self) -> str | None:
+        """Name of a registered family; None for likelihoods of darts."""
+        return None
 
     @property
     def n_params(self) -> int:
@@ -74,9 +84,9 @@ class LikelihoodFamily(Family):
         """Distribution with batch shape (..., D)."""
         return LikelihoodDistribution(self, self.parameters(raw, loc, scale))
 
-    def components(self, distribution: LikelihoodDistribution) -> Components:
+    def components(self, distribution: Distribution) -> Components:
         """The likelihood's parameters as locations, with scales of zero."""
-        return Components(self, distribution.raw, torch.zeros_like(distribution.raw))
+        return Components(self, _raw(distribution), torch.zeros_like(_raw(distribution)))
 
     def rebuild(self, parts: Components) -> LikelihoodDistribution:
         """Distribution with these components."""
@@ -86,23 +96,23 @@ class LikelihoodFamily(Family):
         """Parameters (..., D, P) that the likelihood turns into these components."""
         return parts.loc
 
-    def center(self, distribution: LikelihoodDistribution) -> Tensor:
+    def center(self, distribution: Distribution) -> Tensor:
         """Point forecast: the value that stands for a step where a single path is followed."""
-        params = self.likelihood._params_from_output(distribution.raw)
+        params = self.likelihood._params_from_output(_raw(distribution))
         return self.likelihood._distr_from_params(params).mean
 
     def sample(
         self,
-        distribution: LikelihoodDistribution,
+        distribution: Distribution,
         generator: torch.Generator | None = None,
         noise: Tensor | None = None,
     ) -> Tensor:
         """Draw with the likelihood's own sampler: from torch's global generator, whatever the noise."""
-        return self.likelihood.sample(distribution.raw)
+        return self.likelihood.sample(_raw(distribution))
 
     def sample_paths(
         self,
-        distribution: LikelihoodDistribution,
+        distribution: Distribution,
         n_paths: int,
         generator: torch.Generator | None = None,
         noise: Tensor | None = None,
@@ -147,18 +157,18 @@ class PointAdapter(LikelihoodFamily):
         """Location in the units of the network."""
         return loc[..., None] + torch.as_tensor(scale)[..., None] * raw
 
-    def center(self, distribution: LikelihoodDistribution) -> Tensor:
+    def center(self, distribution: Distribution) -> Tensor:
         """The location."""
-        return distribution.raw[..., 0]
+        return _raw(distribution)[..., 0]
 
     def sample(
         self,
-        distribution: LikelihoodDistribution,
+        distribution: Distribution,
         generator: torch.Generator | None = None,
         noise: Tensor | None = None,
     ) -> Tensor:
         """The location."""
-        return distribution.raw[..., 0]
+        return _raw(distribution)[..., 0]
 
 
 class QuantileAdapter(PointAdapter):
@@ -172,9 +182,9 @@ class QuantileAdapter(PointAdapter):
         levels = torch.tensor(self.likelihood.quantiles, dtype=torch.float64)
         return super().parameters(raw + torch.special.ndtri(levels).to(raw), loc, scale)
 
-    def center(self, distribution: LikelihoodDistribution) -> Tensor:
+    def center(self, distribution: Distribution) -> Tensor:
         """The median."""
-        return distribution.raw[..., self.likelihood.quantiles.index(0.5)]
+        return _raw(distribution)[..., self.likelihood.quantiles.index(0.5)]
 
     def _marginal(self, parts: Components, paths: Tensor) -> Tensor:
         levels = paths.new_tensor(self.likelihood.quantiles)
@@ -203,18 +213,18 @@ class LocationScaleAdapter(LikelihoodFamily):
         found = unit * F.softplus(raw[..., 1:] + UNIT_SCALE)
         return torch.cat([loc[..., None] + unit * raw[..., :1], _inverse_softplus(found)], -1)
 
-    def components(self, distribution: LikelihoodDistribution) -> Components:
+    def components(self, distribution: Distribution) -> Components:
         """Location and scale."""
-        raw = distribution.raw
+        raw = _raw(distribution)
         return Components(self, raw[..., :1], F.softplus(raw[..., 1:]))
 
     def to_raw(self, parts: Components) -> Tensor:
         """Location, and the number whose softplus is the scale."""
         return torch.cat([parts.loc, _inverse_softplus(parts.scale)], -1)
 
-    def center(self, distribution: LikelihoodDistribution) -> Tensor:
+    def center(self, distribution: Distribution) -> Tensor:
         """The location."""
-        return distribution.raw[..., 0]
+        return _raw(distribution)[..., 0]
 
     def _marginal(self, parts: Components, paths: Tensor) -> Tensor:
         loc, scale = parts.loc.mean(1), parts.scale.mean(1)
@@ -244,27 +254,27 @@ class RegisteredAdapter(LikelihoodFamily):
         family = self.likelihood.family
         return self.to_raw(family.components(family(raw, loc, scale)))
 
-    def components(self, distribution: LikelihoodDistribution) -> Components:
+    def components(self, distribution: Distribution) -> Components:
         """The components."""
-        return self.likelihood.components(distribution.raw)
+        return self.likelihood.components(_raw(distribution))
 
     def to_raw(self, parts: Components) -> Tensor:
         """Parameters of the components, one after another."""
         return torch.cat(list(parts.tensors().values()), -1)
 
-    def center(self, distribution: LikelihoodDistribution) -> Tensor:
+    def center(self, distribution: Distribution) -> Tensor:
         """Point forecast of the family."""
         family = self.likelihood.family
         return family.center(family.rebuild(self.components(distribution)))
 
     def sample(
         self,
-        distribution: LikelihoodDistribution,
+        distribution: Distribution,
         generator: torch.Generator | None = None,
         noise: Tensor | None = None,
     ) -> Tensor:
         """Draw with the family's own sampler."""
-        return self.components(distribution).sample(generator, noise).to(distribution.raw.dtype)
+        return self.components(distribution).sample(generator, noise).to(_raw(distribution).dtype)
 
     def _marginal(self, parts: Components, paths: Tensor) -> Tensor:
         family, middle = self.likelihood.family, parts.map(lambda value: value.mean(1))

@@ -36,6 +36,11 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
+    model: Any
+    train_sample: TorchTrainingSample | None
+    n_epochs: int
+    add_encoders: dict[str, Any] | None
+    trainer_params: dict[str, Any]
     _strategy: Strategy | None = None
     _steps, _seconds = 0, 0.0
 
@@ -82,7 +87,8 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             n_future=dims["future_covariates"] or 0,
             n_static=dims["static_covariates"] or 0,
             n_phases=self._seasonal.width if self._seasonal else 0,
-            **self._flags,
+            past_flags=self._flags["past_flags"],
+            future_flags=self._flags["future_flags"],
             floor=self._floor or (0.0,) * n_components,
             own_optimizer=self._own_optimizer,
             **self._own_params(),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.utils import (
     ModuleStage,
     PLModuleInput,
@@ -37,7 +36,7 @@ from taylorformer_forecast.models.spec import ModelSpec, Task
 __all__ = ["ForecastModule"]
 
 
-class ForecastModule(BatchWindows, PLForecastingModule):
+class ForecastModule(BatchWindows):
     """Base of the package's darts modules; a subclass names its model.
 
     Every component of a series is a window of its own: what is missing in one leaves the others alone, and

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from darts import TimeSeries
@@ -15,7 +15,7 @@ from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceData
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 from darts.utils.ts_utils import series2seq
 
-from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
@@ -50,7 +50,7 @@ class PretrainedModule(ForecastModule):
     def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Calibrate the pretrained network, if it is one, then fit the baseline, once."""
         if self.usual_weight is not None:
-            net = copy.deepcopy(self.net).cpu().float()
+            net = cast(OneShotNet, copy.deepcopy(self.net).cpu().float())
             calibrate_pretrained(net, DatasetWindows(self, dataset, collate), 1, self.usual_weight)
             self.net.load_state_dict(net.state_dict())
             self.usual_weight = None
@@ -114,10 +114,8 @@ class PretrainedModel(BaseForecastModel):
         if not self.model_params["use_reversible_instance_norm"]:
             return "use_reversible_instance_norm=False, while the pretrained network needs it"
         name = family_of_likelihood(self.likelihood).distribution_name
-        if name != DISTRIBUTION:
-            given = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
-            return f"{given} is given, while the pretrained network has a Student-t"
-        return obstacle_of_options(self.model_params, name, DISTRIBUTION)
+        given = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
+        return obstacle_of_options(self.model_params, name, DISTRIBUTION, f"{given} is given")
 
     def _obstacle(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> str | None:
         """What cannot be done without training of all that is asked; ``options`` are those of the fit."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.utils import ModuleStage, PLModuleInput, TorchTrainingBatch
 from einops import rearrange
 from torch import Tensor
@@ -14,6 +15,7 @@ from torch import Tensor
 from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.darts._adapters import LikelihoodFamily
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.windows import least_scale
 
@@ -26,10 +28,18 @@ def without_unknown_past(batch: TorchTrainingBatch) -> TorchTrainingBatch:
     return replace(batch, future_target=batch.future_target.masked_fill(unknown, torch.nan))
 
 
-class BatchWindows:
+class BatchWindows(PLForecastingModule):
     """Windows of a :class:`ForecastModule`: every component of a series by itself, or all together."""
 
-    head: Any
+    head: LikelihoodFamily
+    normalise: bool
+    n_past: int
+    n_future: int
+    n_static: int
+    n_phases: int
+    n_past_columns: int
+    past_flags: list[int]
+    future_flags: list[int]
     floor: Tensor
     sizes: dict[str, int]
 

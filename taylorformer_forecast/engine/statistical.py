@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import torch
@@ -116,7 +117,8 @@ def answer(
     >>> found.paths.shape, (found.weights * found.loc).sum(1).round(1).tolist()
     ((5, 2), [2.0, 8.0])
     """
-    each = list(seasons) if seasons and isinstance(seasons[0], Sequence) else [seasons] * len(questions)
+    many = seasons and isinstance(seasons[0], Sequence)
+    each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(questions))
     keys = [
         (_whole(own), max(1, int(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
         for own, q in zip(each, questions, strict=True)
@@ -128,7 +130,7 @@ def answer(
         batch = _batch(order[len(answers) :], keys, n_paths)
         whole, horizon, _ = keys[batch[0]]
         y = _stacked([questions[number].y for number in batch])
-        found = forecast(y, horizon, [list(whole) or 1] * len(batch))
+        found = forecast(y, horizon, [list(whole) or [1]] * len(batch))
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
         for row, number in enumerate(batch):
             answers[number] = _columns(

@@ -100,7 +100,9 @@ def choose_strategy(
     return Strategy("train", size if obstacle is None else obstacle)
 
 
-def obstacle_of_options(options: Mapping[str, Any], distribution: str, own: str) -> str | None:
+def obstacle_of_options(
+    options: Mapping[str, Any], distribution: str | None, own: str, given: str | None = None
+) -> str | None:
     """What the pretrained network cannot do of what the options of a model ask for.
 
     Parameters
@@ -109,6 +111,8 @@ def obstacle_of_options(options: Mapping[str, Any], distribution: str, own: str)
         Options of the model; those that matter here are ``linear_path`` and ``order``.
     distribution, own : str
         The distribution that is asked for, and that of the pretrained network.
+    given : str, optional
+        How the host is asked for the distribution, by default ``distribution='...'``.
 
     Returns
     -------
@@ -124,7 +128,7 @@ def obstacle_of_options(options: Mapping[str, Any], distribution: str, own: str)
     if options.get("order", "time") != "time":
         return f"order={options['order']!r}, while the pretrained network forecasts in order of time"
     if distribution != own:
-        return f"distribution={distribution!r}, while the pretrained network has {own!r}"
+        return f"{given or f'distribution={distribution!r}'}, while the pretrained network has {own!r}"
     if not options.get("linear_path", True):
         return "linear_path=False, while the pretrained network needs it"
     return None

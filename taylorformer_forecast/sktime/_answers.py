@@ -13,6 +13,7 @@ from sktime.datatypes import update_data
 from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.sktime._checks import check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
+from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._predictive import predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
 from taylorformer_forecast.sktime._statistical import predict_without_network
@@ -20,7 +21,7 @@ from taylorformer_forecast.sktime._statistical import predict_without_network
 __all__ = ["PredictiveMethods"]
 
 
-class PredictiveMethods:
+class PredictiveMethods(Host):
     """Mean, quantiles, variances and distributions of a fitted :class:`BaseTorchForecaster`."""
 
     _given = None  # values of the future that are known: a frame like y, NaN where nothing is

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from skpro.distributions.base import BaseDistribution
@@ -64,7 +66,7 @@ class ArrayDistribution(BaseDistribution):
             raise ValueError("iat needs a row and a column position")
         return type(self)(**self._pick((rowidx, colidx)))
 
-    def quantile_array(self, alpha):
+    def quantile_array(self, alpha: float | Sequence[float] | np.ndarray) -> np.ndarray:
         """Quantiles as an array, the numbers that ``quantile`` puts into a frame.
 
         Parameters
@@ -93,7 +95,7 @@ class ArrayDistribution(BaseDistribution):
             raise ValueError(f"alpha must lie between 0 and 1, got {alpha.tolist()}")
         return self._quantiles(np.multiply.outer(alpha, np.ones(self.shape)))
 
-    def quantile(self, alpha):
+    def quantile(self, alpha: float | Sequence[float] | np.ndarray) -> pd.DataFrame:
         """Quantiles in sktime's format, equal to ``quantile_array`` to the last bit.
 
         Parameters
@@ -112,10 +114,10 @@ class ArrayDistribution(BaseDistribution):
         >>> SamplePaths([[[1.0]], [[2.0]], [[3.0]]], columns=["y"]).quantile([0.5]).iloc[0, 0].item()
         2.0
         """
-        alpha = np.atleast_1d(alpha).tolist()
-        values = self.quantile_array(alpha).reshape(len(alpha), *(self.shape or (1, 1)))
+        levels = np.atleast_1d(alpha).tolist()
+        values = self.quantile_array(levels).reshape(len(levels), *(self.shape or (1, 1)))
         names = self.columns if self.ndim else [type(self).__name__]
-        columns = pd.MultiIndex.from_product([names, alpha])
+        columns = pd.MultiIndex.from_product([names, levels])
         return pd.DataFrame(values.transpose(1, 2, 0).reshape(-1, len(columns)), self.index, columns)
 
     def _ppf(self, p):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Integral, Real
 from os import PathLike
@@ -63,7 +64,7 @@ RULES = [
     (("strategy",), f"one of {', '.join(STRATEGIES)}", lambda value: value in STRATEGIES),
     (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
     (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
-    (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < value < float("inf")),
+    (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < float(value) < math.inf),
     (("dropout",), "a number, at least 0 and below 1", _fraction),
     (
         ("validation_split",),
@@ -85,7 +86,7 @@ RULES = [
         lambda value: (
             value is None
             or (isinstance(value, str) and value == "auto")
-            or all(isinstance(period, Real) and 1 <= period < float("inf") for period in np.atleast_1d(value))
+            or all(isinstance(p, Real) and 1 <= float(p) < math.inf for p in np.atleast_1d(value))
         ),
     ),
     (

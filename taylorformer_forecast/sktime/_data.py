@@ -6,12 +6,13 @@ import numpy as np
 
 from taylorformer_forecast.sktime._checks import check_observed
 from taylorformer_forecast.sktime._frames import arranged, instances, of_instance, to_float
+from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._requests import ColumnSeries
 
 __all__ = ["KnownData"]
 
 
-class KnownData:
+class KnownData(Host):
     """Series and covariates of a :class:`BaseTorchForecaster`, up to the cutoff."""
 
     def _known(self):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame
+
+if TYPE_CHECKING:
+    from taylorformer_forecast.sktime.distributions import PathMixture
+    from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
 __all__ = ["GapAnswers"]
 
@@ -19,7 +26,7 @@ class GapAnswers(GapMethods):
         self.check_is_fitted()
         return self._check_X_y(X=X, return_metadata=False)[0]
 
-    def transform_quantiles(self, X, alpha=None):
+    def transform_quantiles(self, X: Any, alpha: float | Sequence[float] | None = None) -> pd.DataFrame:
         """Quantiles of every value of X: of its distribution where it is missing, else the value itself.
 
         Parameters
@@ -44,16 +51,16 @@ class GapAnswers(GapMethods):
         (144, 3)
         """
         X = self._inner(X)
-        alpha = np.atleast_1d([0.05, 0.95] if alpha is None else alpha).astype(float).tolist()
+        levels = np.atleast_1d([0.05, 0.95] if alpha is None else alpha).astype(float).tolist()
         fills = self._fills(X, self.num_samples)
-        values = np.repeat(to_float(X)[..., None], len(alpha), 2)
+        values = np.repeat(to_float(X)[..., None], len(levels), 2)
         if len(fills.rows):
-            quantiles = np.moveaxis(self._mixture(X, fills).quantile_array(alpha), 0, -1)
+            quantiles = np.moveaxis(self._mixture(X, fills).quantile_array(levels), 0, -1)
             values[fills.rows] = np.where(fills.lost[..., None], quantiles, values[fills.rows])
-        columns = pd.MultiIndex.from_product([X.columns, alpha])
+        columns = pd.MultiIndex.from_product([X.columns, levels])
         return pd.DataFrame(values.reshape(len(values), -1), index=X.index, columns=columns)
 
-    def transform_proba(self, X, marginal=True):
+    def transform_proba(self, X: Any, marginal: bool = True) -> PathMixture | SamplePaths:
         """Distribution of the rows of X in which something is missing.
 
         Parameters
@@ -94,7 +101,7 @@ class GapAnswers(GapMethods):
             return self._mixture(X, fills)
         return SamplePaths(fills.paths, index=X.index[fills.rows], columns=X.columns, random_state=self._seed)
 
-    def sample(self, X, n_samples=1):
+    def sample(self, X: Any, n_samples: int = 1) -> pd.DataFrame:
         """Draw X with its gaps filled, jointly over time.
 
         Points of one gap, and of gaps close to each other, are drawn jointly; gaps that lie further apart

@@ -13,6 +13,7 @@ from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.sktime._checks import check_observed, check_positive
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gaps import Gaps
+from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._imputations import fill_gaps
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
@@ -20,7 +21,7 @@ from taylorformer_forecast.sktime._scale import Logarithm
 __all__ = ["GapMethods", "fill_frame", "gap_lengths"]
 
 
-class GapMethods:
+class GapMethods(Host):
     """Data and draws of a fitted :class:`TaylorformerImputer`."""
 
     def _remember(self, parts):

@@ -57,13 +57,13 @@ class Gaps:
         loc, scale, shape = c.loc.numpy(), c.scale.numpy(), {k: v.numpy() for k, v in c.shape.items()}
         weights = None if c.weights is None else c.weights.numpy()
         if as_pieces:
-            weights = None if weights is None else weights / len(conditionals.loc)
-            pieces = mixtures.mapped(c.family, loc, scale, weights, shape, self.to_data)
+            shares = None if weights is None else weights / len(conditionals.loc)
+            pieces = mixtures.mapped(c.family, loc, scale, shares, shape, self.to_data)
             return {**dict(zip(("mu", "sigma", "weights"), pieces, strict=True)), "family": "uniform"}
         spread = self.column.spread.item()
         mu = self.column.center.item() + spread * loc
-        weights = {} if weights is None else {"weights": weights}
-        return {"mu": mu, "sigma": spread * scale, **weights, **shape, "family": c.family}
+        given = {} if weights is None else {"weights": weights}
+        return {"mu": mu, "sigma": spread * scale, **given, **shape, "family": c.family}
 
     def chunks(self, n_context: int, n_targets: int) -> Iterator[tuple[slice, slice]]:
         """Yield (missing points, observed points around them) for one window after another.

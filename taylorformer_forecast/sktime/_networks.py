@@ -8,13 +8,14 @@ from taylorformer_forecast.engine.strategy import choose_strategy, obstacle_of_o
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
 from taylorformer_forecast.sktime._frames import instances, of_instance
+from taylorformer_forecast.sktime._host import Host
 
 __all__ = ["NetworkFitting"]
 
 USUAL_DISTRIBUTION = "studentt"  # of a network; statistical forecasts have their own, in its place
 
 
-class NetworkFitting:
+class NetworkFitting(Host):
     """Fitting of the network of a :class:`BaseTorchForecaster`, by the engine."""
 
     horizon = None  # parameters that a forecaster may do without

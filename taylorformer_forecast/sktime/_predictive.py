@@ -156,7 +156,7 @@ def predict_requests(
                 for i, d in members
             ],
             np.stack([r.path_t for r in chosen]),
-            None if chosen[0].path_covariates is None else np.stack([r.path_covariates for r in chosen]),
+            _stacked([r.path_covariates for r in chosen]),
             np.stack([requests[i].given(d) for i, d in members]),
         )
         for row, (i, d) in enumerate(members):
@@ -170,7 +170,7 @@ def predict_requests(
         for d, column in enumerate(request.columns):
             rows = np.flatnonzero(request.is_past)
             stops = np.searchsorted(column.series.t, request.t[rows] - 1e-9)
-            asked += [(i, d, row, stop) for row, stop in zip(rows, stops, strict=True)]
+            asked += [(i, d, int(row), int(stop)) for row, stop in zip(rows, stops, strict=True)]
     if asked:
         # Before the first observation nothing is known but the series' own mean and standard deviation; a
         # context of one point that was not observed keeps the batch whole, and what it gives is replaced
@@ -178,9 +178,7 @@ def predict_requests(
         samples = sampler.past(
             [requests[i].columns[d].before(stop, n_context) for i, d, _, stop in asked],
             np.array([[requests[i].t[row]] for i, _, row, _ in asked]),
-            None
-            if requests[asked[0][0]].covariates is None
-            else np.stack([requests[i].covariates[row : row + 1] for i, _, row, _ in asked]),
+            _stacked([requests[i].covariates_at(row) for i, _, row, _ in asked]),
         )
         first = {
             (i, d): int(np.argmin(np.isnan(column.series.y).all(1)))
@@ -192,6 +190,12 @@ def predict_requests(
         for number, (i, d, row, _) in enumerate(asked):
             pieces[i, d].append((np.array([row]), samples.map(lambda v: v[number])))  # noqa: B023
     return _assemble(requests, pieces)
+
+
+def _stacked(covariates: list[np.ndarray | None]) -> np.ndarray | None:
+    """Covariates of several windows, if there are any."""
+    known = [one for one in covariates if one is not None]
+    return np.stack(known) if known else None
 
 
 def _marginal_where(blind, samples: PathSamples, seed: int) -> PathSamples:

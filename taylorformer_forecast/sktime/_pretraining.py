@@ -12,6 +12,7 @@ from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime._checks import check_enough
 from taylorformer_forecast.sktime._frames import ExogenousScaler, arranged
+from taylorformer_forecast.sktime._host import Host
 
 __all__ = ["Pretrained", "Pretraining"]
 
@@ -63,7 +64,7 @@ class Pretrained:
         return self.seasonal.axis.continued(own, longest < 3)
 
 
-class Pretraining:
+class Pretraining(Host):
     """``pretrain`` of :class:`BaseTorchForecaster`.
 
     A forecaster with the same parameters is fitted to the panel, and what it learnt is kept as

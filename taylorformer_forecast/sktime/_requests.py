@@ -86,6 +86,10 @@ class Request:
     position: np.ndarray
     path_y: np.ndarray | None = None
 
+    def covariates_at(self, row: int) -> np.ndarray | None:
+        """Covariates of one time to return, shape (1, C)."""
+        return None if self.covariates is None else self.covariates[row : row + 1]
+
     def given(self, number: int) -> np.ndarray:
         """Known values of the columns of one window on the path, standardised, shape (T, D)."""
         column = self.columns[number]

@@ -6,10 +6,13 @@ Without the H and C axes the same classes describe a scalar distribution.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.core.families import find_component
+from taylorformer_forecast.core.families import Family, find_component
 from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
@@ -72,7 +75,7 @@ class PathMixture(ArrayDistribution):
     array([[[2.]]])
     """
 
-    _tags = {
+    _tags: dict[str, Any] = {
         "capabilities:approx": ["pdfnorm"],
         "capabilities:exact": ["mean", "var", "energy", "pdf", "log_pdf", "cdf", "ppf"],
         "distr:measuretype": "continuous",
@@ -80,16 +83,16 @@ class PathMixture(ArrayDistribution):
 
     def __init__(
         self,
-        mu,
-        sigma,
-        weights=None,
-        df=None,
-        family="normal",
-        shape_params=None,
-        random_state=None,
-        index=None,
-        columns=None,
-    ):
+        mu: Any,
+        sigma: Any,
+        weights: Any = None,
+        df: Any = None,
+        family: str | Family = "normal",
+        shape_params: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        index: pd.Index | Sequence[Any] | None = None,
+        columns: pd.Index | Sequence[Any] | None = None,
+    ) -> None:
         self.mu = mu
         self.sigma = sigma
         self.weights = weights
@@ -191,7 +194,7 @@ class PathMixture(ArrayDistribution):
             return self._by_rows(mixtures.distance, x)
         return self._by_rows(mixtures.self_distance, cost=1 if self._kind.has_pair_distance else 64)
 
-    def pdfnorm(self, a=2):
+    def pdfnorm(self, a: float = 2) -> Any:
         """Integral of pdf ** a, by Monte Carlo over draws that differ even if ``sample`` is seeded."""
         return self._boilerplate("_pdfnorm", a=a)
 
@@ -215,7 +218,7 @@ class PathMixture(ArrayDistribution):
         return (m[cell, chosen] + s[cell, chosen] * noise).reshape(n, *self.shape)
 
     @classmethod
-    def get_test_params(cls, parameter_set="default"):
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Parameters of test instances: Normal, weighted Student-t, panel, uniform, shapes, scalar."""
         rng = np.random.default_rng(0)
         mu, sigma = rng.normal(size=(4, 2, 3)), rng.uniform(0.5, 2, size=(4, 2, 3))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 from sklearn.utils import check_random_state
 from sktime.transformations.base import BaseTransformer
 
@@ -13,6 +17,7 @@ from taylorformer_forecast.sktime._frames import check_values, instances, to_flo
 from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
+from taylorformer_forecast.sktime._parameters import TestParams
 
 __all__ = ["TaylorformerImputer"]
 
@@ -141,25 +146,25 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
 
     def __init__(
         self,
-        window_length=None,
-        gap_length=None,
-        num_samples=100,
-        d_model=32,
-        n_heads=4,
-        n_layers=2,
-        dropout=0.1,
-        max_steps=100,
-        batch_size=16,
-        lr=3e-3,
-        time_features="auto",
-        seasonal_periods="auto",
-        distribution="studentt",
-        logarithm=None,
-        device="auto",
-        random_state=None,
-        verbose=True,
-        trainer_kwargs=None,
-    ):
+        window_length: int | None = None,
+        gap_length: int | None = None,
+        num_samples: int = 100,
+        d_model: int = 32,
+        n_heads: int = 4,
+        n_layers: int = 2,
+        dropout: float = 0.1,
+        max_steps: int = 100,
+        batch_size: int = 16,
+        lr: float = 3e-3,
+        time_features: str | Sequence[str] | None = "auto",
+        seasonal_periods: str | float | Sequence[float] | None = "auto",
+        distribution: str = "studentt",
+        logarithm: bool | None = None,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = True,
+        trainer_kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
         self.window_length = window_length
         self.gap_length = gap_length
         self.num_samples = num_samples
@@ -232,7 +237,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         return fill_frame(X, fills.rows, fills.lost, self._mixture(X, fills).mean().to_numpy())
 
     @classmethod
-    def get_test_params(cls, parameter_set="default"):
+    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
         """Return small settings for sktime's test suite.
 
         Parameters

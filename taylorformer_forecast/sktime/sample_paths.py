@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from skpro.distributions.empirical import Empirical
@@ -55,14 +58,20 @@ class SamplePaths(ArrayDistribution):
     25.0
     """
 
-    _tags = {
+    _tags: dict[str, Any] = {
         "capabilities:approx": [],
         "capabilities:exact": ["mean", "var", "energy", "pmf", "log_pmf", "cdf", "ppf"],
         "distr:measuretype": "discrete",
         "distr:paramtype": "nonparametric",
     }
 
-    def __init__(self, paths, random_state=None, index=None, columns=None):
+    def __init__(
+        self,
+        paths: Any,
+        random_state: int | None = None,
+        index: pd.Index | Sequence[Any] | None = None,
+        columns: pd.Index | Sequence[Any] | None = None,
+    ) -> None:
         self.paths = paths
         self.random_state = random_state
         super().__init__(index=index, columns=columns)
@@ -114,7 +123,7 @@ class SamplePaths(ArrayDistribution):
         s = len(self._values)
         return self._values[np.arange(s) if n == s else rng.integers(s, size=n)]
 
-    def to_empirical(self):
+    def to_empirical(self) -> Empirical:
         """Convert to skpro's ``Empirical``, which draws whole trajectories too (``time_indep=False``).
 
         Returns
@@ -134,7 +143,7 @@ class SamplePaths(ArrayDistribution):
         return Empirical(spl, time_indep=False, skip_init_sorted=True, index=self.index, columns=self.columns)
 
     @classmethod
-    def get_test_params(cls, parameter_set="default"):
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Parameters of test instances: plain, panel, scalar."""
         paths = np.random.default_rng(0).normal(size=(20, 4, 2)).cumsum(1)
         panel = pd.MultiIndex.from_product([["a", "b"], [0, 1]], names=["instance", "time"])
