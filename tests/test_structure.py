@@ -6,10 +6,14 @@ import ast
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
+from types import FrameType
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import taylorformer_forecast
@@ -226,3 +230,35 @@ def test_users_call_nothing_that_has_no_types(host):
         given = [p for name, p in signature.parameters.items() if name not in ("self", "cls")]
         assert all(p.annotation is not p.empty for p in given), method.__qualname__
         assert signature.return_annotation is not signature.empty, method.__qualname__
+
+
+def passed(work: Callable[[], object]) -> set[tuple[str, str]]:
+    """Files and names of the functions of the package that are called."""
+    found = set()
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        path, name = Path(frame.f_code.co_filename), frame.f_code.co_qualname
+        if event == "call" and path.is_relative_to(ROOT) and not name.endswith(">"):
+            found.add((str(path.relative_to(ROOT)), name))
+
+    sys.setprofile(look)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_a_reader_of_the_default_fit_and_forecast_passes_few_files():
+    """144 months of airline-like data; what was loaded or compiled by a fit before does not count."""
+    month = np.arange(144)
+    values = np.exp(5 + month / 100 + 0.2 * np.sin(month * np.pi / 6) + 0.02 * np.sin(month**2))
+    y = pd.Series(values, pd.period_range("1949-01", periods=144, freq="M"))
+    forecaster = importlib.import_module(f"{NAME}.sktime").TaylorformerForecaster(random_state=0)
+    forecaster.fit(y, fh=range(1, 13)).predict_interval()
+    fit = passed(lambda: forecaster.clone().fit(y, fh=range(1, 13)))
+    predict = passed(forecaster.predict_interval)
+    assert 10 < len({path for path, _ in fit}) <= 20, sorted(fit)
+    assert 40 < len(fit) <= 120, sorted(fit)
+    assert 10 < len({path for path, _ in predict}) <= 25, sorted(predict)
+    assert 40 < len(predict) <= 120, sorted(predict)

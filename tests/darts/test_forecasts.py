@@ -12,18 +12,11 @@ from darts.models import NaiveSeasonal
 from darts.utils.data.torch_datasets.utils import TorchInferenceBatch
 from darts.utils.likelihood_models.torch import GaussianLikelihood
 from pytorch_lightning.callbacks import Callback, EarlyStopping
+from quiet import QUIET
 from sktime.datasets import load_airline
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
 from taylorformer_forecast.sktime import TaylorformerForecaster
-
-QUIET = {
-    "accelerator": "cpu",
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "logger": False,
-    "enable_checkpointing": False,
-}
 
 
 def make(model_class, *lengths, **params):

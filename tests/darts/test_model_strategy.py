@@ -12,19 +12,13 @@ import pytorch_lightning as pl
 import torch
 from darts.utils.likelihood_models.torch import GaussianLikelihood, PoissonLikelihood, QuantileRegression
 from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
+from quiet import QUIET, finite
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
 from taylorformer_forecast.engine.strategy import STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
-QUIET = {
-    "accelerator": "cpu",
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "logger": False,
-    "enable_checkpointing": False,
-}
 N = 72
 LOGGER = "taylorformer_forecast"
 
@@ -39,24 +33,12 @@ def _weights(module):
     return torch.cat([parameter.detach().ravel() for parameter in module.net.parameters()])
 
 
-def finite(forecast):
-    return bool(np.isfinite(forecast.all_values()).all())
-
-
 def chosen(model):
     """What a fitted model has done, by its summary and by its network."""
     name = model.summary().strategy
     kinds = {"train": Taylorformer, "baseline": type(None)}
     assert isinstance(model.model.net, kinds.get(name, DirectTaylorformer))
     return name
-
-
-@pytest.fixture(scope="module")
-def series():
-    """Return a noisy season of one component."""
-    noise = np.random.default_rng(0).normal(size=(N, 1))
-    season = sine_timeseries(length=N, value_frequency=1 / 12)
-    return season.with_values(season.values() + 0.1 * noise + 3.0).astype("float32")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import torch
 from darts import TimeSeries
 from darts.utils.data import SequentialTorchTrainingDataset
 from darts.utils.data.torch_datasets.utils import TorchInferenceBatch, _batch_collate_fn_train
-from darts.utils.timeseries_generation import sine_timeseries
+from quiet import QUIET, finite
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.darts import TaylorformerModel
@@ -23,13 +23,6 @@ from taylorformer_forecast.engine.pretrained import load_pretrained, save_pretra
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
-QUIET = {
-    "accelerator": "cpu",
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "logger": False,
-    "enable_checkpointing": False,
-}
 N = 72
 SMALL = {"d_model": 8, "n_heads": 2, "n_layers": 2, "linear_path": True, "n_derivative_neighbours": 1}
 
@@ -38,18 +31,6 @@ def make(**params):
     """Return a model for chunks of 12 and 6 steps, with the pretrained network of the package."""
     usual = {"strategy": "pretrained", "random_state": 0, "pl_trainer_kwargs": QUIET}
     return TaylorformerModel(12, 6, **{**usual, **params})
-
-
-def finite(forecast):
-    return bool(np.isfinite(forecast.all_values()).all())
-
-
-@pytest.fixture(scope="module")
-def series():
-    """Return a noisy season of one component."""
-    noise = np.random.default_rng(0).normal(size=(N, 1))
-    season = sine_timeseries(length=N, value_frequency=1 / 12)
-    return season.with_values(season.values() + 0.1 * noise + 3.0).astype("float32")
 
 
 @pytest.fixture

@@ -8,17 +8,11 @@ import pytest
 import torch
 from darts import TimeSeries
 from darts.metrics import mae
+from quiet import QUIET
 
 from taylorformer_forecast.darts import FamilyLikelihood, TaylorformerModel
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
-QUIET = {
-    "accelerator": "cpu",
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "logger": False,
-    "enable_checkpointing": False,
-}
 RNG = np.random.default_rng(0)
 WALK = 50 + RNG.normal(size=60).cumsum()
 SEASON = np.round(10 + 4 * np.sin(np.arange(60) * np.pi / 6) + RNG.normal(size=60), 2)
