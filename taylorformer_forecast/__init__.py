@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from taylorformer_forecast.models.tnp import TNPA as TNPA
     from taylorformer_forecast.models.unn import UNN as UNN
     from taylorformer_forecast.sktime.contiformer import ContiFormerForecaster as ContiFormerForecaster
+    from taylorformer_forecast.sktime.contiformer_classifier import (
+        ContiFormerClassifier as ContiFormerClassifier,
+    )
     from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
     from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
     from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
@@ -31,6 +34,7 @@ __version__ = "0.1.0"
 # package loads neither torch nor pandas nor a host library.
 _LAZY = {
     "ContiFormer": "taylorformer_forecast.models.contiformer",
+    "ContiFormerClassifier": "taylorformer_forecast.sktime.contiformer_classifier",
     "ContiFormerForecaster": "taylorformer_forecast.sktime.contiformer",
     "ContiFormerModel": "taylorformer_forecast.darts",
     "LAMForecaster": "taylorformer_forecast.sktime.lam",

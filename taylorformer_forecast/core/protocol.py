@@ -68,6 +68,10 @@ class ForecastNet(nn.Module):
         """Distribution of every target given the context and the true earlier targets, (B, T, D)."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
+    def loss(self, window: Window) -> Float[Tensor, ""]:
+        """What training minimises: the mean score of the observed targets."""
+        return training_loss(self(window), window)
+
     def encode(self, window: Window, n_paths: int) -> Any:
         """Process the context once for all paths and steps."""
         raise NotImplementedError(f"{type(self).__name__} has no encode")

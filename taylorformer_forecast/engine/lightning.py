@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from taylorformer_forecast.core.protocol import training_loss
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["BestWeights", "ProgressBar", "TrainingModule", "make_optimizer", "time_spent"]
@@ -100,8 +100,8 @@ class TrainingModule(pl.LightningModule):
 
     Parameters
     ----------
-    net : nn.Module
-        A :class:`~taylorformer_forecast.core.protocol.ForecastNet`.
+    net : ForecastNet
+        The network.
     lr : float
         Peak learning rate of AdamW.
     max_steps : int
@@ -113,7 +113,7 @@ class TrainingModule(pl.LightningModule):
     """
 
     def __init__(
-        self, net: nn.Module, lr: float, max_steps: int, warmup: float = 0.05, weight_decay: float = 0.01
+        self, net: ForecastNet, lr: float, max_steps: int, warmup: float = 0.05, weight_decay: float = 0.01
     ) -> None:
         super().__init__()
         self.net = net
@@ -122,13 +122,13 @@ class TrainingModule(pl.LightningModule):
 
     def training_step(self, batch: Window, batch_idx: int) -> Tensor:
         """Mean score of the observed targets."""
-        loss = training_loss(self.net(batch), batch)
+        loss = self.net.loss(batch)
         self.log("train_loss", loss, prog_bar=True, batch_size=batch.y.shape[0])
         return loss
 
     def validation_step(self, batch: Window, batch_idx: int) -> None:
         """Log the same on the windows kept for validation."""
-        loss = training_loss(self.net(batch), batch)
+        loss = self.net.loss(batch)
         self.log("val_loss", loss, prog_bar=True, batch_size=batch.y.shape[0], sync_dist=True)
 
     def transfer_batch_to_device(self, batch: Window, device: torch.device, dataloader_idx: int) -> Window:

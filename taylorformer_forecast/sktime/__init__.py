@@ -1,4 +1,4 @@
-"""sktime forecasters, an imputer, and skpro distributions."""
+"""sktime forecasters, an imputer, a classifier, and skpro distributions."""
 
 from importlib.util import find_spec
 
@@ -8,6 +8,7 @@ if find_spec("sktime") is None:
     )
 
 from taylorformer_forecast.sktime.contiformer import ContiFormerForecaster as ContiFormerForecaster
+from taylorformer_forecast.sktime.contiformer_classifier import ContiFormerClassifier as ContiFormerClassifier
 from taylorformer_forecast.sktime.distributions import PathMixture as PathMixture
 from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
 from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
@@ -17,6 +18,7 @@ from taylorformer_forecast.sktime.tnp import TNPForecaster as TNPForecaster
 from taylorformer_forecast.sktime.unn import UNNForecaster as UNNForecaster
 
 __all__ = [
+    "ContiFormerClassifier",
     "ContiFormerForecaster",
     "LAMForecaster",
     "PathMixture",

@@ -36,7 +36,15 @@ def _fraction(value):
 # What parameters may be: names, the rule in words, the rule. A forecaster obeys those on names that it has.
 RULES = [
     (
-        ("num_samples", "batch_size", "d_model", "n_heads", "n_layers", "n_derivative_neighbours"),
+        (
+            "num_samples",
+            "batch_size",
+            "d_model",
+            "n_heads",
+            "n_layers",
+            "n_derivative_neighbours",
+            "max_points",
+        ),
         "a whole number, at least 1",
         lambda value: _whole(value, 1),
     ),
@@ -65,7 +73,7 @@ RULES = [
     (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
     (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
     (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < float(value) < math.inf),
-    (("dropout",), "a number, at least 0 and below 1", _fraction),
+    (("dropout", "hide"), "a number, at least 0 and below 1", _fraction),
     (
         ("validation_split",),
         "None or a number, at least 0 and below 1",

@@ -6,6 +6,7 @@ import pytest
 from sktime.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from taylorformer_forecast.sktime import (
+    ContiFormerClassifier,
     ContiFormerForecaster,
     LAMForecaster,
     TaylorformerForecaster,
@@ -21,6 +22,7 @@ ESTIMATORS = [
     ContiFormerForecaster,
     TNPForecaster,
     UNNForecaster,
+    ContiFormerClassifier,
 ]
 pytestmark = pytest.mark.filterwarnings("ignore:Sorting by default:DeprecationWarning")  # sktime on pandas 3
 

@@ -286,7 +286,11 @@ def documented(host):
     return re.findall(r"^(\S+)(?: : (.*))?\n    \S", text, re.M)
 
 
-@pytest.mark.parametrize("host", [*HOSTS.values(), sktime_host.TaylorformerImputer], ids=lambda h: h.__name__)
+@pytest.mark.parametrize(
+    "host",
+    [*HOSTS.values(), sktime_host.TaylorformerImputer, sktime_host.ContiFormerClassifier],
+    ids=lambda h: h.__name__,
+)
 def test_every_parameter_is_documented_once_in_order_with_its_default(host):
     found = documented(host)
     assert [name.lstrip("*") for name, _ in found] == list(parameters(host))

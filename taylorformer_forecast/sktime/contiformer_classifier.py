@@ -1,0 +1,171 @@
+"""Classes of whole series by the ContiFormer, as a classifier of sktime."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+from sktime.classification.base import BaseClassifier
+
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.engine.windows import Series
+from taylorformer_forecast.models.documentation import SIZES, document
+from taylorformer_forecast.sktime._checks import check_parameters
+from taylorformer_forecast.sktime._frames import check_values, instances, to_float
+from taylorformer_forecast.sktime._parameters import PARAMETERS, Options, Seed, TestParams
+
+__all__ = ["ContiFormerClassifier"]
+
+NETWORK = ("d_model", "n_heads", "n_layers", "dropout", "dynamics")
+TRAINING = ("max_steps", "lr", "device", "verbose", "trainer_kwargs")
+
+
+class ContiFormerClassifier(BaseClassifier):
+    """Classify series by attention in continuous time, whatever their lengths, times and gaps.
+
+    Every observed row is a point in time; keys and values move on from it by an equation that is solved in
+    closed form, and attention looks to both sides. Series may have different lengths, irregular times and
+    missing values: nothing is filled. Every column is standardised over all series, and times count from the
+    first row of each. In training a random part of the rows is hidden in every step.
+
+    Parameters
+    ----------
+    max_points : int
+        Rows that the network sees; longer series are averaged over neighbouring rows.
+    time_column : label, optional
+        Column of X that holds the times of the rows, increasing numbers. By default they are the time index:
+        dates, periods or integers.
+    hide : float
+        Largest part of the rows of a series that is hidden in a step of the training.
+    dynamics : {"linear", "mlp", "none"}
+        Equation of keys and values; see
+        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
+    max_steps : int
+        Optimiser steps.
+    batch_size : int
+        Series in a step.
+    random_state : int, RandomState or None
+        Seed of training.
+
+    Attributes
+    ----------
+    network_ : nn.Module
+        The trained network, on the CPU.
+    training_ : dict
+        Steps taken and last loss.
+
+    References
+    ----------
+    .. [1] Chen, Ren, Wang, Fang, Sun, Li: "ContiFormer: Continuous-Time Transformer for Irregular Time Series
+       Modeling", NeurIPS 2023, https://arxiv.org/abs/2402.10635
+
+    Examples
+    --------
+    >>> from sktime.datasets import load_unit_test
+    >>> from taylorformer_forecast.sktime import ContiFormerClassifier
+    >>> X, y = load_unit_test(split="train")
+    >>> classifier = ContiFormerClassifier(max_steps=5, random_state=0).fit(X, y)
+    >>> classifier.predict_proba(X).shape
+    (20, 2)
+    """
+
+    _tags = {
+        "authors": ["taylorformer_forecast developers"],
+        "maintainers": ["taylorformer_forecast developers"],
+        "python_dependencies": ["torch>=2.6", "pytorch-lightning>=2.5"],
+        "X_inner_mtype": "pd-multiindex",
+        "y_inner_mtype": "numpy1D",
+        "capability:multivariate": True,
+        "capability:unequal_length": True,
+        "capability:missing_values": True,
+        "capability:predict_proba": True,
+        "capability:categorical_in_X": False,
+        "capability:random_state": True,
+        "property:randomness": "derandomized",
+    }
+
+    def __init__(
+        self,
+        max_points: int = 64,
+        time_column: Any = None,
+        d_model: int = 32,
+        n_heads: int = 4,
+        n_layers: int = 2,
+        dropout: float = 0.1,
+        dynamics: str = "linear",
+        hide: float = 0.5,
+        max_steps: int = 200,
+        batch_size: int = 16,
+        lr: float = 3e-3,
+        device: str = "auto",
+        random_state: Seed = None,
+        verbose: bool = True,
+        trainer_kwargs: Options = None,
+    ) -> None:
+        self.max_points = max_points
+        self.time_column = time_column
+        self.d_model = d_model
+        self.n_heads = n_heads
+        self.n_layers = n_layers
+        self.dropout = dropout
+        self.dynamics = dynamics
+        self.hide = hide
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.lr = lr
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.trainer_kwargs = trainer_kwargs
+        super().__init__()
+
+    def _fit(self, X: pd.DataFrame, y: np.ndarray) -> Self:
+        from taylorformer_forecast.engine.classification import fit_classifier
+
+        check_parameters(self.get_params(deep=False))
+        self._time_axis, self._columns = None, list(X.columns)
+        self.network_, self._windows, self.training_ = fit_classifier(
+            self._series(X),
+            np.array([self._class_dictionary[label] for label in y]),
+            self.n_classes_,
+            most_points=self.max_points,
+            hide=self.hide,
+            batch_size=self.batch_size,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            network={name: getattr(self, name) for name in NETWORK},
+            training={name: getattr(self, name) for name in TRAINING},
+        )
+        return self
+
+    def _predict_proba(self, X: pd.DataFrame) -> np.ndarray:
+        return self._windows.probabilities(self.network_, self._series(X))
+
+    def _series(self, X: pd.DataFrame) -> list[Series]:
+        """Arrays of every instance, in the order of the data."""
+        if self.time_column is not None and self.time_column not in X.columns:
+            raise ValueError(f"time_column={self.time_column!r} is no column of X")
+        X = X[self._columns]
+        check_values(X, "X")
+        parts = [part for _, part in instances(X)]
+        if self.time_column is None:
+            if self._time_axis is None:
+                self._time_axis = TimeAxis.of([part.index for part in parts])
+            return [Series(self._time_axis.count(p.index).astype(float), to_float(p)) for p in parts]
+        times = [part[self.time_column].to_numpy(dtype="float64") for part in parts]
+        if any(np.isnan(t).any() or (np.diff(t) <= 0).any() for t in times):
+            raise ValueError(f"times in time_column={self.time_column!r} must be known and increase")
+        values = [part.drop(columns=self.time_column) for part in parts]
+        if not values[0].shape[1]:
+            raise ValueError(f"X has no column beside time_column={self.time_column!r}")
+        return [Series(t, to_float(part)) for t, part in zip(times, values, strict=True)]
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
+        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
+        small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "random_state": 0}
+        return [small, {**small, "max_points": 5, "n_layers": 1, "dynamics": "none", "hide": 0.0}]
+
+
+document(ContiFormerClassifier, (PARAMETERS, SIZES), {"usual_context": 0, "longest_horizon": 0})

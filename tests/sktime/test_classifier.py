@@ -1,0 +1,96 @@
+"""Classes of whole series: whatever their lengths, times and gaps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from taylorformer_forecast.sktime import ContiFormerClassifier
+
+SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1, "random_state": 0, "device": "cpu", "verbose": False}
+
+
+def waves(n, seed, columns=1):
+    """Slow and fast waves at irregular times, of different lengths."""
+    rng, parts = np.random.default_rng(seed), {}
+    labels = np.array(["slow", "fast"])[np.arange(n) % 2]
+    for i, label in enumerate(labels):
+        t = np.sort(rng.choice(200, size=rng.integers(12, 20), replace=False))
+        phase = t / (40 if label == "slow" else 8) + rng.uniform(0, 6)
+        y = np.sin(phase)[:, None] + 0.1 * rng.normal(size=(len(t), columns))
+        parts[i] = pd.DataFrame(y, index=pd.Index(t, name="time"), columns=[f"y{c}" for c in range(columns)])
+    return pd.concat(parts, names=["instance"]), labels
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = waves(40, 0)
+    return ContiFormerClassifier(max_steps=60, lr=1e-2, **SMALL).fit(X, y)
+
+
+def test_irregular_series_of_different_lengths_with_gaps_are_told_apart(fitted):
+    X, y = waves(60, 1)
+    X.iloc[::6] = np.nan
+    assert np.mean(fitted.predict(X) == y) > 0.85
+    found = fitted.predict_proba(X)
+    assert found.shape == (60, 2)
+    np.testing.assert_allclose(found.sum(1), 1.0, atol=1e-6)
+
+
+def test_the_probabilities_of_a_series_do_not_depend_on_those_beside_it(fitted):
+    X, _ = waves(9, 2)
+    whole = fitted.predict_proba(X)
+    for i in (0, 4):
+        np.testing.assert_allclose(fitted.predict_proba(X.loc[[i]])[0], whole[i], atol=1e-5)
+
+
+def test_a_missing_value_is_as_a_row_that_is_not_there(fitted):
+    X, _ = waves(4, 3)
+    lost = (X.groupby(level=0).cumcount() % 5 == 2).to_numpy()
+    np.testing.assert_allclose(
+        fitted.predict_proba(X.where(~lost[:, None])), fitted.predict_proba(X[~lost]), atol=1e-6
+    )
+
+
+def test_a_series_without_any_value_has_probabilities(fitted):
+    X, _ = waves(2, 3)
+    assert np.isfinite(fitted.predict_proba(X * np.nan)).all()
+
+
+def test_a_column_of_times_is_as_the_index():
+    X, y = waves(12, 4)
+    rows = X.groupby(level=0).cumcount()
+    column = X.assign(when=X.index.get_level_values("time") / 3.0)
+    column.index = pd.MultiIndex.from_arrays([X.index.get_level_values(0), rows])
+    by_index = ContiFormerClassifier(max_steps=3, **SMALL).fit(X, y).predict_proba(X)
+    by_column = ContiFormerClassifier(max_steps=3, time_column="when", **SMALL).fit(column, y)
+    np.testing.assert_allclose(by_column.predict_proba(column), by_index, atol=1e-5)
+
+
+def test_columns_may_come_in_another_order():
+    X, y = waves(12, 5, columns=2)
+    classifier = ContiFormerClassifier(max_steps=3, **SMALL).fit(X, y)
+    np.testing.assert_array_equal(classifier.predict_proba(X[["y1", "y0"]]), classifier.predict_proba(X))
+
+
+def test_scale_and_unit_of_the_data_mean_nothing():
+    X, y = waves(12, 6)
+    first, second = (ContiFormerClassifier(max_steps=3, **SMALL) for _ in range(2))
+    found = first.fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(second.fit(1e4 * X + 7, y).predict_proba(1e4 * X + 7), found, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"time_column": "when"}, "time_column='when' is no column of X"),
+        ({"time_column": "y0"}, "times in time_column='y0' must be known and increase"),
+        ({"hide": 1.0}, "hide=1.0, but it must be a number, at least 0 and below 1"),
+        ({"max_points": 0}, "max_points=0, but it must be a whole number, at least 1"),
+        ({"max_steps": None}, "max_steps is None: give one"),
+        ({"dynamics": "cubic"}, "dynamics='cubic' is not one of"),
+    ],
+)
+def test_wrong_settings_are_named(settings, message):
+    X, y = waves(6, 7)
+    with pytest.raises(ValueError, match=message):
+        ContiFormerClassifier(**{**SMALL, "max_steps": 1, **settings}).fit(X, y)
