@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,9 +74,9 @@ class TimeAxis:
                 f"the time index has dtype {longest.dtype}; dates, periods or integers are needed"
             )
         raw = cls(kind, freq, 1.0, 0.0, 0.0)
-        gaps = np.concatenate([np.diff(raw.count(index)) for index in indexes])
+        gaps = np.concatenate([np.diff(x) for x in raw._counts(indexes)])
         step = float(np.median(gaps)) if len(gaps) else 1.0
-        counts = [raw.count(index) for index in (indexes if observed is None else observed)]
+        counts = raw._counts(indexes if observed is None else observed)
         origin = min(x[0] for x in counts).item()
         every = 1
         if observed is not None and (kind != "clock" or freq is not None):
@@ -111,6 +112,11 @@ class TimeAxis:
             local = local + pd.Timedelta(days=1)
         fraction = (local.day - 1 + np.asarray(within)) / local.days_in_month
         return np.asarray(local.year * 12.0 + local.month - 1 + fraction)
+
+    def _counts(self, indexes: Sequence[pd.Index]) -> list[np.ndarray]:
+        """Stamps of several series as numbers before scaling."""
+        every = self.count(indexes[0].append(list(indexes[1:])))
+        return np.split(every, np.cumsum([len(index) for index in indexes[:-1]]))
 
     def numbers(self, index: pd.Index) -> np.ndarray:
         """Stamps in steps since the first observation."""
@@ -220,23 +226,29 @@ class TimeAxis:
             raise ValueError(
                 f"time_features={name!r} needs dates or periods, but the index of y holds integers"
             )
-        days = CYCLES[name]
-        if self.kind == "month":
-            return days / CYCLES["month"] / self.step
-        if self.kind == "business":
-            return days * 5 / 7 / self.step
-        if self.kind == "period":
-            # 240 periods, as pandas 2 knows no dates after 2262
-            stamps = pd.PeriodIndex.from_ordinals([0, 240], freq=self.freq).to_timestamp()
-            return days / ((stamps[1] - stamps[0]) / pd.Timedelta(days=1) / 240 * self.step)
-        return days * 86400e9 / self.step
+        return _cycle_counts(name, self.kind, self.freq) / self.step
 
-    def usual_cycles(self) -> tuple[str, ...]:
-        """Cycles that have several steps and were seen at least twice."""
+    def usual_cycles(self, span: float | None = None) -> tuple[str, ...]:
+        """Cycles that have several steps and are seen at least twice in a span; by default, in the data."""
         if self.kind == "number":
             return ()
-        names = ("day", "week", "year")
-        return tuple(name for name in names if 3 <= self.cycle_steps(name) <= self.span / 1.9)
+        most = (self.span if span is None else span) / 1.9
+        return tuple(name for name in ("day", "week", "year") if 3 <= self.cycle_steps(name) <= most)
+
+
+@functools.lru_cache
+def _cycle_counts(name: str, kind: str, freq: Any) -> float:
+    """Length of a calendar cycle in what an axis counts."""
+    days = CYCLES[name]
+    if kind == "month":
+        return days / CYCLES["month"]
+    if kind == "business":
+        return days * 5 / 7
+    if kind == "period":
+        # 240 periods, as pandas 2 knows no dates after 2262
+        stamps = pd.PeriodIndex.from_ordinals([0, 240], freq=freq).to_timestamp()
+        return days / ((stamps[1] - stamps[0]) / pd.Timedelta(days=1) / 240)
+    return days * 86400e9
 
 
 def _name(freq: Any) -> str:

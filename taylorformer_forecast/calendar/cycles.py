@@ -79,6 +79,24 @@ class SeasonalFeatures:
         lengths = self.lengths[: len(self.cycles)]
         return round(max((c for c in lengths if c <= LONGEST_CONTEXT_PERIOD), default=1))
 
+    def own_lengths(self, y: np.ndarray, cycles: object, periods: object) -> list[float]:
+        """Lengths of the cycles and seasons of one series of a panel, chosen by that series where left open.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+            Values on the regular grid, NaN where missing.
+        cycles, periods : object
+            What the user gave: "auto" leaves the choice open.
+        """
+        names, seasons = self.cycles, self.periods
+        if isinstance(cycles, str) and cycles == "auto":
+            names = self.axis.usual_cycles(len(y) - 1)
+        lengths = [self.axis.cycle_steps(name) for name in names]
+        if isinstance(periods, str) and periods == "auto":
+            seasons = tuple(seasons_beside(lengths, y))
+        return [*lengths, *seasons]
+
     def __call__(self, index: pd.Index) -> np.ndarray:
         """Features, shape (n, ``width``), those of the shortest cycle or season first."""
         positions = [self.axis.numbers(index)[:, None] / np.array(self.periods)]

@@ -11,12 +11,13 @@ import pandas as pd
 from sktime.datatypes import update_data
 
 from taylorformer_forecast.core.families import gives_points
+from taylorformer_forecast.engine.statistical import Question, answer
 from taylorformer_forecast.sktime._checks import check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._predictive import predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
-from taylorformer_forecast.sktime._statistical import predict_without_network
+from taylorformer_forecast.sktime._statistical import as_predictive, on_grids
 
 __all__ = ["PredictiveMethods"]
 
@@ -40,20 +41,17 @@ class PredictiveMethods(Host):
             self._scaler.check(X, "predict")
             check_same_kind(X, self._cur_y, "X")
             ahead = dict(instances(X.reindex(columns=self._scaler.columns)))
+        n_paths = 1 if self._is_point else int(self.num_samples)  # all paths of points are equal
+        if self.network_ is None:
+            return self._statistical(fh, n_paths)
         requests, keys, stamps = [], [], []
         for key, y, known_X in self._known():
-            asked = self._axis.horizon(fh, y.index[-1], y.index)
-            if asked[0] < y.index[0]:
-                raise ValueError(f"fh asks for {asked[0]}, before the first observation at {y.index[0]}")
+            asked = self._asked(fh, y.index)
             if self._scaler is not None:
                 known_X = self._exogenous(key, known_X, ahead, asked, y.index[-1])
             requests.append(self._request(key, y, known_X, asked))
             keys += [key] * len(asked)
             stamps.append(asked)
-        n_paths = 1 if self._is_point else int(self.num_samples)  # all paths of points are equal
-        if self.network_ is None:
-            result = predict_without_network(requests, self._seasonal.lengths, n_paths, self._seed)
-            return self._as_given(self._index(keys, stamps), keys, result)
         result = predict_requests(
             requests,
             self.network_,
@@ -73,15 +71,49 @@ class PredictiveMethods(Host):
             )
         return index, result
 
+    def _asked(self, fh, index):
+        """Stamps of a forecasting horizon after the rows of one instance."""
+        asked = self._axis.horizon(fh, index[-1], index)
+        if asked[0] < index[0]:
+            raise ValueError(f"fh asks for {asked[0]}, before the first observation at {index[0]}")
+        return asked
+
+    def _statistical(self, fh, n_paths):
+        """Rows and distribution of a forecast without a network: all series at once."""
+        axis, panel = self._axis, self._known_panel()
+        alike: dict = {}  # instances with the same rows are asked for the same stamps
+        asked, numbers = [], []
+        for _, at, _ in panel.parts():
+            if at.tobytes() not in alike:
+                stamps = self._asked(fh, panel.stamps[at])
+                alike[at.tobytes()] = stamps, axis.numbers(stamps)
+            stamps, steps = alike[at.tobytes()]
+            asked.append(stamps)
+            numbers.append(steps)
+        questions, seasons = [], []
+        for k, (key, first, y) in enumerate(on_grids(panel, axis)):
+            if y is None:
+                raise ValueError(f"y{of_instance(key)} is no longer regular, which strategy='baseline' needs")
+            steps = numbers[k // len(panel.columns)]
+            questions.append(Question(y, np.round(steps - first).astype(int)))
+            seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
+        answers = answer(questions, seasons, n_paths, self._seed)
+        keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
+        return self._as_given(self._index(keys, asked), keys, as_predictive(answers, len(panel.columns)))
+
     def _as_given(self, index, keys, result):
         """Instances and columns in the order of the data."""
         columns = list(self._cur_y.columns)
-        result = result.take(columns=[sorted(columns, key=str).index(column) for column in columns])
+        if columns != sorted(columns, key=str):
+            result = result.take(columns=[sorted(columns, key=str).index(column) for column in columns])
         if index.nlevels == 1:
             return index, result
         first = self._cur_y.index.droplevel(-1).unique()
         place = {key if isinstance(key, tuple) else (key,): number for number, key in enumerate(first)}
-        rows = np.argsort([place[key] for key in keys], kind="stable")
+        order = [place[key] for key in keys]
+        if order == sorted(order):
+            return index, result
+        rows = np.argsort(order, kind="stable")
         return index[rows], result.take(rows=rows)
 
     def _exogenous(self, key, known, ahead, asked, last):
@@ -150,8 +182,8 @@ class PredictiveMethods(Host):
         names = self._cur_y.index.names
         if len(stamps) == 1 and keys[0] == ():
             return stamps[0].rename(names[0])
-        flat = [stamp for part in stamps for stamp in part]
-        return pd.MultiIndex.from_tuples([(*key, s) for key, s in zip(keys, flat, strict=True)], names=names)
+        levels = [pd.Index(level) for level in zip(*keys, strict=True)]
+        return pd.MultiIndex.from_arrays([*levels, stamps[0].append(stamps[1:])], names=names)
 
     def _predict_moving_cutoff(self, y, cv, X=None, update_params=True, reset_forecaster=True):
         """The loop of sktime; where dates have no frequency, its first cutoff is just before them."""

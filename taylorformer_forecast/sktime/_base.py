@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils import check_random_state
 from sktime.datatypes import update_data
 from sktime.forecasting.base import BaseForecaster
@@ -28,12 +29,10 @@ from taylorformer_forecast.sktime._checks import (
 from taylorformer_forecast.sktime._data import KnownData
 from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
-    arranged,
     check_values,
-    instances,
-    to_float,
 )
 from taylorformer_forecast.sktime._networks import NetworkFitting
+from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
@@ -152,16 +151,17 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
         elif self.finetune_steps:
             self._train_further(fit_seed, self.network_, self.finetune_steps)
         else:
-            self._series()  # what cannot be used is refused now, not by predict
+            self._check_usable()
         self._seconds = time.perf_counter() - start
         log_decision(str(self._summary()))
         return self
 
     def _own_axis(self, y):
         """The time axis of y."""
-        parts = [part for _, part in instances(y)]
-        observed = None if self.spec.regular else [part.index[part.notna().any(axis=1)] for part in parts]
-        return TimeAxis.of([part.index for part in parts], getattr(self.cutoff, "freq", None), observed)
+        panel = Panel.of(y)
+        seen = ~np.isnan(panel.values).all(1)
+        observed = None if self.spec.regular else panel.take(seen).indexes()
+        return TimeAxis.of(panel.indexes(), getattr(self.cutoff, "freq", None), observed)
 
     def _accepted(self, X, y, when):
         """A copy of X, arranged as it is stored, if it is what the forecaster was trained with."""
@@ -183,22 +183,22 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
         if self._scaler is not None:
             self._cur_X = update_data(self._cur_X, self._accepted(X, y, "update"))
         self._cur_y = update_data(self._cur_y, y)
-        self._series()  # what cannot be used is refused now, not by the next predict
+        self._check_usable()
         if update_params and self.update_steps > 0:
             self._train_further(self._seed, self.network_, self.update_steps)
         return self
 
     def _choose(self, y, fh):
         """Choose what the user left open, from the series."""
-        parts = [part for _, part in arranged(y)]
-        sample = max(parts, key=len)
+        panel = Panel.of(y).arranged()
+        _, at, sample = max(panel.parts(), key=lambda part: len(part[1]))
         self._seasonal = SeasonalFeatures.choose(
-            self._axis, sample.index, to_float(sample)[:, 0], self.time_features, self.seasonal_periods
+            self._axis, panel.stamps[at], sample[:, 0], self.time_features, self.seasonal_periods
         )
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 
-        longest = max(int(part.notna().sum().max()) for part in parts)
-        ahead = self._steps_ahead(parts[0].index, fh)
+        longest = int(panel.count().max())
+        ahead = self._steps_ahead(panel.stamps[panel.at[: panel.bounds[1]]], fh)
         seasonal, n_columns = self._seasonal, self._cur_y.shape[1]
         about = Lengths(longest, seasonal.season, seasonal.cycle, ahead, n_columns)
         lengths = choose_lengths(about, self.spec, self.context_length, self.horizon)

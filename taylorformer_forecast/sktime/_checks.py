@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 
@@ -13,11 +14,13 @@ import pandas as pd
 from taylorformer_forecast.calendar.axis import CYCLES, content
 from taylorformer_forecast.engine.strategy import STRATEGIES
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance
+from taylorformer_forecast.sktime._panel import Panel
 
 __all__ = [
     "RULES",
     "check_enough",
     "check_observed",
+    "check_panel_observed",
     "check_parameters",
     "check_positive",
     "check_same_kind",
@@ -129,9 +132,9 @@ def check_parameters(parameters):
 
 def check_enough(y, context_length, least=3):
     """Raise a ValueError if there is too little to learn from."""
-    for key, part in instances(y):
-        check_observed(key, part)
-    n = max(int(part.notna().sum().max()) for _, part in instances(y))
+    panel = Panel.of(y)
+    check_panel_observed(panel)
+    n = int(panel.count().max())
     if n < least:
         raise ValueError(f"y has {n} observation{'s' * (n != 1)}, at least {least} are needed")
     if context_length is not None and context_length >= n:
@@ -143,9 +146,14 @@ def check_enough(y, context_length, least=3):
 
 def check_observed(key, y, name="y"):
     """Raise a ValueError if nothing was observed of a column of an instance."""
-    seen = y.notna().any()
-    if not seen.all():
-        raise ValueError(f"{name} column {y.columns[~seen][0]!r}{of_instance(key)} has no observed values")
+    check_panel_observed(replace(Panel.of(y), keys=[key]), name)
+
+
+def check_panel_observed(panel, name="y"):
+    """Raise a ValueError if nothing was observed of a column of any instance."""
+    for instance, column in np.argwhere(panel.count() == 0):
+        of = of_instance(panel.keys[instance])
+        raise ValueError(f"{name} column {panel.columns[column]!r}{of} has no observed values")
 
 
 def check_positive(key, y, name="y"):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from taylorformer_forecast.sktime._checks import check_observed
+from taylorformer_forecast.sktime._checks import check_observed, check_panel_observed
 from taylorformer_forecast.sktime._frames import arranged, instances, of_instance, to_float
 from taylorformer_forecast.sktime._host import Host
+from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._requests import ColumnSeries
 
 __all__ = ["KnownData"]
@@ -29,6 +30,15 @@ class KnownData(Host):
                 if X is not None:  # nothing is known of X either where a row is missing
                     X = X.reindex(X.index.union(y.index))
             yield key, y, X
+
+    def _known_panel(self):
+        """All instances up to the cutoff as arrays, arranged as in :meth:`_known`."""
+        panel = Panel.of(self._cur_y).arranged()
+        early = np.asarray(panel.stamps <= self.cutoff[0])
+        if not early.all():
+            panel = panel.take(early[panel.at])
+        check_panel_observed(panel)
+        return panel
 
     def _covariates(self, index, X, key=(), target=False):
         """Phases of calendar cycles and seasons, and scaled exogenous columns, at points or at targets."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.defaults import FARTHEST_X
+from taylorformer_forecast.sktime._panel import Panel
 
 __all__ = ["ExogenousScaler", "arranged", "check_values", "instances", "of_instance", "to_float"]
 
@@ -44,7 +45,7 @@ def check_values(frame: pd.DataFrame, name: str) -> None:
     for wrong, what in ((np.isinf(size), "infinite values"), (size > LARGEST, f"values beyond {LARGEST}")):
         if wrong.any():
             raise ValueError(f"{name} has {what} in column {frame.columns[wrong.any(0)][0]!r}")
-    for key, part in instances(frame):
+    for key, part in () if Panel.of(frame).is_sorted() else instances(frame):
         if not part.index.is_unique:
             double = part.index[part.index.duplicated()]
             raise ValueError(

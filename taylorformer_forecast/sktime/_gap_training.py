@@ -131,5 +131,4 @@ def keep(gaps, lengths, generator):
         Series(s.t[mask], s.y[mask], None if s.covariates is None else s.covariates[mask])
         for mask in (~hidden, hidden)
     )
-    column = replace(gaps.column, series=left, y=gaps.column.y[~hidden])
-    return Gaps(column, asked.t, asked.covariates, asked.y)
+    return Gaps(replace(gaps.column, series=left), asked.t, asked.covariates, asked.y)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from taylorformer_forecast.engine.lengths import longer_context
-from taylorformer_forecast.engine.statistical import on_steps
 from taylorformer_forecast.engine.strategy import choose_strategy, obstacle_of_options
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
-from taylorformer_forecast.sktime._frames import instances, of_instance
+from taylorformer_forecast.sktime._frames import of_instance
 from taylorformer_forecast.sktime._host import Host
+from taylorformer_forecast.sktime._panel import Panel
+from taylorformer_forecast.sktime._statistical import on_grids
 
 __all__ = ["NetworkFitting"]
 
@@ -27,7 +28,7 @@ class NetworkFitting(Host):
         from taylorformer_forecast.engine.pretrained import load_pretrained
 
         weights = None if self.strategy in ("train", "baseline") else load_pretrained(self.pretrained)
-        n_observed = [int(n) for _, part in instances(self._cur_y) for n in part.notna().sum()]
+        n_observed = Panel.of(self._cur_y).count().ravel().tolist()
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
         of_statistics = obstacle is None and self.strategy in ("auto", "baseline")
         irregular = self._irregular() if of_statistics else None
@@ -90,12 +91,18 @@ class NetworkFitting(Host):
         own = USUAL_DISTRIBUTION if weights is None else weights.distribution
         return obstacle_of_options(vars(self), self.distribution, own)
 
+    def _check_usable(self):
+        """Raise an error if what is known cannot be forecast: now, not when it is asked for."""
+        if self.network_ is not None:
+            self._series()
+        elif (irregular := self._irregular()) is not None:
+            raise ValueError(irregular)
+
     def _irregular(self):
         """Why the statistical forecasts cannot be used: they need regular steps."""
-        for key, y, _ in self._known():
-            for column in self._columns(key, y, None):
-                if on_steps(column.series.t) is None:
-                    return f"the times{of_instance(key)} are not regular, which strategy='baseline' needs"
+        for key, _, y in on_grids(self._known_panel(), self._axis):
+            if y is None:
+                return f"the times{of_instance(key)} are not regular, which strategy='baseline' needs"
         return None
 
     @property

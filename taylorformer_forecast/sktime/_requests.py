@@ -21,14 +21,11 @@ class ColumnSeries:
     series : Series
         Times in steps, values with mean 0 and standard deviation 1, covariates. Either the points at which
         any column was observed, or all points of a regular grid; NaN where nothing was observed.
-    y : ndarray of shape (n, D)
-        The values in the units of the data.
     center, spread : ndarray of shape (D,)
         ``y = center + spread * value``.
     """
 
     series: Series
-    y: np.ndarray
     center: np.ndarray
     spread: np.ndarray
 
@@ -46,7 +43,7 @@ class ColumnSeries:
         still = (np.nanmin(y, 0) == np.nanmax(y, 0)) | (spread == 0)
         level = 0.01 * np.abs(center)
         spread = np.where(still, np.where(level > 0, level, 1.0), spread)
-        return cls(Series(t, (y - center) / spread, covariates), y, center, spread)
+        return cls(Series(t, (y - center) / spread, covariates), center, spread)
 
     def before(self, stop: int, length: int) -> Series:
         """Up to ``length`` points before point number ``stop``; before the first, that one, not observed."""

@@ -2,67 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.core.families import find_component
-from taylorformer_forecast.engine.statistical import Columns, Question, answer, on_steps
-from taylorformer_forecast.sktime._requests import ColumnSeries, Predictive, Request
+from taylorformer_forecast.engine.statistical import Columns, on_steps
+from taylorformer_forecast.sktime._panel import Panel
+from taylorformer_forecast.sktime._requests import Predictive
 
-__all__ = ["predict_without_network"]
+__all__ = ["as_predictive", "on_grids"]
 
 
-def predict_without_network(
-    requests: Sequence[Request], seasons: Sequence[float], n_paths: int, seed: int
-) -> Predictive:
-    """Predict all that is asked by statistical forecasts, every column by itself.
+def on_grids(panel: Panel, axis: TimeAxis) -> Iterator[tuple[tuple, float, np.ndarray | None]]:
+    """Yield key, first time and values of every column of every instance, on its own grid of steps.
+
+    The values are None where steps are not regular. Times are counted in steps.
+    """
+    times = axis.numbers(panel.stamps)
+    for key, at, values in panel.parts():
+        for column in values.T:
+            seen = ~np.isnan(column)
+            t = times[at[seen]]
+            steps = on_steps(t)
+            y = None
+            if steps is not None:
+                y = np.full(steps[-1] + 1, np.nan)
+                y[steps] = column[seen]
+            yield key, t[0], y
+
+
+def as_predictive(answers: Sequence[Columns], n_columns: int) -> Predictive:
+    """Answers of all columns of one instance after another, as rows.
 
     Parameters
     ----------
-    requests : sequence of Request
-        One for each instance.
-    seasons : sequence of float
-        Lengths of cycles and seasons, in steps.
-    n_paths, seed : int
-        Paths S, and seed of the draw.
+    answers : sequence of Columns
+        One for each column of each instance.
+    n_columns : int
+        Columns of an instance.
 
     Returns
     -------
     Predictive
-        Rows of all requests, one after another.
+        Rows of all instances, one after another.
     """
-    questions = [_question(column, request.t) for request in requests for column in request.columns]
-    answers = answer(questions, seasons, n_paths, seed)
-    width = max(found.loc.shape[1] for found in answers)
-    blocks, number = [], 0
-    for request in requests:
-        several = answers[number : number + len(request.columns)]
-        number += len(request.columns)
-        blocks.append(
-            [np.stack(parts, -1) for parts in zip(*(_padded(a, width) for a in several), strict=True)]
-        )
-    paths = np.concatenate([block[0] for block in blocks], 1)
-    loc, scale, weights = (
-        np.moveaxis(np.concatenate([block[k] for block in blocks]), -1, 1) for k in (1, 2, 3)
-    )
+    rows = np.cumsum([0, *(len(found.loc) for found in answers[::n_columns])])
+    shape = rows[-1], n_columns, max(found.loc.shape[1] for found in answers)
+    paths = np.empty((len(answers[0].paths), *shape[:2]))
+    loc, scale, weights = np.empty(shape), np.empty(shape), np.zeros(shape)
+    for number, found in enumerate(answers):
+        instance, d = divmod(number, n_columns)
+        at, n_pieces = slice(*rows[instance : instance + 2]), found.loc.shape[1]
+        paths[:, at, d], weights[at, d, :n_pieces] = found.paths, found.weights
+        for every, own in ((loc, found.loc), (scale, found.scale)):
+            every[at, d, :n_pieces], every[at, d, n_pieces:] = own, own[:, -1:]
     return Predictive(paths, loc, scale, weights, {}, find_component("uniform"))
-
-
-def _padded(found: Columns, width: int) -> tuple[np.ndarray, ...]:
-    """Paths and pieces of an answer, with further pieces of weight zero."""
-    missing = ((0, 0), (0, width - found.loc.shape[1]))
-    loc, scale = (np.pad(part, missing, mode="edge") for part in (found.loc, found.scale))
-    return found.paths, loc, scale, np.pad(found.weights, missing)
-
-
-def _question(column: ColumnSeries, t: np.ndarray) -> Question:
-    """A column on its grid of steps, and where on it the times lie."""
-    seen = ~np.isnan(column.y[:, 0])
-    times = column.series.t[seen]
-    at = on_steps(times)
-    if at is None:
-        raise ValueError("y is no longer regular: strategy='baseline' needs equal steps, with rows missing")
-    y = np.full(at[-1] + 1, np.nan)
-    y[at] = column.y[seen, 0]  # as it is: standardising would round zeros and counts
-    return Question(y, np.round(t - times[0]).astype(int))

@@ -1,0 +1,104 @@
+"""A frame of one or many instances as arrays, one instance after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["Panel"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """All instances of a frame, without a frame for each of them.
+
+    Parameters
+    ----------
+    keys : list of tuple
+        Keys of the I instances, in the order of the data; one that is empty for a single series.
+    bounds : int ndarray of shape (I + 1,)
+        Where the rows of every instance start and end.
+    stamps : pd.Index
+        Time stamps that occur.
+    at : int ndarray of shape (N,)
+        Number of the stamp of every row.
+    values : float64 ndarray of shape (N, D)
+        NaN where nothing was observed.
+    columns : pd.Index
+        Labels of the columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.sktime._panel import Panel
+    >>> index = pd.MultiIndex.from_tuples([("a", 0), ("a", 1), ("b", 1)])
+    >>> panel = Panel.of(pd.DataFrame({"y": [1.0, 2.0, 3.0]}, index))
+    >>> panel.keys, panel.bounds.tolist(), panel.count().ravel().tolist()
+    ([('a',), ('b',)], [0, 2, 3], [2, 1])
+    """
+
+    keys: list[tuple]
+    bounds: np.ndarray
+    stamps: pd.Index
+    at: np.ndarray
+    values: np.ndarray
+    columns: pd.Index
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Panel:
+        """Cut a frame into its instances."""
+        index, values = frame.index, frame.to_numpy(dtype="float64", na_value=np.nan)
+        if not isinstance(index, pd.MultiIndex):
+            return cls([()], np.array([0, len(frame)]), index, np.arange(len(frame)), values, frame.columns)
+        number = np.zeros(len(frame), dtype=np.int64)
+        for level, code in zip(index.levels[:-1], index.codes[:-1], strict=True):
+            number = number * (len(level) + 1) + code
+        number, _ = pd.factorize(number)
+        order, bounds = np.argsort(number, kind="stable"), np.r_[0, np.bincount(number).cumsum()]
+        keys = index[order[bounds[:-1]]].droplevel(-1)
+        keys = [key if isinstance(key, tuple) else (key,) for key in keys]
+        return cls(keys, bounds, index.levels[-1], index.codes[-1][order], values[order], frame.columns)
+
+    def arranged(self) -> Panel:
+        """Instances and columns by name: an order that does not depend on how the data are arranged."""
+        names = [str(label) for label in self.columns]
+        by_name = sorted(range(len(names)), key=names.__getitem__)
+        order = sorted(range(len(self.keys)), key=lambda k: str(self.keys[k]))
+        sizes = np.diff(self.bounds)[order]
+        bounds = np.r_[0, sizes.cumsum()]
+        rows = np.arange(len(self.at)) + np.repeat(self.bounds[:-1][order] - bounds[:-1], sizes)
+        keys = [self.keys[k] for k in order]
+        return Panel(
+            keys, bounds, self.stamps, self.at[rows], self.values[rows][:, by_name], self.columns[by_name]
+        )
+
+    def take(self, rows: np.ndarray) -> Panel:
+        """Some rows of every instance, given as a mask."""
+        bounds = np.r_[0, rows.cumsum()][self.bounds]
+        return Panel(self.keys, bounds, self.stamps, self.at[rows], self.values[rows], self.columns)
+
+    def count(self) -> np.ndarray:
+        """Number of observed values of every instance and column, shape (I, D)."""
+        total = np.pad((~np.isnan(self.values)).cumsum(0), ((1, 0), (0, 0)))
+        return np.diff(total[self.bounds], axis=0)
+
+    def indexes(self) -> list[pd.Index]:
+        """Time index of every instance."""
+        return [self.stamps[at] for _, at, _ in self.parts()]
+
+    def parts(self) -> Iterator[tuple[tuple, np.ndarray, np.ndarray]]:
+        """Key, numbers of stamps and values of every instance."""
+        for key, first, end in zip(self.keys, self.bounds[:-1], self.bounds[1:], strict=True):
+            yield key, self.at[first:end], self.values[first:end]
+
+    def is_sorted(self) -> bool:
+        """Whether the stamps of every instance increase, with no double."""
+        rank = self.at
+        if not self.stamps.is_monotonic_increasing:
+            rank = np.argsort(self.stamps.argsort())[self.at]
+        within = np.ones(max(len(rank) - 1, 0), dtype=bool)
+        within[self.bounds[1:-1] - 1] = False
+        return bool((np.diff(rank)[within] > 0).all()) and self.stamps.is_unique
