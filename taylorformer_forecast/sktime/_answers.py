@@ -81,7 +81,7 @@ class PredictiveMethods(Host):
     def _statistical(self, fh, n_paths):
         """Rows and distribution of a forecast without a network: all series at once."""
         axis, panel = self._axis, self._known_panel()
-        alike: dict = {}  # instances with the same rows are asked for the same stamps
+        alike = {}  # instances with the same rows are asked for the same stamps
         asked, numbers = [], []
         for _, at, _ in panel.parts():
             if at.tobytes() not in alike:
