@@ -13,7 +13,7 @@ INCOMPLETE := $(VENV)/.incomplete
 unexport PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test format clean
+.PHONY: help demo dist docs test format clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
@@ -27,6 +27,9 @@ test: $(STAMP) ## ruff, mypy and the whole test suite, stopping at the first tha
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	OMP_WAIT_POLICY=PASSIVE $(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+dist: ## build the packages, check them, and try the wheel in three fresh environments
+	PYTHON=$(PYTHON) .ci/packages
 
 docs: $(STAMP) ## build the site into build/docs; its pages are executed, and warnings are errors
 	@$(PIP) install $(INSTALL_FLAGS) -c $(CONSTRAINTS) --no-build-isolation -e '.[docs]'

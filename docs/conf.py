@@ -30,6 +30,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 
 autosummary_generate = True  # into docs/generated, which git ignores
+add_module_names = False
 autodoc_typehints = "none"  # docstrings have the types
 numpydoc_show_class_members = False
 
