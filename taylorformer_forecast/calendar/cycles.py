@@ -44,7 +44,7 @@ class SeasonalFeatures:
         """Choose what is left at "auto" by a series, given as stamps and values (n,)."""
         if isinstance(cycles, str) and cycles == "auto":
             cycles = axis.usual_cycles()
-        names: tuple[str, ...] = tuple(cycles or ())  # type: ignore[arg-type]
+        names: tuple[str, ...] = (cycles,) if isinstance(cycles, str) else tuple(cycles or ())  # type: ignore[arg-type]
         unknown = [name for name in names if name not in CYCLES]
         if unknown:
             raise ValueError(f"time_features has {unknown[0]!r}, which is not one of {', '.join(CYCLES)}")

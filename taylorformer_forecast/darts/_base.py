@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from darts import TimeSeries
 from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
+from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import (
     TorchTrainingSample,
     _batch_collate_fn_train,
@@ -20,8 +22,10 @@ from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.darts._checks import check_horizon, check_parameters, check_series
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import NOTES, PARAMETERS
+from taylorformer_forecast.darts._state import as_before_a_failure
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
@@ -55,9 +59,18 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         """The model."""
         return self._module_class.spec
 
-    def _set_up(self) -> None:
-        """Initialise darts' part from ``model_params``, which darts fills from the signature."""
-        params = dict(self.model_params)
+    def _set_up(self, arguments: Mapping[str, Any]) -> None:
+        """Initialise darts' part, given the ``locals()`` of a constructor.
+
+        The ``model_params`` of darts are what the user wrote: those of a subclass with other parameters are
+        not those of the model.
+        """
+        own = {
+            name: value for name, value in arguments.items() if name not in ("self", "kwargs", "__class__")
+        }
+        params = {**own, **arguments["kwargs"]}
+        self._arguments = {name: value for name, value in params.items() if name != "pl_trainer_kwargs"}
+        check_parameters(params)
         if params.get("likelihood") is None and params.get("loss_fn") is None:
             params["likelihood"] = StudentTLikelihood()
         family_of_likelihood(params.get("likelihood"))  # refuses what it cannot serve
@@ -97,26 +110,49 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     def _own_params(self) -> dict[str, Any]:
         """Peak learning rate, and arguments of the network."""
-        return {"lr": self.model_params["lr"], "network": self.spec.options(self.model_params)}
+        return {"lr": self._arguments["lr"], "network": self.spec.options(self._arguments)}
+
+    @wraps(MixedCovariatesTorchModel.fit)
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        with as_before_a_failure(self):
+            return super().fit(*args, **kwargs)
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
+        for part in ("", "val_"):
+            target = series2seq(kwargs.get("val_series") if part else series)
+            if target:
+                names = (f"{part}past_covariates", f"{part}future_covariates")
+                check_series(target, {name: series2seq(kwargs.get(name)) for name in names})
         if self.model is None:
-            self._choose(series2seq(series))
+            self._choose(series2seq(series), kwargs)
         return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
 
-    def _choose(self, series: Sequence[TimeSeries]) -> None:
-        """Choose what the user left open, from the series to train on."""
+    def _setup_for_predict_from_dataset(self, n: int, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        check_horizon(n)
+        return super()._setup_for_predict_from_dataset(n, *args, **kwargs)
+
+    def _build_inference_dataset(
+        self,
+        n: int,
+        series: Sequence[TimeSeries],
+        past_covariates: Sequence[TimeSeries] | None,
+        future_covariates: Sequence[TimeSeries] | None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> TorchInferenceDataset:
+        check_series(series, {"past_covariates": past_covariates, "future_covariates": future_covariates})
+        return super()._build_inference_dataset(
+            n, series, past_covariates, future_covariates, *args, **kwargs
+        )
+
+    def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
+        """Choose what the user left open, from the series to train on; ``options`` are those of the fit."""
         values = [np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float) for one in series]
-        for one, v in zip(series, values, strict=True):
-            if np.isinf(v).any():
-                raise ValueError(
-                    f"the target has infinite values in component {one.components[np.isinf(v).any(0)][0]!r}"
-                )
         if not any(np.isfinite(v).any() for v in values):
             raise ValueError("the target series has no observed value")
         indexes = [one.time_index for one in series]
         longest = int(np.argmax([len(index) for index in indexes]))
-        params = self.model_params
+        params = self._arguments
         self._seasonal = SeasonalFeatures.choose(
             TimeAxis.of(indexes, series[longest].freq if series[longest].has_datetime_index else None),
             indexes[longest],
@@ -156,16 +192,18 @@ class BaseForecastModel(MixedCovariatesTorchModel):
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
         """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""
+        with as_before_a_failure(self):
+            return self._fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
+
+    def _fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int, **kwargs: Any) -> Any:
         start, trainer_params = time.perf_counter(), self.trainer_params
-        if epochs == 0 and self.model_params["n_epochs"] is None and self.n_epochs:
+        if epochs == 0 and self._arguments["n_epochs"] is None and self.n_epochs:
             per_epoch = max(1, math.ceil(len(train_dataset) / self.batch_size))
             epochs = min(self.spec.num_epochs, max(1, round(self.spec.max_steps / per_epoch)))
             # One pass over a long series is more than enough.
             self.trainer_params = {"max_steps": max(self.spec.max_steps, 1), **trainer_params}
-        try:
-            super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
-        finally:
-            self.trainer_params = trainer_params
+        super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
+        self.trainer_params = trainer_params
         if self._requires_training:  # without an epoch, it does not start
             self.model.begin(train_dataset, _batch_collate_fn_train)
             self.model.finish(train_dataset, _batch_collate_fn_train)

@@ -15,7 +15,40 @@ from torch import Tensor
 
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["DatasetWindows", "sample_places"]
+__all__ = ["DatasetWindows", "sample_places", "samples_by_weight"]
+
+
+def samples_by_weight(dataset: Sequence[Any], most: int, n_targets: int) -> tuple[list[Any], int]:
+    """Samples of a training set in their order, and the number of those in a row that share targets.
+
+    Evenly spaced ones, each as often as its share of the weights of all says: fits without gradients take
+    the weights into account that way.
+
+    Parameters
+    ----------
+    dataset : sequence of TorchTrainingSample
+        The training set.
+    most : int
+        Samples at most.
+    n_targets : int
+        Targets of a sample.
+
+    Raises
+    ------
+    ValueError
+        If all weights are zero.
+    """
+    stride = -(-len(dataset) // most)
+    samples, overlap = [dataset[i] for i in range(0, len(dataset), stride)], -(-n_targets // stride)
+    if samples[0].sample_weight is None:
+        return samples, overlap
+    total = np.cumsum([float(np.mean(sample.sample_weight)) for sample in samples])
+    if not total[-1] > 0:
+        raise ValueError("sample_weight has no positive weight")
+    places = (np.arange(len(samples)) + 0.5) * total[-1] / len(samples)
+    chosen = np.searchsorted(total, places)
+    last = np.searchsorted(chosen, chosen + overlap)  # the first that shares no target with each
+    return [samples[i] for i in chosen], int((last - np.arange(len(chosen))).max())
 
 
 def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets: int) -> Int[Tensor, "n 3"]:

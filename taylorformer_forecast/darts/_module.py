@@ -21,6 +21,7 @@ from taylorformer_forecast.core.families import Components, center_of, component
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._windows import BatchWindows, without_unknown_past
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import (
@@ -136,17 +137,16 @@ class ForecastModule(BatchWindows):
         self.started.fill_(True)
         n_targets = self.output_chunk_length or 1
         n_points = len(self.floor) * (self.input_chunk_length + n_targets)
-        stride = -(-len(dataset) // fitting_windows(n_points))
-        window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
-        self.net.fit_closed_form(window, len(self.floor) * -(-n_targets // stride))
+        samples, overlap = samples_by_weight(dataset, fitting_windows(n_points), n_targets)
+        self.net.fit_closed_form(self.training_windows(samples, collate), len(self.floor) * overlap)
 
     def finish(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Settle the width of forecasts by windows of the training set, once after every training."""
         if self.finished:
             return
         self.finished = True
-        stride = -(-len(dataset) // N_CALIBRATION_WINDOWS)
-        window = self.training_windows([dataset[i] for i in range(0, len(dataset), stride)], collate)
+        samples, _ = samples_by_weight(dataset, N_CALIBRATION_WINDOWS, self.output_chunk_length or 1)
+        window = self.training_windows(samples, collate)
         training = self.net.training
         self.net.eval()
         inflate_by_paths(self.net, window)

@@ -13,7 +13,6 @@ from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
-from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.darts._base import BaseForecastModel
@@ -65,15 +64,17 @@ class PretrainedModel(BaseForecastModel):
 
     _strategy: Strategy | None
 
-    def _set_up(self) -> None:
+    def _set_up(self, arguments: Mapping[str, Any]) -> None:
         self._strategy, self._tuning = None, False
         self._settings: Mapping[str, Any] | None = None  # of the pretrained network, once they are known
-        asked = self.model_params["strategy"]
+        asked, source = arguments["strategy"], arguments["pretrained"]
         if asked not in STRATEGIES:
             raise ValueError(f"strategy={asked!r}, but it must be one of {', '.join(STRATEGIES)}")
-        if isinstance(self.model_params["pretrained"], PathLike):  # darts loads no paths
-            self.model_params["pretrained"] = fspath(self.model_params["pretrained"])
-        super()._set_up()
+        if isinstance(source, PathLike):  # darts loads no paths
+            arguments = {**arguments, "pretrained": fspath(source)}
+            if "pretrained" in self.model_params:
+                self.model_params["pretrained"] = fspath(source)
+        super()._set_up(arguments)
         if asked not in ("auto", "train"):  # refuse at once what the parameters rule out
             choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
 
@@ -85,7 +86,7 @@ class PretrainedModel(BaseForecastModel):
     @property
     def _is_statistical(self) -> bool:
         """Whether there is no network, or is to be none."""
-        chosen = self.model_params["strategy"] if self._strategy is None else self._strategy.name
+        chosen = self._arguments["strategy"] if self._strategy is None else self._strategy.name
         return chosen == "baseline"
 
     @property
@@ -111,45 +112,38 @@ class PretrainedModel(BaseForecastModel):
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""
-        if not self.model_params["use_reversible_instance_norm"]:
+        if not self._arguments["use_reversible_instance_norm"]:
             return "use_reversible_instance_norm=False, while the pretrained network needs it"
         name = family_of_likelihood(self.likelihood).distribution_name
         given = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
-        return obstacle_of_options(self.model_params, name, DISTRIBUTION, f"{given} is given")
+        return obstacle_of_options(self._arguments, name, DISTRIBUTION, f"{given} is given")
 
     def _obstacle(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> str | None:
         """What cannot be done without training of all that is asked; ``options`` are those of the fit."""
-        if options.get("sample_weight") is not None and self.model_params["strategy"] != "finetune":
+        if options.get("sample_weight") is not None and self._arguments["strategy"] != "finetune":
             return "sample_weight is given, which training alone takes into account"
         for name in ("past_covariates", "future_covariates"):
             if options.get(name):
                 return f"{name} are given, which only a new network can use"
         if self.add_encoders:
             return "add_encoders is given, whose covariates only a new network can use"
-        if self.model_params["use_static_covariates"] and any(one.has_static_covariates for one in series):
+        if self._arguments["use_static_covariates"] and any(one.has_static_covariates for one in series):
             return "the series has static covariates, which only a new network can use"
         return self._obstacle_of_parameters()
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
-        before = (self.model, self.train_sample, self._strategy, self.n_epochs)
         if self._strategy is not None and self._strategy.name in UNTRAINED:
             self.model = self.train_sample = None
-        try:
-            if self.model is None:
-                self._decide(series2seq(series), kwargs)
-            return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
-        except BaseException:
-            self.model, self.train_sample, self._strategy, self.n_epochs = before
-            raise
+        return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
 
-    def _decide(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
-        """Choose the strategy."""
-        asked = self.model_params["strategy"]
+    def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
+        super()._choose(series, options)
+        asked = self._arguments["strategy"]
         if self._tuning and asked != "finetune":
             asked = "train"
         known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]
         n_observed = [int(n) for k in known for n in k.sum(0)]
-        horizon, obstacle = self.model_params["output_chunk_length"], self._obstacle(series, options)
+        horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
         self._adopt(choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series)))
 
     def _adopt(self, strategy: Strategy | None) -> None:
@@ -157,10 +151,10 @@ class PretrainedModel(BaseForecastModel):
         self._strategy = strategy
         if strategy is not None and strategy.name in UNTRAINED:
             self.n_epochs = 0
-        elif self.model_params["n_epochs"] is None:
+        elif self._arguments["n_epochs"] is None:
             self.n_epochs = self.spec.num_epochs
         else:
-            self.n_epochs = self.model_params["n_epochs"]
+            self.n_epochs = self._arguments["n_epochs"]
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
         """Train on a dataset; see darts. With strategies "baseline" and "pretrained" nothing is trained."""
@@ -187,7 +181,7 @@ class PretrainedModel(BaseForecastModel):
             self.model, self.train_sample, self._strategy, self.n_epochs = before
 
     def _create_model(self, train_sample: TorchTrainingSample) -> PLForecastingModule:
-        asked = self.model_params["strategy"]
+        asked = self._arguments["strategy"]
         if self._strategy is None and asked not in ("auto", "train"):  # weights are loaded unchecked
             self._adopt(Strategy(asked, f"strategy={asked!r}"))
         if self._is_statistical:
@@ -205,7 +199,7 @@ class PretrainedModel(BaseForecastModel):
 
     def _weights(self) -> Pretrained:
         """The pretrained network."""
-        source = self.model_params["pretrained"]
+        source = self._arguments["pretrained"]
         weights = load_pretrained(source)
         if weights.distribution != DISTRIBUTION:
             raise ValueError(
@@ -220,7 +214,7 @@ class PretrainedModel(BaseForecastModel):
 
     def _setup_for_train(self, train_dataset: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         weights = None
-        asked = self.model_params["strategy"]
+        asked = self._arguments["strategy"]
         if self._strategy is None:
             if asked not in ("auto", "train"):
                 raise ValueError(
@@ -243,7 +237,7 @@ class PretrainedModel(BaseForecastModel):
     def _check_ckpt_parameters(self, tfm_save: Any) -> None:
         """Compare with the parameters of saved weights. They may come from another file, not from none."""
         super()._check_ckpt_parameters(tfm_save)
-        asked = self.model_params["strategy"]
+        asked = self._arguments["strategy"]
         found = "train" if tfm_save._strategy is None else tfm_save._strategy.name
         kinds = {"train": 0, "pretrained": 1, "finetune": 1, "baseline": 2}
         if asked != "auto" and kinds[asked] != kinds[found]:

@@ -44,8 +44,12 @@ class BatchWindows(PLForecastingModule):
     sizes: dict[str, int]
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
-        """Scaled windows of samples of a training set."""
-        x = without_unknown_past(collate(samples)).to_module_input(stage=ModuleStage.TRAIN)
+        """Scaled windows of samples of a training set, without the targets whose weight is zero."""
+        batch = without_unknown_past(collate(samples))
+        if batch.sample_weight is not None:
+            target = batch.future_target.masked_fill(batch.sample_weight == 0, torch.nan)
+            batch = replace(batch, future_target=target)
+        x = batch.to_module_input(stage=ModuleStage.TRAIN)
         return self.scaled(self.window(x, self.output_chunk_length or 1).to(self.device))[0]
 
     @property

@@ -70,4 +70,4 @@ class ContiFormerModel(BaseForecastModel):
         use_static_covariates: bool = True,
         **kwargs: Any,
     ) -> None:
-        self._set_up()
+        self._set_up(locals())

@@ -67,4 +67,4 @@ class LAMModel(BaseForecastModel):
         use_static_covariates: bool = True,
         **kwargs: Any,
     ) -> None:
-        self._set_up()
+        self._set_up(locals())

@@ -69,4 +69,4 @@ class TaylorformerModel(PretrainedModel):
         pretrained: str | PathLike[str] = "default",
         **kwargs: Any,
     ) -> None:
-        self._set_up()
+        self._set_up(locals())

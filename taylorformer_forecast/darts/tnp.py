@@ -66,4 +66,4 @@ class TNPModel(BaseForecastModel):
         use_static_covariates: bool = True,
         **kwargs: Any,
     ) -> None:
-        self._set_up()
+        self._set_up(locals())

@@ -68,4 +68,4 @@ class UNNModel(BaseForecastModel):
         use_static_covariates: bool = True,
         **kwargs: Any,
     ) -> None:
-        self._set_up()
+        self._set_up(locals())

@@ -117,6 +117,15 @@ def test_forecasts_have_the_type_of_the_series(model_class, series, dtype):
 
 
 @each_model
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_precision_of_the_trainer_is_taken(model_class, series, dtype):
+    trainer = {**QUIET, "precision": "64-true"}
+    model = make(model_class, pl_trainer_kwargs=trainer).fit(series.astype(dtype), val_series=series[20:])
+    assert model.model.dtype == torch.float64
+    assert finite(model.predict(8, num_samples=2))
+
+
+@each_model
 def test_integer_indexes_have_no_calendar(model_class, series):
     plain = darts.TimeSeries.from_values(series.values())
     assert finite(make(model_class).fit(plain).predict(8, num_samples=2))
@@ -135,6 +144,27 @@ def test_a_validation_series_and_metrics_are_used(model_class, series):
 def test_sample_weights_change_the_fit(model_class, series):
     plain = make(model_class).fit(series).predict(3)
     assert make(model_class).fit(series, sample_weight="exponential").predict(3) != plain
+
+
+@pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel])
+@pytest.mark.parametrize("least", [0.0, 0.02])
+def test_sample_weights_enter_what_is_fitted_without_training(model_class, least):
+    """Of two seasons the one that has the weights is forecast well."""
+    t, weight = np.arange(160), np.full(160, least)
+    halves = [np.sin(2 * np.pi * t / period) for period in (7, 5)]
+    noise = 0.2 * np.random.default_rng(0).normal(size=160)
+    values = np.r_[halves[0][:80], halves[1][:80]] + noise
+    series = darts.TimeSeries.from_values(values)
+    errors = []
+    for part in (slice(80), slice(80, 160)):
+        weight[:], weight[part] = least, 1.0
+        model = make(model_class, n_epochs=0, seasonal_periods=None).fit(
+            series, sample_weight=series.with_values(weight[:, None].copy())
+        )
+        first = darts.TimeSeries.from_values(halves[0][:30])
+        forecast = model.predict(6, series=first, num_samples=200).all_values().mean((1, 2))
+        errors.append(abs(forecast - halves[0][30:36]).mean())
+    assert 2 * errors[0] < errors[1]
 
 
 @each_model
@@ -519,7 +549,7 @@ def test_the_default_likelihood_has_parameters_in_units_of_the_data(model_class,
 def test_infinite_values_are_named(model_class, wide):
     values = wide.values().copy()
     values[3, 1] = np.inf
-    with pytest.raises(ValueError, match=f"infinite values in component '{wide.components[1]}'"):
+    with pytest.raises(ValueError, match=f"component '{wide.components[1]}' has infinite values"):
         make(model_class).fit(wide.with_values(values))
 
 
@@ -554,3 +584,20 @@ def test_wrong_parameters_are_named(model_class):
         make(model_class, dmodel=8)
     with pytest.raises(ValueError, match="affine"):
         make(model_class, use_reversible_instance_norm={"affine": True})
+
+
+@each_model
+def test_a_subclass_may_have_other_parameters(model_class, series):
+    given = {"d_model": 8, "n_heads": 2, "n_epochs": 1, "pl_trainer_kwargs": QUIET}
+    given |= {"strategy": "train"} if model_class is TaylorformerModel else {}
+
+    class Small(model_class):
+        def __init__(self, length=8, **kwargs):
+            super().__init__(length, 4, **given, **kwargs)
+
+    model = Small(random_state=0).fit(series)
+    assert (model.input_chunk_length, model.model.hparams["network"]["d_model"]) == (8, 8)
+    assert finite(model.predict(5, num_samples=2))
+    again = Small(length=6, lr=1e-3).untrained_model()
+    assert (again.input_chunk_length, again.fit(series).model.lr) == (6, 1e-3)
+    assert finite(again.historical_forecasts(series, start=-2, start_format="position", retrain=True))

@@ -265,7 +265,7 @@ def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, l
 def test_a_learning_rate_can_be_looked_for(series, strategy):
     model = make(strategy=strategy, n_epochs=None)
     assert len(model.lr_find(series[:40], num_training=5).results["lr"]) > 0
-    model.model_params["n_epochs"] = 1
+    model._arguments["n_epochs"] = 1
     expected = "baseline" if strategy == "auto" else strategy
     assert chosen(model.fit(series[:40])) == expected
 

@@ -1,0 +1,93 @@
+"""Errors in the user's words: parameters and series that no model can use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from darts import TimeSeries
+
+__all__ = ["check_horizon", "check_parameters", "check_series"]
+
+LARGEST = 1e150  # value whose square is a number
+SIZES = ("d_model", "n_heads", "n_layers", "n_derivative_neighbours")
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise a ValueError if a parameter of a model is not what it may be."""
+    for name in SIZES:
+        value = parameters.get(name, 1)
+        if not _is_whole(value) or value < 1:
+            raise ValueError(f"{name}={value!r}, but it must be a whole number, at least 1")
+    lr, dropout = parameters["lr"], parameters["dropout"]
+    if not isinstance(lr, Real) or not 0 < lr < np.inf:
+        raise ValueError(f"lr={lr!r}, but it must be a positive number")
+    if not isinstance(dropout, Real) or not 0 <= dropout < 1:
+        raise ValueError(f"dropout={dropout!r}, but it must be a number, at least 0 and below 1")
+    epochs = parameters["n_epochs"]
+    if epochs is not None and (not _is_whole(epochs) or epochs < 0):
+        raise ValueError(f"n_epochs={epochs!r}, but it must be None or a whole number, at least 0")
+
+
+def check_horizon(n: Any) -> None:
+    """Raise a ValueError if a forecast has no steps."""
+    if not _is_whole(n) or n < 1:
+        raise ValueError(f"n={n!r}, but it must be a whole number of steps, at least 1")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence[TimeSeries] | None]) -> None:
+    """Raise a ValueError if series or covariates have values or indexes that no model can use.
+
+    Parameters
+    ----------
+    series : sequence of TimeSeries
+        Target series.
+    covariates : mapping
+        Covariates of these by the name of the parameter, None where there are none.
+    """
+    _check_values(series, "the target series")
+    for one in series:
+        static = one.static_covariates
+        if static is not None:
+            numbers = static.select_dtypes("number")
+            if np.isinf(numbers.to_numpy(dtype=float)).any():
+                raise ValueError(f"the static covariate {_first_infinite(numbers)!r} has infinite values")
+    for name, given in covariates.items():
+        if given is None:
+            continue
+        _check_values(given, name)
+        for target, one in zip(series, given, strict=False):
+            if one.has_datetime_index != target.has_datetime_index:
+                kinds = ["whole numbers", "dates"]
+                has, had = kinds[one.has_datetime_index], kinds[target.has_datetime_index]
+                raise ValueError(
+                    f"the index of {name} holds {has}, but that of the target series holds {had}"
+                )
+
+
+def _check_values(series: Sequence[TimeSeries], name: str) -> None:
+    """Values are finite numbers whose squares are numbers, of the same components everywhere."""
+    for number, one in enumerate(series):
+        if one.n_components != series[0].n_components:
+            raise ValueError(
+                f"number {number} of {name} has {one.n_components} components, but number 0 has "
+                f"{series[0].n_components}: all must have the same"
+            )
+        largest = np.nan_to_num(np.abs(one.all_values(copy=False)), posinf=np.inf).max((0, 2), initial=0.0)
+        for component, value in zip(one.components, largest, strict=True):
+            if np.isinf(value):
+                raise ValueError(f"{name}: component {component!r} has infinite values")
+            if value > LARGEST:
+                raise ValueError(
+                    f"{name}: component {component!r} has values beyond {LARGEST:g}: change the unit"
+                )
+
+
+def _first_infinite(numbers: Any) -> str:
+    return numbers.columns[np.isinf(numbers.to_numpy(dtype=float)).any(0)][0]

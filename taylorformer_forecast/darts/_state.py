@@ -1,0 +1,41 @@
+"""What a darts model remembers, put back where a fit fails."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["as_before_a_failure"]
+
+
+@contextmanager
+def as_before_a_failure(model: Any) -> Iterator[None]:
+    """Leave a darts model as it was if anything is raised, a keyboard interrupt too.
+
+    Parameters
+    ----------
+    model : TorchForecastingModel
+        The model. Its weights, which training changes in place, are copied.
+    """
+    before = {name: _copied(value) for name, value in vars(model).items()}
+    module = model.model
+    inside = {} if module is None else dict(vars(module))
+    weights = {} if module is None else copy.deepcopy(module.state_dict())
+    try:
+        yield
+    except BaseException:
+        model.__dict__ = before
+        if module is not None:
+            module.on_fit_end()  # a loss that was made to keep its terms apart is put together again
+            vars(module).update(inside)
+            module.load_state_dict(weights)
+        raise
+
+
+def _copied(value: Any) -> Any:
+    """A copy of what darts writes into: dicts, and the state of random numbers."""
+    if isinstance(value, dict):
+        return dict(value)
+    return copy.deepcopy(value) if hasattr(value, "get_state") else value
