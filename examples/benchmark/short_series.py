@@ -11,6 +11,8 @@ mase
     Mean absolute error of the median over that of the seasonal naive forecast in the training part.
 coverage
     Fraction of truths inside the central 80 % interval.
+randomised_coverage
+    The same for the statistical baseline, where single values have probabilities: the part that is inside.
 largest
     Largest absolute decile over the largest absolute value of its series: what runs away shows.
 
@@ -21,6 +23,8 @@ statsforecast is installed, and any sktime forecaster given by its import path::
     python examples/benchmark/short_series.py --data DIR --sets m3_yearly --n 100 --rows baseline,ets,theta
     python examples/benchmark/short_series.py --data DIR --model \
         'taylorformer_forecast.sktime:TaylorformerForecaster:{"max_steps": 0}'
+
+With ``--panel`` such a forecaster is fitted once for each collection, to all of its series.
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ import torch
 from taylorformer_forecast.baselines.forecast import forecast
 
 LEVELS = np.arange(1, 10) / 10
+FINE = 400  # levels of a distribution
 BATCH = 64  # series of the baseline forecast at once
 LIBRARIES = ("taylorformer-forecast", "torch", "numpy", "statsforecast", "sktime")
 
@@ -75,7 +80,7 @@ class Collection:
 Forecaster = Callable[[Collection], list[np.ndarray]]  # deciles of every series, of shape (horizon, 9)
 
 
-def baseline(collection: Collection) -> list[np.ndarray]:
+def baseline(collection: Collection, levels: np.ndarray = LEVELS) -> list[np.ndarray]:
     """Forecast by the statistical baseline, many series at once."""
     found: list[np.ndarray] = []
     order = sorted(range(len(collection.train)), key=lambda i: len(collection.train[i]))
@@ -83,8 +88,27 @@ def baseline(collection: Collection) -> list[np.ndarray]:
         rows = [collection.train[i] for i in order[start : start + BATCH]]
         n = max(map(len, rows))
         y = torch.tensor(np.stack([np.pad(row, (n - len(row), 0), constant_values=np.nan) for row in rows]))
-        found += list(forecast(y, collection.horizon, collection.season).quantiles(LEVELS.tolist()).numpy())
+        found += list(forecast(y, collection.horizon, collection.season).quantiles(levels.tolist()).numpy())
     return [found[k] for k in np.argsort(order)]
+
+
+def randomised_coverage(truths: list[np.ndarray], quantiles: list[np.ndarray]) -> float:
+    """Coverage of the central 80 %, of a value that has a probability itself the part that is inside.
+
+    The probability integral transform of such a value is drawn between the probabilities below and up to it
+    (Czado, Gneiting and Held, "Predictive model assessment for count data", 2009). Quantiles, of shape
+    (horizon, n), are at n equidistant levels.
+    """
+    inside: list[float] = []
+    for truth, q in zip(truths, quantiles, strict=True):
+        known = ~np.isnan(truth)
+        below, upto = (
+            (q[known].round(9) < truth[known, None]).mean(1),
+            (q[known].round(9) <= truth[known, None]).mean(1),
+        )
+        width = np.maximum(upto - below, 1e-9)
+        inside += list((np.minimum(below + width, 0.9) - np.maximum(below, 0.1)).clip(0) / width)
+    return float(np.mean(inside))
 
 
 def last_season(y: np.ndarray, season: int, horizon: int) -> np.ndarray:
@@ -124,8 +148,11 @@ def of_statsforecast(name: str) -> Forecaster:
     return run
 
 
-def of_sktime(path: str) -> Forecaster:
-    """Return an sktime forecaster by ``module:Class`` or ``module:Class:{json}``, fitted to each series."""
+def of_sktime(path: str, panel: bool = False) -> Forecaster:
+    """Return an sktime forecaster by ``module:Class`` or ``module:Class:{json}``, fitted to each series.
+
+    As a ``panel`` it is fitted once to all of them.
+    """
     module, name, *settings = path.split(":", 2)
 
     def run(collection: Collection) -> list[np.ndarray]:
@@ -133,14 +160,17 @@ def of_sktime(path: str) -> Forecaster:
 
         make = getattr(importlib.import_module(module), name)
         arguments = json.loads(settings[0]) if settings else {}
-        period, found = collection.freq in "MQY", []
-        for start, y in zip(collection.starts, collection.train, strict=True):
-            index = (pd.period_range if period else pd.date_range)(
-                start, periods=len(y), freq=collection.freq
-            )
-            fitted = make(**arguments).fit(pd.Series(y, index), fh=range(1, collection.horizon + 1))
-            found.append(fitted.predict_quantiles(alpha=[round(float(v), 1) for v in LEVELS]).to_numpy())
-        return found
+        calendar = pd.period_range if collection.freq in "MQY" else pd.date_range
+        fh, levels = range(1, collection.horizon + 1), [round(float(v), 1) for v in LEVELS]
+        series = [
+            pd.DataFrame({"y": y}, calendar(start, periods=len(y), freq=collection.freq))
+            for start, y in zip(collection.starts, collection.train, strict=True)
+        ]
+        if panel:
+            y = pd.concat(dict(enumerate(series)), names=["series", "time"])
+            found = make(**arguments).fit(y, fh=fh).predict_quantiles(alpha=levels).to_numpy()
+            return list(found.reshape(len(series), collection.horizon, len(levels)))
+        return [make(**arguments).fit(y, fh=fh).predict_quantiles(alpha=levels).to_numpy() for y in series]
 
     return run
 
@@ -201,6 +231,7 @@ def main() -> None:
     parser.add_argument("--sets", help="names of collections; all of the folder by default")
     parser.add_argument("--rows", help="of baseline, naive, ets, theta; all that can run by default")
     parser.add_argument("--model", action="append", default=[], help="module:Class or module:Class:{json}")
+    parser.add_argument("--panel", action="store_true", help="fit models once to all series of a collection")
     parser.add_argument("--n", type=int, help="random series of each collection; all by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
@@ -211,13 +242,16 @@ def main() -> None:
     if importlib.util.find_spec("statsforecast"):
         rows |= {"ets": of_statsforecast("AutoETS"), "theta": of_statsforecast("Theta")}
     rows = {name: rows[name] for name in (a.rows.split(",") if a.rows else rows)}
-    rows |= {path: of_sktime(path) for path in a.model}
+    rows |= {path + " (panel)" * a.panel: of_sktime(path, a.panel) for path in a.model}
     sets = a.sets.split(",") if a.sets else sorted(p.name.split(".")[0] for p in a.data.glob("*.jsonl.gz"))
     results = []
     for name in sets:
         collection = Collection.read(a.data / f"{name}.jsonl.gz", a.n, a.seed)
         for row, run in rows.items():
             results.append({"row": row, **score(collection, run)})
+            if run is baseline:
+                found = baseline(collection, np.arange(1, FINE) / FINE)
+                results[-1]["randomised_coverage"] = randomised_coverage(collection.test, found)
             print(json.dumps(results[-1]), flush=True)
     machine = f"{platform.machine()}, {platform.system()}, one thread"
     for row in rows:

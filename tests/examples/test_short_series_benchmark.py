@@ -50,6 +50,25 @@ def test_collections_are_scored_and_shown(scripts, collections, monkeypatch):
     assert "noise (5)" in text
 
 
+def test_a_panel_is_scored_as_its_series_one_by_one(scripts, collections):
+    benchmark, _ = scripts
+    model = 'taylorformer_forecast.sktime:TaylorformerForecaster:{"random_state": 0}'
+    for name in ("noise", "counts"):
+        collection = benchmark.Collection.read(collections / f"{name}.jsonl.gz", None, seed=0)
+        once, each = (
+            benchmark.score(collection, benchmark.of_sktime(model, panel)) for panel in (True, False)
+        )
+        assert once["wql"] == pytest.approx(each["wql"], rel=1e-6)
+
+
+def test_of_an_atom_the_part_inside_the_interval_is_covered(scripts):
+    benchmark, _ = scripts
+    quantiles = [np.sort(np.r_[np.zeros(200), np.linspace(1, 2, 199)])[None]]
+    assert benchmark.randomised_coverage([np.zeros(1)], quantiles) == pytest.approx(0.8, abs=0.01)
+    assert benchmark.randomised_coverage([np.ones(1) * 1.5], quantiles) == pytest.approx(1.0)
+    assert benchmark.randomised_coverage([np.ones(1) * 1.9], quantiles) == pytest.approx(0.0)
+
+
 def test_a_forecast_that_is_not_finite_counts_as_the_naive_one(scripts, collections):
     benchmark, _ = scripts
     collection = benchmark.Collection.read(collections / "noise.jsonl.gz", 3, seed=0)
