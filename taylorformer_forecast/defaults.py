@@ -97,6 +97,8 @@ MIN_SCALE_VALUES = 3  # before an origin whose errors show a scale; by hand
 STATISTICAL_LEVELS = (0.005, 0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99, 0.995)
 
 # --- Networks ----------------------------------------------------------------------------------------------
+NETWORK_WEIGHT = 0.75  # of what a trained Taylorformer adds to its linear baseline; by hand
+LARGEST_SLOPE = 20.0  # deviations in one step; steeper ones count as jumps without a slope; by hand
 TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 
 # --- Times -------------------------------------------------------------------------------------------------

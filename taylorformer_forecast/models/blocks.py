@@ -8,7 +8,26 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["Block"]
+__all__ = ["Block", "head_width"]
+
+
+def head_width(d_model: int, n_heads: int) -> int:
+    """Width of one of the heads that share ``d_model`` numbers.
+
+    Raises
+    ------
+    ValueError
+        If they cannot share them alike.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.models.blocks import head_width
+    >>> head_width(32, 4)
+    8
+    """
+    if d_model % n_heads:
+        raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+    return d_model // n_heads
 
 
 class Block(nn.Module):

@@ -21,7 +21,7 @@ from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.blocks import Block, head_width
 from taylorformer_forecast.models.stepwise import start_at_baseline
 
 __all__ = ["ContiFormer", "ContinuousLayers"]
@@ -78,8 +78,7 @@ class ContinuousLayers(ForecastNet):
         time_max: float = 1.0,
         **options: Any,
     ) -> None:
-        if d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        head_dim = head_width(d_model, n_heads)
         super().__init__(find_family(distribution, scale), baseline, weight)
         self.dim_y = dim_y
         self.encoding = TimeEncoding(dim_encoding, time_min, time_max)
@@ -87,7 +86,7 @@ class ContinuousLayers(ForecastNet):
         self.target = nn.Linear(dim_encoding + dim_covariates, d_model, bias=False)
 
         def block() -> Block:
-            layer = ContinuousAttention(d_model, n_heads, d_model // n_heads, **options)
+            layer = ContinuousAttention(d_model, n_heads, head_dim, **options)
             return Block(layer, d_model, d_model, dropout, dim_feedforward=4 * d_model)
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline, LinearTwoSidedBaseline
+from taylorformer_forecast.defaults import LARGEST_SLOPE, NETWORK_WEIGHT
 from taylorformer_forecast.models.contiformer import ContinuousLayers
 from taylorformer_forecast.models.contiformer_paths import build_contiformer
 from taylorformer_forecast.models.lam import LAMTransformer
@@ -49,8 +50,7 @@ def _taylorformer(
         dropout=dropout,
         distribution=task.family,
         n_derivative_neighbours=n_derivative_neighbours,
-        # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
-        derivative_clip=20.0 * task.n_context,
+        derivative_clip=LARGEST_SLOPE * task.n_context,  # slopes are per context length
         taylor_order=taylor_order,
         attention=attention,
         baseline=baseline,
@@ -62,7 +62,7 @@ def _taylorformer(
 TAYLORFORMER = ModelSpec(
     "Taylorformer",
     _taylorformer,
-    weight=0.75,
+    weight=NETWORK_WEIGHT,
     max_steps=150,
     longest_context=336,
     has_pretrained=True,

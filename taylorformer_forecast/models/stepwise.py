@@ -12,12 +12,14 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.baselines.base import Baseline, Neighbourhood
 from taylorformer_forecast.core.families import Family
+from taylorformer_forecast.core.families.base import ResidualScale
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["BaselineState", "StepwiseNet", "start_at_baseline"]
 
 Unconstrained = Callable[[Any, Any], Tensor]
+Placed = tuple[Tensor, ResidualScale]  # location and scale of the baseline
 
 
 @dataclass(frozen=True)
@@ -69,17 +71,27 @@ class StepwiseNet(ForecastNet):
         seen : Neighbourhood, optional
             True values at the neighbours of all targets, for baselines that need them.
         """
+
+        def place(baseline: Baseline, raw: Tensor | None) -> Placed:
+            added = None if raw is None else self.calibration.added(self.head, raw, baseline.scales(window))
+            return baseline.teacher_forced(window, seen, added)
+
+        return self._around(unconstrained, place)
+
+    def _around(
+        self,
+        unconstrained: Unconstrained,
+        place: Callable[[Baseline, Tensor | None], Placed],
+    ) -> Distribution:
+        """Distribution around the baseline; ``place`` takes parameters of which it counts what they add."""
         if self.baseline is None:
             raw = unconstrained(None, None)
             return self.calibration(self.head, raw, raw.new_zeros(raw.shape[:-1]))
         if self.baseline.shown:
-            loc, scale = self.baseline.teacher_forced(window, seen)
+            loc, scale = place(self.baseline, None)
             return self.calibration(self.head, unconstrained(loc, scale), loc, scale)
-        raw, added = unconstrained(None, None), None
-        if self.counts_added:
-            added = self.calibration.added(self.head, raw, self.baseline.scales(window))
-        loc, scale = self.baseline.teacher_forced(window, seen, added)
-        return self.calibration(self.head, raw, loc, scale)
+        raw = unconstrained(None, None)
+        return self.calibration(self.head, raw, *place(self.baseline, raw if self.counts_added else None))
 
     def encode_baseline(self, window: Window, n_paths: int) -> BaselineState:
         """Pass the context through the baseline, and make room for what the network adds."""
@@ -110,19 +122,17 @@ class StepwiseNet(ForecastNet):
         seen : Neighbourhood, optional
             Values at the neighbours of the target.
         """
-        if self.baseline is None:
-            raw = unconstrained(None, None)
-            return self.calibration(self.head, raw, raw.new_zeros(raw.shape[:-1]))
-        if self.baseline.shown:
-            loc, scale = self.baseline.at(state.inner, step, drawn, seen)
-            return self.calibration(self.head, unconstrained(loc, scale), loc, scale)
-        raw = unconstrained(None, None)
-        if state.added is not None:
-            scale = self.baseline.scale_at(state.inner, step)
-            drawn = drawn - state.added[:, :, :step]
-            state.added[:, :, step] = self.calibration.added(self.head, raw, scale)
-        loc, scale = self.baseline.at(state.inner, step, drawn, seen)
-        return self.calibration(self.head, raw, loc, scale)
+
+        def place(baseline: Baseline, raw: Tensor | None) -> Placed:
+            before = drawn
+            if raw is not None and state.added is not None:
+                before = drawn - state.added[:, :, :step]
+                state.added[:, :, step] = self.calibration.added(
+                    self.head, raw, baseline.scale_at(state.inner, step)
+                )
+            return baseline.at(state.inner, step, before, seen)
+
+        return self._around(unconstrained, place)
 
     def observe_baseline(self, state: BaselineState, step: int, y: Float[Tensor, "B S D"]) -> None:
         """Take the value of a target on every path into the state of the baseline."""

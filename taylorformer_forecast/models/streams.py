@@ -15,7 +15,7 @@ from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.blocks import Block, head_width
 from taylorformer_forecast.models.tokens import Features, Tokens
 
 __all__ = ["Streams"]
@@ -80,10 +80,8 @@ class Streams(nn.Module):
         super().__init__()
         if n_layers < 2:
             raise ValueError(f"n_layers={n_layers}, but each stream needs at least 2")
-        if head_dim is None and d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
         published = preset == "code"
-        head_dim = d_model // n_heads if head_dim is None else head_dim
+        head_dim = head_width(d_model, n_heads) if head_dim is None else head_dim
         self.dim_y, self.kernel, self.shows_baseline = dim_y, kernel, shows_baseline
         self.tokens = Tokens(
             LocalTaylor(dim_t, dim_y, published, n_derivative_neighbours, derivative_clip, both_sides),

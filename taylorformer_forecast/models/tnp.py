@@ -24,7 +24,7 @@ from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.defaults import TNP_EMBEDDING_DEPTH
-from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.blocks import Block, head_width
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
 __all__ = ["TNPA", "TNPAState", "shown_and_hidden"]
@@ -158,8 +158,7 @@ class TNPA(StepwiseNet):
     ) -> None:
         if n_layers < 1:
             raise ValueError(f"n_layers={n_layers}, but the network needs at least 1")
-        if d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        head_dim = head_width(d_model, n_heads)
         kernel = find_kernel(attention, needs="one_query")
         super().__init__(find_family(distribution, scale), baseline, weight)
         self.dim_y, self.value_noise = dim_y, value_noise
@@ -172,7 +171,7 @@ class TNPA(StepwiseNet):
         self.embedding = nn.Sequential(*layers)
 
         def block() -> Block:
-            layer = MultiHeadAttention(d_model, d_model, n_heads, d_model // n_heads, attention=kernel)
+            layer = MultiHeadAttention(d_model, d_model, n_heads, head_dim, attention=kernel)
             return Block(layer, d_model, d_model, dropout, width, nn.ReLU)
 
         self.blocks = nn.ModuleList(block() for _ in range(n_layers))

@@ -23,7 +23,7 @@ from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window, join_columns
-from taylorformer_forecast.models.blocks import Block
+from taylorformer_forecast.models.blocks import Block, head_width
 
 __all__ = ["UNN", "UNNState"]
 
@@ -154,8 +154,7 @@ class UNN(ForecastNet):
         for name, value, least in (("n_series", n_series, 1), ("n_layers", n_layers, 1), ("rank", rank, 0)):
             if value < least:
                 raise ValueError(f"{name}={value}, but it must be at least {least}")
-        if d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}")
+        head_dim = head_width(d_model, n_heads)
         kernel = find_kernel(attention, needs="weigh")
         super().__init__(find_family(distribution, scale))
         self.n_series, self.history_indicator = n_series, history_indicator
@@ -164,7 +163,7 @@ class UNN(ForecastNet):
         self.embed_series = nn.Embedding(n_series, d_model)
 
         def layer(dim_value: int | None = None) -> MultiHeadAttention:
-            return MultiHeadAttention(d_model, d_model, n_heads, d_model // n_heads, dim_value, kernel)
+            return MultiHeadAttention(d_model, d_model, n_heads, head_dim, dim_value, kernel)
 
         self.blocks = nn.ModuleList(Block(layer(), d_model, d_model, dropout) for _ in range(n_layers - 1))
         dim_value = 1 + d_model * history_indicator

@@ -83,12 +83,6 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
         if self._is_point:
             self.set_tags(**{"capability:pred_int": False, "capability:pred_int:insample": False})
 
-    def _store(self, arguments):
-        """Set the parameters of a constructor, given its ``locals()``, as they are."""
-        for name, value in arguments.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
-
     @property
     def _instance_norm(self):
         """Whether every window is scaled by its context."""

@@ -113,10 +113,6 @@ class Interpolation:
             shifted.append(share**k * torch.stack(list(terms)).sum(0))
         return Interpolation(knots, tuple(shifted))
 
-    def map_values(self, weight: Tensor) -> Interpolation:
-        """Apply a linear map (G, F) to the values."""
-        return Interpolation(self.t, tuple(c @ weight.mT for c in self.coefficients))
-
 
 def take(values: Shaped[Tensor, "B N F"], index: Int[Tensor, "B M"]) -> Shaped[Tensor, "B M F"]:
     """Rows of every window by their numbers."""
