@@ -126,8 +126,5 @@ def phase_features(positions: np.ndarray) -> np.ndarray:
     >>> phase_features(np.array([[0.25]])).round(3).tolist()
     [[1.0, 0.0, 0.0, -1.0]]
     """
-    import torch
-
-    from taylorformer_forecast.core.encoding import phases
-
-    return phases(torch.as_tensor(positions[..., None]), N_HARMONICS).flatten(1).numpy()
+    angle = 2 * np.pi * positions[..., None] * np.arange(1, N_HARMONICS + 1)
+    return np.concatenate([np.sin(angle), np.cos(angle)], -1).reshape(len(positions), -1)

@@ -1,14 +1,12 @@
-"""Continuous-time positional encoding, and phases of seasons and calendars."""
+"""Continuous-time positional encoding."""
 
 from __future__ import annotations
-
-import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["TimeEncoding", "phases"]
+__all__ = ["TimeEncoding"]
 
 
 class TimeEncoding(nn.Module):
@@ -54,30 +52,3 @@ class TimeEncoding(nn.Module):
         """Encode times; the result has width ``X * dim``."""
         angle = t[..., None] / self.wavelength  # (B, N, X, dim / 2)
         return torch.cat([angle.sin(), angle.cos()], -1).flatten(-2)
-
-
-def phases(cycle: Float[Tensor, "*batch P"], n_harmonics: int = 1) -> Float[Tensor, "*batch F"]:
-    """Sines and cosines of positions within cycles.
-
-    Parameters
-    ----------
-    cycle : Tensor of shape (..., P)
-        Position within each of P cycles, in revolutions (time divided by the period).
-    n_harmonics : int, default=1
-        Harmonics of each cycle.
-
-    Returns
-    -------
-    Tensor
-        Features of shape (..., 2 * P * n_harmonics).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.core.encoding import phases
-    >>> phases(torch.tensor([0.25])).round(decimals=3).tolist()
-    [1.0, -0.0]
-    """
-    order = torch.arange(1, n_harmonics + 1, dtype=cycle.dtype, device=cycle.device)
-    angle = (2 * math.pi * cycle[..., None] * order).flatten(-2)
-    return torch.cat([angle.sin(), angle.cos()], -1)

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from sktime.datatypes import update_data
 
-from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.engine.statistical import Question, answer
 from taylorformer_forecast.sktime._checks import check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
@@ -26,11 +25,6 @@ class PredictiveMethods(Host):
     """Mean, quantiles, variances and distributions of a fitted :class:`BaseTorchForecaster`."""
 
     _given = None  # values of the future that are known: a frame like y, NaN where nothing is
-
-    @property
-    def _is_point(self):
-        """Whether the distribution is a single value."""
-        return gives_points(self.distribution)
 
     def _predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
         """Rows of the forecast and their predictive distribution, always from the same draw."""

@@ -16,6 +16,7 @@ from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.engine.lengths import Lengths, choose_lengths
 from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.models.documentation import SIZES, document
@@ -82,6 +83,17 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
         self._X = None
         if self._is_point:
             self.set_tags(**{"capability:pred_int": False, "capability:pred_int:insample": False})
+
+    def _store(self, arguments):
+        """Set the parameters of a constructor, given its ``locals()``, as they are."""
+        for name, value in arguments.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    @property
+    def _is_point(self):
+        """Whether the distribution is a single value."""
+        return gives_points(self.distribution)
 
     @property
     def _instance_norm(self):

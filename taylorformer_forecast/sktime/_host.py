@@ -1,22 +1,12 @@
-"""What the parts of sktime's estimators are made of."""
+"""What the parts of forecasters are mixed into: for type checkers sktime's forecaster, which has no types."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __all__ = ["Host"]
 
-if TYPE_CHECKING:  # the estimator that a part is mixed into, which has no types
-    from sktime.forecasting.base import BaseForecaster as Estimator
+if TYPE_CHECKING:
+    from sktime.forecasting.base import BaseForecaster as Host
 else:
-    Estimator = object
-
-
-class Host(Estimator):
-    """Base of the parts that forecasters and the imputer are mixed from."""
-
-    def _store(self, arguments: dict[str, Any]) -> None:
-        """Set the parameters of a constructor, given its ``locals()``, as they are."""
-        for name, value in arguments.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    Host = object

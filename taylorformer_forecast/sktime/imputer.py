@@ -165,7 +165,24 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         verbose: bool = True,
         trainer_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        self._store(locals())
+        self.window_length = window_length
+        self.gap_length = gap_length
+        self.num_samples = num_samples
+        self.d_model = d_model
+        self.n_heads = n_heads
+        self.n_layers = n_layers
+        self.dropout = dropout
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.lr = lr
+        self.time_features = time_features
+        self.seasonal_periods = seasonal_periods
+        self.distribution = distribution
+        self.logarithm = logarithm
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.trainer_kwargs = trainer_kwargs
         super().__init__()
 
     # ---- fit -----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from taylorformer_forecast.calendar.cycles import phase_features
 from taylorformer_forecast.calendar.seasonality import detect_periods
 
 T = np.arange(240)
@@ -70,3 +71,16 @@ def test_missing_values_do_not_hide_it():
 @pytest.mark.parametrize(("factor", "offset"), [(1e12, 0.0), (1e-12, 0.0), (1.0, 1e6), (-1.0, 0.0)])
 def test_units_do_not_matter(factor, offset):
     assert detect_periods(factor * (wave(12) + 0.1 * NOISE) + offset) == [12]
+
+
+def test_phases_are_points_on_circles_that_repeat_every_revolution():
+    position = np.random.default_rng(0).random((4, 3))
+    found = phase_features(position)
+    assert found.shape == (4, 12)
+    np.testing.assert_allclose(phase_features(position + 5), found, atol=1e-12)
+    sines, cosines = np.moveaxis(found.reshape(4, 3, 2, 2), 2, 0)
+    np.testing.assert_allclose(sines**2 + cosines**2, 1.0)
+
+
+def test_phases_know_a_quarter_turn_and_its_double():
+    np.testing.assert_allclose(phase_features(np.array([[0.25]])), [[1.0, 0.0, 0.0, -1.0]], atol=1e-15)

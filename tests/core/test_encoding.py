@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from taylorformer_forecast.core.encoding import TimeEncoding, phases
+from taylorformer_forecast.core.encoding import TimeEncoding
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -55,18 +55,3 @@ def test_an_odd_width_is_refused():
 
 def test_the_encoding_has_nothing_to_save():
     assert not TimeEncoding(8).state_dict()
-
-
-def test_phases_are_points_on_circles_that_repeat_every_revolution():
-    cycle = torch.rand(4, 3, generator=torch.Generator().manual_seed(0))
-    p = phases(cycle, n_harmonics=2)
-    assert p.shape == (4, 12)
-    torch.testing.assert_close(phases(cycle + 5, n_harmonics=2), p)
-    sines, cosines = p.chunk(2, -1)
-    torch.testing.assert_close(sines.square() + cosines.square(), torch.ones(4, 6))
-
-
-def test_phases_know_a_quarter_turn_and_its_double():
-    sines, cosines = phases(torch.tensor([0.25]), n_harmonics=2).chunk(2, -1)
-    torch.testing.assert_close(sines, torch.tensor([1.0, 0.0]))
-    torch.testing.assert_close(cosines, torch.tensor([0.0, -1.0]))
