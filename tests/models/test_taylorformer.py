@@ -27,7 +27,7 @@ def generator(seed=0):
             r"distribution='gamma' is not one of \['mae', 'mixture', 'mse', ",
         ),
         ({"n_layers": 1}, "n_layers=1"),
-        ({"d_model": 10, "n_heads": 4}, "d_model=10 is not a multiple of n_heads=4; give head_dim"),
+        ({"d_model": 10, "n_heads": 4}, "d_model=10 is not a multiple of n_heads=4"),
         ({"taylor_order": 2}, "taylor_order=2"),
         ({"taylor_order": 1, "preset": "code"}, "taylor_order=1 with preset='code'"),
         ({"attention": "fast"}, "attention='fast'"),
