@@ -43,4 +43,7 @@ Notes
 ``predict_likelihood_parameters=True`` returns, for each step, the parameters of its marginal distribution
 over 200 internal sample paths: mean and variance of location-scale families and quantiles are matched, other
 parameters averaged.
+
+Where the input chunk has no value of a component, a network has nothing to forecast it from, and its forecast
+is missing (NaN).
 """
