@@ -13,6 +13,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+import taylorformer_forecast
+from taylorformer_forecast import darts, plot, sktime
+
 ROOT = Path(__file__).parents[1]
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text()
@@ -104,6 +107,12 @@ def test_every_page_is_on_the_site():
             entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
             listed |= {str(Path(name).parent / f"{entry}.md") for entry in entries}
     assert listed == {name for name in PAGES if name.startswith("docs/")} - {"docs/index.md"}
+
+
+def test_the_reference_lists_everything_public():
+    listed = set(re.findall(r"^   (?:\w+\.)*(\w+)$", PAGES["docs/api.md"], re.M))
+    public = {*taylorformer_forecast.__all__, *sktime.__all__, *darts.__all__, *plot.__all__}
+    assert public - {"__version__"} <= listed
 
 
 @pytest.mark.parametrize("name", PAGES)
