@@ -22,9 +22,9 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         if not _is_whole(value) or value < 1:
             raise ValueError(f"{name}={value!r}, but it must be a whole number, at least 1")
     lr, dropout = parameters["lr"], parameters["dropout"]
-    if not isinstance(lr, Real) or not 0 < lr < np.inf:
+    if not isinstance(lr, Real) or not 0 < float(lr) < np.inf:
         raise ValueError(f"lr={lr!r}, but it must be a positive number")
-    if not isinstance(dropout, Real) or not 0 <= dropout < 1:
+    if not isinstance(dropout, Real) or not 0 <= float(dropout) < 1:
         raise ValueError(f"dropout={dropout!r}, but it must be a number, at least 0 and below 1")
     epochs = parameters["n_epochs"]
     if epochs is not None and (not _is_whole(epochs) or epochs < 0):

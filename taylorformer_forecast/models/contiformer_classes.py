@@ -76,7 +76,7 @@ class ContiFormerClasses(ContinuousLayers):
         del self.target, self.to_params  # no times are asked for, and no values predicted
         self.to_logits = nn.Sequential(nn.LayerNorm(2 * d_model), nn.Linear(2 * d_model, n_classes))
 
-    def forward(self, window: Window) -> Categorical:  # type: ignore[override]
+    def forward(self, window: Window) -> Categorical:
         """Distribution of the class of every window, batch shape (B,).
 
         Parameters

@@ -125,7 +125,8 @@ class ContiFormerClassifier(BaseClassifier):
         from taylorformer_forecast.engine.classification import fit_classifier
 
         check_parameters(self.get_params(deep=False))
-        self._time_axis, self._columns = None, list(X.columns)
+        self._time_axis: TimeAxis | None = None
+        self._columns = list(X.columns)
         self.network_, self._windows, self.training_ = fit_classifier(
             self._series(X),
             np.array([self._class_dictionary[label] for label in y]),
