@@ -55,12 +55,12 @@ class DerivativeNorm(nn.Module):
             else:  # as they stood before this batch: no value of it has a say in its own likelihood
                 mean, variance = mean.clone(), variance.clone()
             # A plain average over the first updates, then momentum 0.99: right after one step already.
-            momentum = 0.01 if self.use_batch else max(0.01, 1.0 / (int(self.updates) + 1))
-            if observed is None or bool(observed.any()):
-                with torch.no_grad():
-                    self.mean.lerp_(batch_mean, momentum)
-                    self.variance.lerp_(batch_variance, momentum)
-                    self.updates += 1
+            momentum = (1.0 / (self.updates.to(d.dtype) + 1.0)).clamp(0.01, 0.01 if self.use_batch else 1.0)
+            some = self.updates.new_ones(()) if observed is None else observed.any()  # else nothing changes
+            with torch.no_grad():
+                self.mean.lerp_(batch_mean, momentum * some)
+                self.variance.lerp_(batch_variance, momentum * some)
+                self.updates += some
         flat = self.gain * (d.flatten(-2) - mean) / (variance + 1e-3).sqrt() + self.offset
         return flat.view(d.shape)
 

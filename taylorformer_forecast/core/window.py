@@ -25,7 +25,8 @@ __all__ = ["Window", "holds_everywhere", "join_columns", "shuffle_targets"]
 def holds_everywhere(mask: Bool[Tensor, "*shape"]) -> bool:
     """Whether a mask is True throughout, so that a shortcut may be taken.
 
-    While a graph is traced (``torch.export``, ``torch.compile``) values are unknown and the answer is False.
+    While a graph is traced (``torch.export``, ``torch.compile``), and on the meta device, values are unknown
+    and the answer is False.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def holds_everywhere(mask: Bool[Tensor, "*shape"]) -> bool:
     bool
         True if every entry is known to be True.
     """
-    return not torch.compiler.is_compiling() and bool(mask.all())
+    return not (torch.compiler.is_compiling() or mask.is_meta) and bool(mask.all())
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,8 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         # Where nothing was observed, the context may stand anywhere before the targets.
         first = torch.where(r.visible.any(1, keepdim=True), r.t, at[:, :1]) if window.n_targets else r.t
         t, features = torch.cat([first, at], 1), features[:, targets]
-        if not torch.compiler.is_compiling() and not holds_everywhere(t.diff(dim=1) >= 0):
+        traced = torch.compiler.is_compiling() or t.is_meta  # values are unknown
+        if not traced and not holds_everywhere(t.diff(dim=1) >= 0):
             raise ValueError(
                 "paths are drawn in order of time: targets must follow the context, and each other"
             )

@@ -66,6 +66,10 @@ class LocationScaleFamily(Family):
         shape = dict(zip(self.shape_names, found[2:], strict=True))
         return Components(self, found[0], found[1], shape=shape)
 
+    def of(self, **parameters: Tensor) -> Distribution:
+        """Distribution with these parameters, by name, which are not checked."""
+        return self.kind(**parameters, validate_args=False)
+
     def rebuild(self, parts: Components) -> Distribution:
         """Distribution of one component, or mixture of several."""
         shape = {
@@ -73,9 +77,9 @@ class LocationScaleFamily(Family):
         }  # units may be float64
         tensors = {"loc": parts.loc, "scale": parts.scale, **shape}
         if parts.weights is None:
-            return self.kind(**{k: v[..., 0] for k, v in tensors.items()}, validate_args=False)
+            return self.of(**{k: v[..., 0] for k, v in tensors.items()})
         weights = Categorical(parts.weights, validate_args=False)
-        return MixtureSameFamily(weights, self.kind(**tensors, validate_args=False), validate_args=False)
+        return MixtureSameFamily(weights, self.of(**tensors), validate_args=False)
 
     def draw(
         self, parts: Components, generator: torch.Generator | None = None, noise: Tensor | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,13 +12,38 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from scipy.special import gammaln, ndtri, stdtr, stdtrit
 from torch import Tensor
-from torch.distributions import Distribution, StudentT
+from torch.distributions import Chi2, Distribution, StudentT
+from torch.distributions.utils import broadcast_all
 
 from taylorformer_forecast.core.families.base import Components, ResidualScale
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 
 __all__ = ["StudentTFamily"]
+
+
+class QuickStudentT(StudentT):
+    """Student-t that reads no value back from its device, where torch's own checks and writes by masks."""
+
+    def __init__(self, df: Tensor, loc: Tensor, scale: Tensor) -> None:
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        self._chi2 = Chi2(self.df, validate_args=False)
+        Distribution.__init__(self, self.df.size(), validate_args=False)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Distribution | None = None) -> QuickStudentT:
+        """The same for a larger batch."""
+        return QuickStudentT(*(part.expand(batch_shape) for part in (self.df, self.loc, self.scale)))
+
+    @property
+    def mean(self) -> Tensor:
+        """Mean, undefined up to one degree of freedom."""
+        return torch.where(self.df > 1, self.loc, torch.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        """Variance, infinite up to two degrees of freedom and undefined up to one."""
+        finite = self.scale.square() * self.df / (self.df - 2)
+        return torch.where(self.df > 2, finite, torch.where(self.df > 1, torch.inf, torch.nan))
 
 
 class StudentTFamily(LocationScaleFamily):
@@ -49,9 +74,11 @@ class StudentTFamily(LocationScaleFamily):
         """Student-t with location ``loc + scale * raw[..., 0]``."""
         # Twelve degrees of freedom at raw = 0: nearly Gaussian at the start, so that early paths do not jump.
         df = 2.0 + F.softplus(raw[..., 2] + 10.0)
-        return StudentT(
-            df, loc + scale * raw[..., 0], scale * self.positive(raw[..., 1]), validate_args=False
-        )
+        return self.of(df=df, loc=loc + scale * raw[..., 0], scale=scale * self.positive(raw[..., 1]))
+
+    def of(self, **parameters: Tensor) -> Distribution:
+        """Student-t with these parameters, which are not checked."""
+        return QuickStudentT(**parameters)
 
     def noise(
         self,
