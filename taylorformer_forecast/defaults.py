@@ -96,6 +96,12 @@ MIN_SCALE_VALUES = 3  # before an origin whose errors show a scale; by hand
 # Levels between which the density of a statistical forecast is constant; by hand.
 STATISTICAL_LEVELS = (0.005, 0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975, 0.99, 0.995)
 
+# --- Pretrained correction of statistical forecasts ---------------------------------------------------------
+SEEN_VALUES = 128  # latest values that the network sees; by hand
+CORRECTION_SHIFT = 1.5  # largest shift of the network's own, in scales of the step; by hand
+CORRECTION_WIDTH = 1.2  # largest logarithm of a factor of the widths; by hand
+FARTHEST_FAMILY = 5.0  # scales up to which the forecast of a family is followed; by hand
+
 # --- Networks ----------------------------------------------------------------------------------------------
 NETWORK_WEIGHT = 0.75  # of what a trained Taylorformer adds to its linear baseline; by hand
 LARGEST_SLOPE = 20.0  # deviations in one step; steeper ones count as jumps without a slope; by hand

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.combination import combine, weigh
-from taylorformer_forecast.baselines.errors import (
-    BASE,
-    dependence,
-    error_scale,
-    level_unit,
-    past_errors,
-    shape,
-)
+from taylorformer_forecast.baselines.combination_fit import CombinationFit, fit_combination
+from taylorformer_forecast.baselines.errors import BASE, dependence
 from taylorformer_forecast.baselines.intermittent import Intermittent, fit_intermittent, is_intermittent
-from taylorformer_forecast.baselines.members import FAMILIES, members
-from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
+from taylorformer_forecast.baselines.members import FAMILIES
 
-__all__ = ["Forecast", "forecast"]
+__all__ = ["Correction", "Forecast", "forecast"]
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
 N_MEMBERS = 26  # of a stream
-ROUNDING = 1e-9  # smallest scale, in mean absolute values
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a network adds to the combination at the end of B series.
+
+    Parameters
+    ----------
+    shift : Tensor of shape (B, H)
+        Of the location, in scales of the step.
+    below, above : Tensor of shape (B, H)
+        Factors of the distances of quantiles below and above the location.
+    """
+
+    shift: Float[Tensor, "B H"]
+    below: Float[Tensor, "B H"]
+    above: Float[Tensor, "B H"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ class Forecast:
     z : Tensor of shape (B, J)
         Quantiles of absolute errors in units of the scale; a normal distribution would have ``BASE`` times
         its deviation.
+    below, above : Tensor of shape (B, H)
+        Factors of the distances of quantiles below and above the location.
     low, high : Tensor of shape (B, H)
         Bounds of all forecasts.
     correlation : Tensor of shape (B,)
@@ -58,6 +68,8 @@ class Forecast:
     loc: Float[Tensor, "B n H"]
     scale: Float[Tensor, "B n H"]
     z: Float[Tensor, "B J"]
+    below: Float[Tensor, "B H"]
+    above: Float[Tensor, "B H"]
     low: Float[Tensor, "B H"]
     high: Float[Tensor, "B H"]
     correlation: Float[Tensor, " B"]
@@ -75,6 +87,7 @@ class Forecast:
         left, end = knots.gather(1, right - 1), knots.gather(1, right)
         part = (z.abs().flatten(1) - base[right - 1]) / (base[right] - base[right - 1])
         standard = (left + part * (end - left)).view(z.shape) * z.sign()
+        standard = standard * torch.where(z < 0, self.below[:, None], self.above[:, None])
         smooth = self.loc[:, None, -1] + self.scale[:, None, -1] * standard
         smooth = smooth.clamp(self.low[:, None], self.high[:, None])
         if not self.counts.any():
@@ -101,7 +114,10 @@ class Forecast:
 
 
 def forecast(
-    y: Float[Tensor, "B n"], horizon: int, seasons: int | Sequence[int] | Sequence[Sequence[int]] = 1
+    y: Float[Tensor, "B n"],
+    horizon: int,
+    seasons: int | Sequence[int] | Sequence[Sequence[int]] = 1,
+    correct: Callable[[CombinationFit], Correction] | None = None,
 ) -> Forecast:
     """Forecast short series by a robust combination of exponential smoothing, Theta and naive forecasts.
 
@@ -119,6 +135,8 @@ def forecast(
         Number of steps ahead H.
     seasons : int, or one int or several for each series, default=1
         Steps of the season; 1 for none. Whether it is used is decided by the errors.
+    correct : callable, optional
+        Corrects the combination, all but that of intermittent demand.
 
     Returns
     -------
@@ -159,7 +177,7 @@ def forecast(
         at_once = max(NUMBERS_AT_ONCE // (y.shape[1] * N_MEMBERS * (1 + 2 * len(key))), 1)
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
-            found.append(_forecast(y[part], horizon, key))
+            found.append(_forecast(y[part], horizon, key, correct))
             order += part
     back = torch.tensor(order).argsort()
     return Forecast(**{f.name: _join([getattr(v, f.name) for v in found])[back] for f in fields(Forecast)})
@@ -173,44 +191,40 @@ def _join(parts: list[Tensor]) -> Tensor:
     return torch.cat(parts)
 
 
-def _forecast(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -> Forecast:
+def _forecast(
+    y: Float[Tensor, "B n"],
+    horizon: int,
+    seasons: tuple[int, ...],
+    correct: Callable[[CombinationFit], Correction] | None,
+) -> Forecast:
     """Forecast series that have the same seasons."""
-    # Units of the mean absolute value: nothing below depends on the units, but for rounding.
-    observed = ~y.isnan()
-    values = torch.nan_to_num(y).abs()
-    unit = values.amax(1, keepdim=True).clamp_min(1e-300)
-    unit = unit * ((values / unit).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1))
-    unit = torch.where(unit > 0, unit, 1.0)
-    clean = winsorise(_without_leading_zeros(y) / unit, seasons[0] if seasons else 1)
-    found = members(clean, seasons, horizon)
-    weights = weigh(found, clean)
-    loc = combine(found, weights)
-    size = level_unit(clean, loc, positive_so_far(clean))
-    error = past_errors(clean, loc)
-    scale, _ = error_scale(error / size, _mean_step(clean) / size[..., 0])
-    standard = error / size / scale[:, -1:].clamp_min(1e-300)
-    low, high = found.low, found.high
-    # An error cannot be much larger than the range that forecasts and values share.
-    scale = torch.minimum(scale * size, (high - low) / 2).clamp_min(ROUNDING)
-    family = torch.stack([weights[:, -1, found.family == k].sum(1) for k in range(len(FAMILIES))], 1)
-    n_plain = found.base.shape[3]
+    fit = fit_combination(y, horizon, seasons)
+    unit, weights = fit.unit, fit.member_weights[:, -1]
+    family = torch.stack([weights[:, fit.found.family == k].sum(1) for k in range(len(FAMILIES))], 1)
+    n_plain = fit.found.base.shape[3]
     counts = is_intermittent(y)
     demand = _demand(torch.where(y < 0, torch.nan, y), counts.any(1))
-    known = (observed.cumsum(1) > 0)[..., None]
-    loc = torch.where(counts[..., None], demand.mean[..., None], loc * unit[..., None])
-    scale = torch.where(counts[..., None], demand.deviation[..., None], scale * unit[..., None])
+    loc = torch.where(counts[..., None], demand.mean[..., None], fit.loc * unit[..., None])
+    scale = torch.where(counts[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
+    none = loc.new_zeros(len(y), horizon)
+    added = Correction(none, none + 1, none + 1) if correct is None else correct(fit)
+    shift = torch.where(counts[:, -1:], 0.0, added.shift.to(loc))
+    loc[:, -1] += shift * scale[:, -1]
+    known = ((~y.isnan()).cumsum(1) > 0)[..., None]
     return Forecast(
         loc=torch.where(known, loc, 0.0),
         scale=torch.where(known, scale, 0.0),
-        z=shape(standard),
-        low=low[:, -1] * unit,
-        high=high[:, -1] * unit,
-        correlation=dependence(standard),
+        z=fit.z,
+        below=added.below.to(loc),
+        above=added.above.to(loc),
+        low=fit.found.low[:, -1] * unit,
+        high=fit.found.high[:, -1] * unit,
+        correlation=dependence(fit.standard),
         counts=counts[:, -1],
         support=demand.support,
         cdf=demand.cdf,
         families=family,
-        season=weights[:, -1, n_plain:].sum(1) if seasons else weights.new_zeros(len(y)),
+        season=weights[:, n_plain:].sum(1) if seasons else weights.new_zeros(len(y)),
     )
 
 
@@ -222,20 +236,3 @@ def _demand(y: Float[Tensor, "B n"], rows: Bool[Tensor, " B"]) -> Intermittent:
     for field in fields(Intermittent) if found else ():
         getattr(every, field.name)[rows] = getattr(found, field.name)
     return every
-
-
-def _without_leading_zeros(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
-    """Zeros before the first other value are missing, unless a value is negative or all are zero."""
-    leading = (y == 0) & ~((y != 0) & ~y.isnan()).cummax(1).values
-    keep = (y < 0).any(1) | (torch.nan_to_num(y) == 0).all(1)
-    return torch.where(leading & ~keep[:, None], torch.nan, y)
-
-
-def _mean_step(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
-    """Mean absolute difference of neighbouring observed values up to each point."""
-    n = y.shape[1]
-    at = torch.where(~y.isnan(), torch.arange(n, device=y.device), -1).cummax(1).values
-    before = torch.nn.functional.pad(at[:, :-1], (1, 0), value=-1)
-    step = (y - y.gather(1, before.clamp_min(0))).abs()
-    known = ~step.isnan() & (before >= 0)
-    return torch.where(known, step, 0.0).cumsum(1) / known.cumsum(1).clamp_min(1)

@@ -7,7 +7,7 @@ forecasts of one step are three tensor operations, and all steps never have to b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -88,6 +88,12 @@ class Members:
         smoothed.mul_(self.factor[:, :n_origins, :, step, None])
         repeated.copy_(self.repeated[:, :n_origins, :, step])
         return f.clamp_(self.low[:, :n_origins, step, None], self.high[:, :n_origins, step, None])
+
+    def at_origins(self, origins: Int[Tensor, "B K"]) -> Members:
+        """The same from K origins of every series only."""
+        rows = torch.arange(len(origins), device=origins.device)[:, None]
+        names = ("base", "slope", "index", "known", "repeated", "low", "high")
+        return replace(self, **{name: getattr(self, name)[rows, origins] for name in names})
 
 
 def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Members:
