@@ -79,15 +79,19 @@ class Forecast:
     families: Float[Tensor, "B 4"]
     season: Float[Tensor, " B"]
 
-    def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
-        """Values at the quantiles of a standard normal distribution, any number S for each step."""
+    def standard(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
+        """Errors in units of their scale, at the quantiles of a standard normal distribution."""
         base = z.new_tensor([0.0, *BASE])
         knots = torch.cat([torch.zeros_like(self.z[:, :1]), self.z], 1)
         right = torch.searchsorted(base, z.abs().contiguous()).clamp(1, len(base) - 1).flatten(1)
         left, end = knots.gather(1, right - 1), knots.gather(1, right)
         part = (z.abs().flatten(1) - base[right - 1]) / (base[right] - base[right - 1])
-        standard = (left + part * (end - left)).view(z.shape) * z.sign()
-        standard = standard * torch.where(z < 0, self.below[:, None], self.above[:, None])
+        return (left + part * (end - left)).view(z.shape) * z.sign()
+
+    def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
+        """Values at the quantiles of a standard normal distribution, any number S for each step."""
+        width = torch.where(z < 0, self.below[:, None], self.above[:, None])
+        standard = width * self.standard(z)
         smooth = self.loc[:, None, -1] + self.scale[:, None, -1] * standard
         smooth = smooth.clamp(self.low[:, None], self.high[:, None])
         if not self.counts.any():

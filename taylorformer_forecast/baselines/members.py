@@ -92,7 +92,7 @@ class Members:
     def at_origins(self, origins: Int[Tensor, "B K"]) -> Members:
         """The same from K origins of every series only."""
         rows = torch.arange(len(origins), device=origins.device)[:, None]
-        names = ("base", "slope", "index", "known", "repeated", "low", "high")
+        names = ("base", "slope", "shift", "factor", "repeated", "low", "high")
         return replace(self, **{name: getattr(self, name)[rows, origins] for name in names})
 
 

@@ -16,7 +16,7 @@ from taylorformer_forecast.models.correction import CorrectionNet
 __all__ = ["DEFAULT", "PretrainedCorrection", "load_correction", "save_correction"]
 
 DEFAULT = Path(__file__).parent.parent / "weights" / "correction.safetensors"
-SIZES = {"d_model": 1024, "n_heads": 64, "n_layers": 24}  # the largest that a file may ask for
+LARGEST = {"d_model": 1024, "n_heads": 64, "n_layers": 24}  # the largest that a file may ask for
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ def _load(path: Path) -> PretrainedCorrection:
         with safe_open(path, "pt") as file:
             header = json.loads((file.metadata() or {})["correction"])
             weights = {name: file.get_tensor(name).float() for name in sorted(file.keys())}
-        sizes = {name: int(header["sizes"][name]) for name in SIZES}
-        if any(not 0 < sizes[name] <= most for name, most in SIZES.items()):
+        sizes = {name: int(header["sizes"][name]) for name in LARGEST}
+        if any(not 0 < sizes[name] <= most for name, most in LARGEST.items()):
             raise ValueError(f"sizes {sizes} are out of bounds")
         if not all(bool(value.isfinite().all()) for value in weights.values()):
             raise ValueError("a weight is not finite")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -204,10 +204,7 @@ def _standard(found: Forecast, z: Tensor) -> Tensor:
     """Errors in units of their scale, at standard normal scores."""
     if bool(found.counts[0]):
         return z  # the scale of intermittent series is a standard deviation
-    one = torch.ones(1, 1, z.numel(), dtype=torch.float64)
-    free = torch.full((1, z.numel()), torch.inf, dtype=torch.float64)
-    unit = replace(found, loc=torch.zeros_like(one), scale=one, low=-free, high=free)
-    return unit.at_normal(z.reshape(1, 1, -1)).view(z.shape)
+    return found.standard(z.reshape(1, 1, -1)).view(z.shape)
 
 
 def _one_step(found: Forecast, y: Tensor, origin: Tensor) -> tuple[Tensor, Tensor]:
