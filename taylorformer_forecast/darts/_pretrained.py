@@ -22,13 +22,20 @@ from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import LONGEST_PAST
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
+from taylorformer_forecast.engine.correction import holds_correction, load_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, build_direct, load_pretrained
-from taylorformer_forecast.engine.strategy import STRATEGIES, Strategy, choose_strategy, obstacle_of_options
+from taylorformer_forecast.engine.strategy import (
+    STATISTICAL,
+    STRATEGIES,
+    Strategy,
+    choose_strategy,
+    obstacle_of_options,
+)
 from taylorformer_forecast.models.spec import Task
 
 __all__ = ["DISTRIBUTION", "PretrainedModel", "PretrainedModule"]
 
-UNTRAINED = ("baseline", "pretrained")  # strategies after which training has nothing to go on from
+UNTRAINED = (*STATISTICAL, "pretrained")  # strategies after which training has nothing to go on from
 DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTLikelihood reads alike
 
 
@@ -87,7 +94,7 @@ class PretrainedModel(BaseForecastModel):
     def _is_statistical(self) -> bool:
         """Whether there is no network, or is to be none."""
         chosen = self._arguments["strategy"] if self._strategy is None else self._strategy.name
-        return chosen == "baseline"
+        return chosen in STATISTICAL
 
     @property
     def _requires_training(self) -> bool:
@@ -157,7 +164,7 @@ class PretrainedModel(BaseForecastModel):
             self.n_epochs = self._arguments["n_epochs"]
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
-        """Train on a dataset; see darts. With strategies "baseline" and "pretrained" nothing is trained."""
+        """Train on a dataset; see darts. Only "train" and "finetune" train anything."""
         if self._strategy is not None and self._strategy.name in UNTRAINED:
             epochs = 0
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
@@ -185,9 +192,22 @@ class PretrainedModel(BaseForecastModel):
         if self._strategy is None and asked not in ("auto", "train"):  # weights are loaded unchecked
             self._adopt(Strategy(asked, f"strategy={asked!r}"))
         if self._is_statistical:
-            seasons = self._seasonal.lengths if self._seasonal else ()
-            return StatisticalModule(seasons=seasons, **self.pl_module_params)
+            return self._statistical_module()
         return super()._create_model(train_sample)
+
+    def _statistical_module(self) -> StatisticalModule:
+        """Statistical forecasts, with the network that corrects them where there is one."""
+        seasons = self._seasonal.lengths if self._seasonal else ()
+        if self._strategy is None or self._strategy.name == "baseline":
+            return StatisticalModule(seasons=seasons, **self.pl_module_params)
+        source = self._arguments["pretrained"]
+        given = self._arguments["strategy"] == "corrected" or holds_correction(source)
+        known = load_correction(source if given else "default")
+        about = {"sizes": known.net.sizes, "weight": known.weight}
+        module = StatisticalModule(seasons=seasons, correction=about, **self.pl_module_params)
+        assert module.corrects is not None
+        module.corrects.load_state_dict(known.net.state_dict())
+        return module
 
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
@@ -239,7 +259,7 @@ class PretrainedModel(BaseForecastModel):
         super()._check_ckpt_parameters(tfm_save)
         asked = self._arguments["strategy"]
         found = "train" if tfm_save._strategy is None else tfm_save._strategy.name
-        kinds = {"train": 0, "pretrained": 1, "finetune": 1, "baseline": 2}
+        kinds = {"train": 0, "pretrained": 1, "finetune": 1, "baseline": 2, "corrected": 3}
         if asked != "auto" and kinds[asked] != kinds[found]:
             raise ValueError(
                 f"the weights are those of a model with strategy={found!r}, and fit no model with "

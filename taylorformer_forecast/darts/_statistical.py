@@ -1,8 +1,8 @@
-"""Forecasts of darts models without a network: statistical forecasts of every series from its own past."""
+"""Statistical forecasts of darts models, of every series from its own past; corrected or not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from einops import rearrange
 from torch import Tensor
 
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
+from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.statistical import Columns, Question, answer, on_steps
+from taylorformer_forecast.models.correction import CorrectionNet
 
 __all__ = ["StatisticalModule", "gaps_too_wide"]
 
@@ -26,19 +28,28 @@ class StatisticalModule(PLForecastingModule):
     ----------
     seasons : sequence of float
         Lengths of seasons, in steps. Whether they are used is decided by the errors of each series.
+    correction : mapping, optional
+        ``sizes`` and ``weight`` of the network that corrects the forecasts.
     **kwargs
         See darts' ``PLForecastingModule``.
     """
 
-    net = None
-
-    def __init__(self, seasons: Sequence[float], **kwargs: Any) -> None:
+    def __init__(
+        self, seasons: Sequence[float], correction: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.seasons = list(seasons)
+        self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
+        self.weight = 0.0 if correction is None else float(correction["weight"])
+
+    @property
+    def net(self) -> PretrainedCorrection | None:
+        """What corrects the forecasts, if anything."""
+        return None if self.corrects is None else PretrainedCorrection(self.corrects, self.weight)
 
     def forward(self, x_in: PLModuleInput) -> PLModuleOutput:
         """Refuse: there is no network."""
-        raise NotImplementedError("strategy='baseline' has no network: its forecasts are those of predict")
+        raise NotImplementedError("statistical forecasts have no network: they are those of predict")
 
     def predict_step(
         self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None
@@ -53,7 +64,7 @@ class StatisticalModule(PLForecastingModule):
         unseen = np.isnan(past).all(1)
         questions = [_question(y, ahead) for y in np.where(unseen[:, None], 0.0, past)]
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
-        answers = answer(questions, self.seasons, self.pred_num_samples, seed)
+        answers = answer(questions, self.seasons, self.pred_num_samples, seed, self.net)
         predicted = np.stack([describe(found) for found in answers])
         predicted[unseen] = np.nan
         out = rearrange(torch.as_tensor(predicted), "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
@@ -94,5 +105,5 @@ def gaps_too_wide(series: Sequence[TimeSeries]) -> str | None:
         for name, values in zip(one.components, one.all_values(copy=False)[:, :, 0].T, strict=True):
             seen = np.flatnonzero(~np.isnan(values))
             if len(seen) and on_steps(seen) is None:
-                return f"most values of component {name!r} are missing, which strategy='baseline' cannot use"
+                return f"most values of component {name!r} are missing, which statistical forecasts cannot use"
     return None

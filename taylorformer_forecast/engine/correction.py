@@ -13,7 +13,7 @@ from taylorformer_forecast.baselines.combination_fit import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.models.correction import CorrectionNet
 
-__all__ = ["DEFAULT", "PretrainedCorrection", "load_correction", "save_correction"]
+__all__ = ["DEFAULT", "PretrainedCorrection", "holds_correction", "load_correction", "save_correction"]
 
 DEFAULT = Path(__file__).parent.parent / "weights" / "correction.safetensors"
 LARGEST = {"d_model": 1024, "n_heads": 64, "n_layers": 24}  # the largest that a file may ask for
@@ -91,6 +91,19 @@ def load_correction(source: str | Path = "default") -> PretrainedCorrection:
     True
     """
     return _load_default() if source == "default" else _load(Path(source))
+
+
+def holds_correction(source: str | Path) -> bool:
+    """Whether a file is one of :func:`save_correction`, by its header alone."""
+    from safetensors import SafetensorError, safe_open
+
+    if source == "default" or not Path(source).is_file():
+        return False
+    try:
+        with safe_open(source, "pt") as file:
+            return "correction" in (file.metadata() or {})
+    except SafetensorError:
+        return False
 
 
 @lru_cache(maxsize=1)

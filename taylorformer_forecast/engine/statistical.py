@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.forecast import Forecast, forecast
+from taylorformer_forecast.baselines.combination_fit import CombinationFit
+from taylorformer_forecast.baselines.forecast import Correction, Forecast, forecast
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     LONGEST_PAST,
@@ -86,6 +87,7 @@ def answer(
     seasons: Sequence[float] | Sequence[Sequence[float]],
     n_paths: int,
     seed: int,
+    correct: Callable[[CombinationFit], Correction] | None = None,
 ) -> list[Columns]:
     """Forecast one or many series by the combination of statistical forecasts.
 
@@ -102,6 +104,8 @@ def answer(
         Paths S.
     seed : int
         Seed of the paths.
+    correct : callable, optional
+        Corrects the combination, as :class:`~taylorformer_forecast.engine.correction.PretrainedCorrection`.
 
     Returns
     -------
@@ -130,7 +134,7 @@ def answer(
         batch = _batch(order[len(answers) :], keys, n_paths)
         whole, horizon, _ = keys[batch[0]]
         y = _stacked([questions[number].y for number in batch])
-        found = forecast(y, horizon, [list(whole) or [1]] * len(batch))
+        found = forecast(y, horizon, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
         for row, number in enumerate(batch):
             answers[number] = _columns(

@@ -9,9 +9,17 @@ from typing import Any
 
 from taylorformer_forecast.defaults import MIN_HORIZONS_TO_TRAIN
 
-__all__ = ["STRATEGIES", "Strategy", "choose_strategy", "log_decision", "obstacle_of_options"]
+__all__ = [
+    "STATISTICAL",
+    "STRATEGIES",
+    "Strategy",
+    "choose_strategy",
+    "log_decision",
+    "obstacle_of_options",
+]
 
-STRATEGIES = ("auto", "baseline", "pretrained", "train", "finetune")
+STATISTICAL = ("baseline", "corrected")
+STRATEGIES = ("auto", *STATISTICAL, "pretrained", "train", "finetune")
 
 logger = logging.getLogger("taylorformer_forecast")
 
@@ -22,15 +30,21 @@ class Strategy:
 
     Parameters
     ----------
-    name : {"baseline", "pretrained", "train", "finetune"}
-        Statistical forecasts without a network; the pretrained network as it is; a new network, trained on
-        the series; the pretrained network, trained further on the series.
+    name : {"baseline", "corrected", "pretrained", "train", "finetune"}
+        Statistical forecasts without a network; the same, corrected by a pretrained network; the pretrained
+        network around a linear forecast, as it is; a new network, trained on the series; the pretrained
+        network, trained further on the series.
     reason : str
         Why.
     """
 
     name: str
     reason: str
+
+    @property
+    def is_statistical(self) -> bool:
+        """Whether statistical forecasts are made, corrected or not."""
+        return self.name in STATISTICAL
 
     @property
     def is_pretrained(self) -> bool:
@@ -52,7 +66,7 @@ def choose_strategy(
 
     Parameters
     ----------
-    asked : {"auto", "baseline", "pretrained", "train", "finetune"}
+    asked : {"auto", "baseline", "corrected", "pretrained", "train", "finetune"}
         "auto" trains no network where every series has fewer observed values than sixteen horizons, unless
         something stands against that. Many short series make no long one: a network that is trained on all
         of them forecasts each worse than the statistics of its own past.
@@ -80,14 +94,14 @@ def choose_strategy(
     --------
     >>> from taylorformer_forecast.engine.strategy import choose_strategy
     >>> choose_strategy("auto", [100, 90, 80], horizon=12).name
-    'baseline'
+    'corrected'
     >>> choose_strategy("auto", [1000], horizon=12).reason
     '1000 values are at least 16 horizons of 12'
     """
     if asked not in STRATEGIES:
         raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
     if asked != "auto":
-        against = obstacle or (irregular if asked == "baseline" else None)
+        against = obstacle or (irregular if asked in STATISTICAL else None)
         if against and asked != "train":
             raise ValueError(f"strategy={asked!r}: {against}; take strategy='train' or 'auto'")
         return Strategy(asked, f"strategy={asked!r}")
@@ -96,7 +110,7 @@ def choose_strategy(
     compared = "fewer than" if few else "at least"
     size = f"{longest} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
     if few and obstacle is None:
-        return Strategy("baseline" if irregular is None else "pretrained", size)
+        return Strategy("corrected" if irregular is None else "pretrained", size)
     return Strategy("train", size if obstacle is None else obstacle)
 
 

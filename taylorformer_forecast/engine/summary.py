@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.strategy import Strategy
 
 __all__ = ["Summary", "summarise"]
@@ -18,7 +19,7 @@ class Summary:
     Parameters
     ----------
     strategy : str
-        "baseline", "pretrained", "train" or "finetune".
+        "baseline", "corrected", "pretrained", "train" or "finetune".
     reason : str
         Why.
     network : str
@@ -79,7 +80,7 @@ class Summary:
 
 
 def summarise(
-    net: ForecastNet | None,
+    net: ForecastNet | PretrainedCorrection | None,
     strategy: Strategy,
     context_length: int,
     horizon: int,
@@ -92,8 +93,8 @@ def summarise(
 
     Parameters
     ----------
-    net : ForecastNet, optional
-        The fitted network; none where statistical forecasts are all.
+    net : ForecastNet or PretrainedCorrection, optional
+        The fitted network, or that which corrects statistical forecasts; none where these are all.
     strategy : Strategy
         How it came to be.
     context_length, horizon : int
@@ -115,6 +116,9 @@ def summarise(
     seasons = (*cycles, *(f"{period:g} steps" for period in periods))
     if net is None:
         about: tuple[str, int, str, float, float] = ("none", 0, "statistical forecasts", 0.0, 1.0)
+    elif isinstance(net, PretrainedCorrection):
+        n_parameters = sum(p.numel() for p in net.net.parameters())
+        about = (type(net.net).__name__, n_parameters, "statistical forecasts", net.weight, 1.0)
     else:
         about = (
             type(net).__name__,

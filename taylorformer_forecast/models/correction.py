@@ -201,6 +201,7 @@ class CorrectionNet(nn.Module):
 
     def __init__(self, d_model: int = 64, n_heads: int = 4, n_layers: int = 4) -> None:
         super().__init__()
+        self.sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers}
         self.embed_values = nn.Linear(DIM_VALUES, d_model)
         self.embed_steps = nn.Linear(DIM_STEP, d_model)
         layer = nn.TransformerEncoderLayer(
@@ -228,7 +229,9 @@ class CorrectionNet(nn.Module):
         Correction
             Of shape (N, H).
         """
-        x = torch.cat([self.embed_values(features.values), self.embed_steps(features.steps)], 1)
+        dtype = self.to_params.weight.dtype
+        values, steps = features.values.to(dtype), features.steps.to(dtype)
+        x = torch.cat([self.embed_values(values), self.embed_steps(steps)], 1)
         hidden = ~torch.cat([features.seen, features.seen.new_ones(features.steps.shape[:2])], 1)
         # A float mask keeps the order of sums the same for every batch.
         mask = torch.zeros(hidden.shape, dtype=x.dtype, device=x.device).masked_fill(hidden, -torch.inf)

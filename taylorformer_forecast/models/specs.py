@@ -88,15 +88,16 @@ order : {"time", "random"}
     random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
     Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
     (``examples/benchmark/conditional.py``).
-strategy : {"auto", "baseline", "pretrained", "train", "finetune"}
+strategy : {"auto", "baseline", "corrected", "pretrained", "train", "finetune"}
     How series are forecast. "baseline": without a network, by a combination of statistical forecasts
     (exponential smoothing, Theta, damped trend, seasonal naive; a distribution of counts for intermittent
     demand), weighted by their past errors. It is fitted to every series that is to be forecast, from the
     last 1000 values before the forecast, whatever the length of the input chunk; likelihood parameters have
-    the mean, variance and kurtosis of its distributions. "pretrained": by a network that was trained on
-    other series; only its baseline and its calibration are fitted. "train": by a new network, trained on
+    the mean, variance and kurtosis of its distributions. "corrected": the same, with locations and widths
+    corrected by a network that was trained on synthetic series. "pretrained": by another such network,
+    around a linear forecast; only that and its calibration are fitted. "train": by a new network, trained on
     the series. "finetune": by the pretrained network, trained further. "auto" looks at the data alone:
-    "baseline" where no series has more observed values than sixteen output chunks ("pretrained" if most
+    "corrected" where no series has more observed values than sixteen output chunks ("pretrained" if most
     values are missing), without covariates and sample weights; else "train". What needs a network of its own
     is trained: another distribution or likelihood, ``order="random"``, ``linear_path=False``. Sizes and
     training parameters are those of a network that is trained. What was done is shown by :meth:`summary`.

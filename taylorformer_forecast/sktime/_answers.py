@@ -87,11 +87,11 @@ class PredictiveMethods(Host):
         questions, seasons = [], []
         for k, (key, first, y) in enumerate(on_grids(panel, axis)):
             if y is None:
-                raise ValueError(f"y{of_instance(key)} is no longer regular, which strategy='baseline' needs")
+                raise ValueError(f"y{of_instance(key)} is no longer regular, which statistical forecasts need")
             steps = numbers[k // len(panel.columns)]
             questions.append(Question(y, np.round(steps - first).astype(int)))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
-        answers = answer(questions, seasons, n_paths, self._seed)
+        answers = answer(questions, seasons, n_paths, self._seed, self._correction)
         keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
         return self._as_given(self._index(keys, asked), keys, as_predictive(answers, len(panel.columns)))
 

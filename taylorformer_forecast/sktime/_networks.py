@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taylorformer_forecast.engine.lengths import longer_context
-from taylorformer_forecast.engine.strategy import choose_strategy, obstacle_of_options
+from taylorformer_forecast.engine.strategy import STATISTICAL, choose_strategy, obstacle_of_options
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
 from taylorformer_forecast.sktime._frames import of_instance
@@ -21,20 +21,30 @@ class NetworkFitting(Host):
 
     horizon = None  # parameters that a forecaster may do without
     strategy = "train"
+    _correction = None  # of statistical forecasts
 
     def _fit_new(self, seed):
         """Choose the strategy, and fit a network accordingly."""
+        from taylorformer_forecast.engine.correction import holds_correction, load_correction
         from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
         from taylorformer_forecast.engine.pretrained import load_pretrained
 
-        weights = None if self.strategy in ("train", "baseline") else load_pretrained(self.pretrained)
+        weights = None
+        if self.strategy not in ("train", *STATISTICAL):
+            # A file with a correction is for what "auto" takes where times are regular.
+            other = self.strategy == "auto" and holds_correction(self.pretrained)
+            weights = load_pretrained("default" if other else self.pretrained)
         n_observed = Panel.of(self._cur_y).count().ravel().tolist()
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
-        of_statistics = obstacle is None and self.strategy in ("auto", "baseline")
+        of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL)
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
-        if self._strategy.name == "baseline":
+        self._correction = None
+        if self._strategy.is_statistical:
             self.network_, self.training_ = None, {"steps": 0}
+            if self._strategy.name == "corrected":
+                given = self.strategy == "corrected" or holds_correction(self.pretrained)
+                self._correction = load_correction(self.pretrained if given else "default")
             return
         if self.context_length is None:
             sizes = self.context_length_, self.horizon_, max(n_observed)
@@ -102,12 +112,12 @@ class NetworkFitting(Host):
         """Why the statistical forecasts cannot be used: they need regular steps."""
         for key, _, y in on_grids(self._known_panel(), self._axis):
             if y is None:
-                return f"the times{of_instance(key)} are not regular, which strategy='baseline' needs"
+                return f"the times{of_instance(key)} are not regular, which statistical forecasts need"
         return None
 
     @property
     def strategy_(self) -> str:
-        """What was done: "baseline", "pretrained", "train" or "finetune"."""
+        """What was done: "baseline", "corrected", "pretrained", "train" or "finetune"."""
         return self._strategy.name
 
     def summary(self) -> Summary:
@@ -123,7 +133,7 @@ class NetworkFitting(Host):
 
     def _summary(self):
         return summarise(
-            self.network_,
+            self._correction if self.network_ is None else self.network_,
             self._strategy,
             self.context_length_,
             self.horizon_,

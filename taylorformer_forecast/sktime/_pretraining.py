@@ -9,7 +9,7 @@ import torch
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.engine.strategy import Strategy
+from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy
 from taylorformer_forecast.sktime._checks import check_enough
 from taylorformer_forecast.sktime._frames import ExogenousScaler, arranged
 from taylorformer_forecast.sktime._host import Host
@@ -74,7 +74,7 @@ class Pretraining(Host):
 
     def _pretrain(self, y, X=None, fh=None):
         student = self._like_new()
-        if student.strategy in ("auto", "baseline"):  # what is asked for is to learn from the panel
+        if student.strategy in ("auto", *STATISTICAL):  # what is asked for is to learn from the panel
             student.strategy = "train"
         self.pretrained_ = Pretrained.of(student.fit(y, X=X, fh=fh))
         return self
@@ -83,7 +83,7 @@ class Pretraining(Host):
         """Train the network further: that of the pretraining, or of a fit without one."""
         check_enough(y, self.context_length)
         start = getattr(self, "pretrained_", None)
-        nothing = ("baseline", "pretrained")
+        nothing = (*STATISTICAL, "pretrained")
         left = start is None and self.strategy == "auto" and self.strategy_ in nothing
         if left or self.strategy in nothing:
             return self._pretrain(y, X, fh)  # nothing was trained that could be trained further

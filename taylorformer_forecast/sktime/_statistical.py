@@ -1,4 +1,4 @@
-"""Predictive distributions of series that are forecast without a network."""
+"""Predictive distributions of series that are forecast by statistics, corrected or not."""
 
 from __future__ import annotations
 
