@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 from sktime.base import load
 from sktime.datasets import load_airline
 
-from taylorformer_forecast.engine.strategy import STRATEGIES
+from taylorformer_forecast.engine.strategy import STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.sktime import (
@@ -72,25 +72,25 @@ TRAINING = {
 # --- "auto" ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "chosen"), [(90, "baseline"), (191, "baseline"), (192, "train")])
-def test_series_of_fewer_values_than_sixteen_horizons_are_forecast_without_a_network(noisy, n, chosen):
+@pytest.mark.parametrize(("n", "chosen"), [(90, "corrected"), (191, "corrected"), (192, "train")])
+def test_series_of_fewer_values_than_sixteen_horizons_are_forecast_by_corrected_statistics(noisy, n, chosen):
     fitted = quick().fit(noisy[:n], fh=FH)
     assert fitted.strategy_ == chosen
-    assert (fitted.network_ is None) == (chosen == "baseline")
-    assert (fitted.training_["steps"] == 0) == (chosen == "baseline")
-    if chosen == "baseline":
-        asked = quick(strategy="baseline").fit(noisy[:n], fh=FH)
+    assert (fitted.network_ is None) == (chosen == "corrected")
+    assert (fitted.training_["steps"] == 0) == (chosen == "corrected")
+    if chosen == "corrected":
+        asked = quick(strategy="corrected").fit(noisy[:n], fh=FH)
         pd.testing.assert_frame_equal(fitted.predict_quantiles(), asked.predict_quantiles())
 
 
 def test_observed_values_of_the_longest_series_count(noisy):
     gappy = noisy.mask(np.arange(192) % 16 == 3)
-    assert quick().fit(gappy, fh=FH).strategy_ == "baseline"
+    assert quick().fit(gappy, fh=FH).strategy_ == "corrected"
     columns = pd.DataFrame({"a": noisy[:96], "b": noisy[96:].to_numpy()})
-    assert quick().fit(columns, fh=FH).strategy_ == "baseline"
+    assert quick().fit(columns, fh=FH).strategy_ == "corrected"
     panel = pd.concat({"a": columns[["a"]], "b": columns[["b"]].set_axis(["a"], axis=1)}, names=["s", "t"])
-    assert quick().fit(panel, fh=FH).strategy_ == "baseline"
-    assert quick().fit(panel.loc[["a"]], fh=FH).strategy_ == "baseline"
+    assert quick().fit(panel, fh=FH).strategy_ == "corrected"
+    assert quick().fit(panel.loc[["a"]], fh=FH).strategy_ == "corrected"
 
 
 def test_irregular_series_that_are_short_have_the_pretrained_network(noisy):
@@ -99,8 +99,9 @@ def test_irregular_series_that_are_short_have_the_pretrained_network(noisy):
     fitted = quick().fit(irregular, fh=FH)
     assert fitted.strategy_ == "pretrained"
     assert isinstance(fitted.network_, DirectTaylorformer)
-    with pytest.raises(ValueError, match="the times are not regular, which strategy='baseline' needs"):
-        quick(strategy="baseline").fit(irregular, fh=FH)
+    for strategy in STATISTICAL:
+        with pytest.raises(ValueError, match="the times are not regular, which statistical forecasts need"):
+            quick(strategy=strategy).fit(irregular, fh=FH)
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
@@ -109,7 +110,7 @@ def test_a_default_that_is_written_out_changes_nothing(noisy, name):
         TaylorformerForecaster(**{"random_state": 0, "num_samples": 8} | given).fit(noisy[:60], fh=FH)
         for given in ({}, {name: DEFAULTS[name]})
     )
-    assert plain.strategy_ == written.strategy_ == "baseline"
+    assert plain.strategy_ == written.strategy_ == "corrected"
     pd.testing.assert_frame_equal(plain.predict_quantiles(), written.predict_quantiles())
 
 
@@ -118,13 +119,13 @@ def test_no_parameter_of_training_or_of_a_trained_network_changes_the_choice(noi
     plain, other = (
         forecaster(num_samples=8, **given).fit(noisy[:60], fh=FH) for given in ({}, {name: TRAINING[name]})
     )
-    assert other.strategy_ == "baseline"
+    assert other.strategy_ == "corrected"
     pd.testing.assert_frame_equal(plain.predict_quantiles(), other.predict_quantiles())
     long = forecaster(**{"max_steps": 1, "d_model": 8} | {name: TRAINING[name]}).fit(noisy, fh=FH)
     assert long.strategy_ == "train"
 
 
-@pytest.mark.parametrize(("n", "chosen"), [(60, "baseline"), (192, "train")])
+@pytest.mark.parametrize(("n", "chosen"), [(60, "corrected"), (192, "train")])
 def test_a_grid_of_learning_rates_compares_one_kind_of_model(noisy, n, chosen):
     rates = (1e-4, 2e-3, 1e-2)  # the second is the default
     assert {quick(lr=rate).fit(noisy[:n], fh=FH).strategy_ for rate in rates} == {chosen}
@@ -164,7 +165,7 @@ def test_x_is_learnt_by_a_new_network_or_refused(y):
 def test_a_panel_to_pretrain_on_is_learnt_from_however_short_it_is(y):
     panel = pd.concat({name: y[:40].to_frame() for name in "ab"})
     fitted = quick().fit(y[:60], fh=FH)
-    assert fitted.strategy_ == "baseline"
+    assert fitted.strategy_ == "corrected"
     learnt = [one.pretrain(panel) for one in (quick(), fitted)]
     assert all(one.pretrained_.training["steps"] > 0 for one in learnt)
     assert not any(isinstance(one.pretrained_.network, DirectTaylorformer) for one in learnt)
@@ -191,7 +192,7 @@ def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(y, n, strateg
     [
         (
             {"strategy": "zero"},
-            "strategy='zero', but it must be one of auto, baseline, pretrained, train, finetune",
+            "strategy='zero', but it must be one of auto, baseline, corrected, pretrained, train, finetune",
         ),
         ({"strategy": None}, "strategy=None"),
         ({"pretrained": "nowhere"}, "'nowhere' is neither 'default' nor a file"),
@@ -237,13 +238,14 @@ def test_a_network_that_is_trained_needs_no_file(y):
 def test_the_summary_says_what_was_done(y, strategy):
     fitted = quick(strategy=strategy, max_steps=2, num_epochs=None).fit(y, fh=FH)
     done, net = fitted.summary(), fitted.network_
-    chosen = "baseline" if strategy == "auto" else strategy
+    chosen = "corrected" if strategy == "auto" else strategy
     assert done.strategy == fitted.strategy_ == chosen
     assert done.reason == (
         "144 values are fewer than 16 horizons of 12" if strategy == "auto" else f"{strategy=}"
     )
-    if chosen == "baseline":
-        assert (done.network, done.baseline, done.n_parameters) == ("none", "statistical forecasts", 0)
+    if chosen in STATISTICAL:
+        name, size = ("none", 0) if chosen == "baseline" else ("CorrectionNet", 204_999)
+        assert (done.network, done.baseline, done.n_parameters) == (name, "statistical forecasts", size)
     else:
         assert done.network == type(net).__name__
         assert done.baseline == ("LinearPathBaseline" if chosen == "train" else "LinearBaseline")
@@ -329,7 +331,7 @@ def test_updates_keep_the_strategy(y, strategy, update_steps):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_panel_is_pretrained_on_before_or_after_a_fit(y, strategy):
     panel = pd.concat({name: y[:60].to_frame() for name in "ab"})
-    made = "train" if strategy in ("auto", "baseline") else strategy
+    made = "train" if strategy in ("auto", *STATISTICAL) else strategy
     for one in (quick(strategy=strategy), quick(strategy=strategy).fit(y, fh=FH)):
         one.pretrain(panel)
         assert one.pretrained_.strategy.name == made
@@ -340,5 +342,5 @@ def test_a_panel_is_pretrained_on_before_or_after_a_fit(y, strategy):
 
 def test_a_short_series_after_a_long_one_is_chosen_for_anew(noisy):
     fitted = quick()
-    for n, chosen in ((60, "baseline"), (192, "train"), (60, "baseline")):
+    for n, chosen in ((60, "corrected"), (192, "train"), (60, "corrected")):
         assert fitted.fit(noisy[:n], fh=FH).strategy_ == chosen
