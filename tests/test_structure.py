@@ -53,6 +53,7 @@ NO_DEFAULTS = {
     "units": ("CYCLES", "UNIT_SCALE"),
     "speed alone": ("FUSED_WIDTH", "N_MEMBERS", "SHORT"),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
+    "sizes of tokens": ("DIM_STEP", "DIM_VALUES", "N_PHASES", "PATCH"),
     "settings of sktime's own tests": ("ONE_SEASON", "VALIDATED"),
 }
 # darts' own argument of ``load``, which says that a file is safe to unpickle.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.correction import PretrainedCorrection
@@ -116,10 +117,12 @@ def summarise(
     seasons = (*cycles, *(f"{period:g} steps" for period in periods))
     if net is None:
         about: tuple[str, int, str, float, float] = ("none", 0, "statistical forecasts", 0.0, 1.0)
-    elif isinstance(net, PretrainedCorrection):
-        n_parameters = sum(p.numel() for p in net.net.parameters())
-        about = (type(net.net).__name__, n_parameters, "statistical forecasts", net.weight, 1.0)
+    elif strategy.is_statistical:
+        correction = cast("PretrainedCorrection", net)
+        n_parameters = sum(p.numel() for p in correction.net.parameters())
+        about = (type(correction.net).__name__, n_parameters, "statistical forecasts", correction.weight, 1.0)
     else:
+        net = cast("ForecastNet", net)
         about = (
             type(net).__name__,
             sum(p.numel() for p in net.parameters() if p.requires_grad),

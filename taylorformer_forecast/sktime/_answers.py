@@ -87,7 +87,9 @@ class PredictiveMethods(Host):
         questions, seasons = [], []
         for k, (key, first, y) in enumerate(on_grids(panel, axis)):
             if y is None:
-                raise ValueError(f"y{of_instance(key)} is no longer regular, which statistical forecasts need")
+                raise ValueError(
+                    f"y{of_instance(key)} is no longer regular, which statistical forecasts need"
+                )
             steps = numbers[k // len(panel.columns)]
             questions.append(Question(y, np.round(steps - first).astype(int)))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))

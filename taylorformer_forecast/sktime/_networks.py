@@ -29,11 +29,9 @@ class NetworkFitting(Host):
         from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
         from taylorformer_forecast.engine.pretrained import load_pretrained
 
-        weights = None
-        if self.strategy not in ("train", *STATISTICAL):
-            # A file with a correction is for what "auto" takes where times are regular.
-            other = self.strategy == "auto" and holds_correction(self.pretrained)
-            weights = load_pretrained("default" if other else self.pretrained)
+        weights, own = None, self.strategy == "auto" and self.pretrained != "default"
+        if self.strategy in ("pretrained", "finetune") or (own and not holds_correction(self.pretrained)):
+            weights = load_pretrained(self.pretrained)
         n_observed = Panel.of(self._cur_y).count().ravel().tolist()
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
         of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL)
@@ -52,6 +50,7 @@ class NetworkFitting(Host):
         trains = self._strategy.name != "pretrained"
         training = self._training(seed, float(self.validation_split or 0.0) if trains else 0.0)
         if self._strategy.is_pretrained:
+            weights = weights or load_pretrained("default")
             steps = self._n_steps if trains else lambda per_epoch: 0
             fitted = fit_pretrained(training, weights, self._seasonal.width, steps)
         else:

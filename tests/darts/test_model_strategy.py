@@ -15,7 +15,8 @@ from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 from quiet import QUIET, finite
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
-from taylorformer_forecast.engine.strategy import STRATEGIES
+from taylorformer_forecast.engine.correction import PretrainedCorrection
+from taylorformer_forecast.engine.strategy import STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -36,7 +37,7 @@ def _weights(module):
 def chosen(model):
     """What a fitted model has done, by its summary and by its network."""
     name = model.summary().strategy
-    kinds = {"train": Taylorformer, "baseline": type(None)}
+    kinds = {"train": Taylorformer, "baseline": type(None), "corrected": PretrainedCorrection}
     assert isinstance(model.model.net, kinds.get(name, DirectTaylorformer))
     return name
 
@@ -50,13 +51,13 @@ def long():
 # --- "auto" -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "expected"), [(40, "baseline"), (95, "baseline"), (96, "train")])
+@pytest.mark.parametrize(("n", "expected"), [(40, "corrected"), (95, "corrected"), (96, "train")])
 def test_series_of_fewer_values_than_sixteen_chunks_have_statistical_forecasts(long, n, expected):
     model = make().fit(long[:n])
     assert chosen(model) == expected
-    assert (model.epochs_trained == 0) == (expected == "baseline")
-    if expected == "baseline":
-        asked = make(strategy="baseline").fit(long[:n])
+    assert (model.epochs_trained == 0) == (expected == "corrected")
+    if expected == "corrected":
+        asked = make(strategy="corrected").fit(long[:n])
         forecasts = (m.predict(8, num_samples=3, random_state=0).all_values() for m in (model, asked))
         np.testing.assert_array_equal(*forecasts)
 
@@ -64,9 +65,9 @@ def test_series_of_fewer_values_than_sixteen_chunks_have_statistical_forecasts(l
 def test_observed_values_of_the_longest_series_and_component_count(long):
     values = long.values().copy()
     values[3::16] = np.nan
-    assert chosen(make().fit(long.with_values(values))) == "baseline"
-    assert chosen(make().fit([long[:95], long[:60]])) == "baseline"
-    assert chosen(make().fit(long[:60].stack(long[:60]))) == "baseline"
+    assert chosen(make().fit(long.with_values(values))) == "corrected"
+    assert chosen(make().fit([long[:95], long[:60]])) == "corrected"
+    assert chosen(make().fit(long[:60].stack(long[:60]))) == "corrected"
     assert chosen(make().fit([long[:20], long])) == "train"
     assert chosen(make().fit(long.stack(long.with_values(values)))) == "train"
 
@@ -76,7 +77,7 @@ def test_a_short_series_of_which_most_is_missing_has_the_pretrained_network(long
     values[::5] = long.values()[:60:5]
     sparse = long[:60].with_values(values)
     assert chosen(make().fit(sparse)) == "pretrained"
-    with pytest.raises(ValueError, match="most values of component 'sine' are missing, which strategy='base"):
+    with pytest.raises(ValueError, match="most values of component 'sine' are missing, too many"):
         make(strategy="baseline").fit(sparse)
 
 
@@ -108,20 +109,20 @@ def default(**params):
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_a_default_that_is_written_out_changes_nothing(series, name):
     plain, written = (default(**given).fit(series[:40]) for given in ({}, {name: DEFAULTS[name]}))
-    assert chosen(plain) == chosen(written) == "baseline"
+    assert chosen(plain) == chosen(written) == "corrected"
     np.testing.assert_array_equal(*(m.predict(8, random_state=0).values() for m in (plain, written)))
 
 
 @pytest.mark.parametrize("name", TRAINING)
 def test_no_parameter_of_training_or_of_a_trained_network_changes_the_choice(series, long, name):
     plain, other = (default(**given).fit(series[:40]) for given in ({}, {name: TRAINING[name]}))
-    assert chosen(other) == "baseline"
+    assert chosen(other) == "corrected"
     assert other.summary().steps == 0
     np.testing.assert_array_equal(*(m.predict(8, random_state=0).values() for m in (plain, other)))
     assert chosen(make(**{name: TRAINING[name]}).fit(long)) == "train"
 
 
-@pytest.mark.parametrize(("n", "expected"), [(40, "baseline"), (96, "train")])
+@pytest.mark.parametrize(("n", "expected"), [(40, "corrected"), (96, "train")])
 def test_a_grid_of_learning_rates_compares_one_kind_of_model(long, n, expected):
     rates = (1e-4, 2e-3, 1e-2)  # the second is the default
     assert {chosen(make(lr=rate).fit(long[:n])) for rate in rates} == {expected}
@@ -131,14 +132,14 @@ def test_a_grid_of_learning_rates_compares_one_kind_of_model(long, n, expected):
 def test_options_of_a_fit_do_not_change_the_choice(series, options):
     options = {name: series[30:] if name == "val_series" else value for name, value in options.items()}
     model = make().fit(series[:40], **options)
-    assert chosen(model) == "baseline"
+    assert chosen(model) == "corrected"
     assert model.epochs_trained == model.summary().steps == 0
 
 
 def test_weights_of_samples_are_for_training_alone(series):
     assert chosen(make().fit(series[:40], sample_weight="linear")) == "train"
     assert chosen(make(strategy="finetune").fit(series[:40], sample_weight="linear")) == "finetune"
-    for strategy in ("baseline", "pretrained"):
+    for strategy in (*STATISTICAL, "pretrained"):
         with pytest.raises(ValueError, match=f"strategy='{strategy}': sample_weight is given"):
             make(strategy=strategy).fit(series[:40], sample_weight="linear")
 
@@ -185,7 +186,7 @@ def test_what_cannot_be_done_without_training_is_trained_or_refused(series, what
     model = make(**params).fit(short, **options)
     assert chosen(model) == "train"
     assert model.summary().reason.startswith(reason)
-    for strategy in ("baseline", "pretrained", "finetune"):
+    for strategy in (*STATISTICAL, "pretrained", "finetune"):
         with pytest.raises(ValueError, match=f"strategy='{strategy}': {reason}.*; take strategy='train'"):
             make(strategy=strategy, **params).fit(short, **options)
 
@@ -203,7 +204,7 @@ def test_an_unknown_strategy_is_refused_at_once(strategy):
         make(strategy=strategy)
 
 
-@pytest.mark.parametrize("strategy", ["baseline", "pretrained"])
+@pytest.mark.parametrize("strategy", [*STATISTICAL, "pretrained"])
 @pytest.mark.parametrize("what", ["past", "future", "static"])
 def test_what_is_refused_leaves_the_fit_before_as_it_was(series, what, strategy):
     _, other, options, reason = cannot(series)[what]
@@ -266,7 +267,7 @@ def test_a_learning_rate_can_be_looked_for(series, strategy):
     model = make(strategy=strategy, n_epochs=None)
     assert len(model.lr_find(series[:40], num_training=5).results["lr"]) > 0
     model._arguments["n_epochs"] = 1
-    expected = "baseline" if strategy == "auto" else strategy
+    expected = "corrected" if strategy == "auto" else strategy
     assert chosen(model.fit(series[:40])) == expected
 
 
@@ -282,9 +283,9 @@ def test_short_series_have_statistical_forecasts_in_backtests_lists_and_after_a_
     model = make()
     forecasts = model.historical_forecasts(series[:44], forecast_horizon=6, start=38, retrain=True)
     assert finite(forecasts)
-    assert chosen(model.untrained_model().fit([series[:22], series[:20]])) == "baseline"
+    assert chosen(model.untrained_model().fit([series[:22], series[:20]])) == "corrected"
     shifted = make(output_chunk_shift=2).fit(series[:40])
-    assert chosen(shifted) == "baseline"
+    assert chosen(shifted) == "corrected"
     assert finite(shifted.predict(6))
 
 
@@ -294,14 +295,16 @@ def test_short_series_have_statistical_forecasts_in_backtests_lists_and_after_a_
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
     model = make(strategy=strategy).fit(series)
-    done, net, name = model.summary(), model.model.net, "baseline" if strategy == "auto" else strategy
+    done, net, name = model.summary(), model.model.net, "corrected" if strategy == "auto" else strategy
     assert done.strategy == name
     assert done.reason == (
         "72 values are fewer than 16 horizons of 6" if strategy == "auto" else f"{strategy=}"
     )
-    if name == "baseline":
-        assert (done.network, done.baseline, done.n_parameters) == ("none", "statistical forecasts", 0)
-        assert (done.weight, done.inflation) == (0.0, 1.0)
+    if name in STATISTICAL:
+        none = name == "baseline"
+        size = ("none", 0) if none else ("CorrectionNet", 204_999)
+        assert (done.network, done.n_parameters, done.baseline) == (*size, "statistical forecasts")
+        assert (done.weight, done.inflation) == (0.0 if none else net.weight, 1.0)
     else:
         assert done.network == type(net).__name__
         assert done.baseline == ("LinearPathBaseline" if name == "train" else "LinearBaseline")
