@@ -105,7 +105,5 @@ def gaps_too_wide(series: Sequence[TimeSeries]) -> str | None:
         for name, values in zip(one.components, one.all_values(copy=False)[:, :, 0].T, strict=True):
             seen = np.flatnonzero(~np.isnan(values))
             if len(seen) and on_steps(seen) is None:
-                return (
-                    f"most values of component {name!r} are missing, too many for statistical forecasts"
-                )
+                return f"most values of component {name!r} are missing, too many for statistical forecasts"
     return None

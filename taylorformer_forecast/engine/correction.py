@@ -129,4 +129,5 @@ def _load(path: Path) -> PretrainedCorrection:
         net.load_state_dict(weights)
         return PretrainedCorrection(net.eval(), float(header["weight"]))
     except (SafetensorError, AttributeError, KeyError, TypeError, RuntimeError, ValueError) as error:
-        raise ValueError(f"pretrained={str(path)!r} holds no pretrained correction: {error}") from error
+        reason = " ".join(str(error).split())  # torch lists names in lines
+        raise ValueError(f"pretrained={str(path)!r} holds no pretrained correction: {reason}") from error

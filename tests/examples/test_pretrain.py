@@ -8,14 +8,17 @@ import pytest
 import torch
 
 
-@pytest.fixture
-def train(script, monkeypatch):
-    module = script("train")
+@pytest.fixture(params=["train", "train_correction"])
+def trainer(request, script):
+    return script(request.param)
 
+
+@pytest.fixture
+def train(trainer, monkeypatch):
     def run(out, *args):
-        monkeypatch.setattr(sys, "argv", ["train.py", "--out", str(out), *args])
+        monkeypatch.setattr(sys, "argv", [f"{trainer.__name__}.py", "--out", str(out), *args])
         threads = torch.get_num_threads()
-        module.main()
+        trainer.main()
         torch.set_num_threads(threads)
         return out.read_bytes()
 
@@ -27,26 +30,52 @@ def test_one_seed_gives_one_file_and_another_seed_another(train, tmp_path):
     assert train(tmp_path / "b.safetensors", "--quick") == first
     assert train(tmp_path / "c.safetensors", "--quick", "--seed", "1") != first
     card = (tmp_path / "a.md").read_text()
-    assert "train.py --steps 3" in card
+    assert "--steps 3" in card
 
 
-def test_training_that_was_interrupted_goes_on_to_the_same_file(train, tmp_path, script, monkeypatch):
-    module = script("train")
+def test_training_that_was_interrupted_goes_on_to_the_same_file(train, trainer, tmp_path, monkeypatch):
     whole = train(tmp_path / "a.safetensors", "--quick")
 
     class Interrupted(Exception):
         pass
 
-    def stop(self, step, batch=module.Chunks.batch):
+    def stop(self, step, batch=trainer.Chunks.batch):
         if step == 2:
             raise Interrupted
         return batch(self, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module.Chunks, "batch", stop)
+        patch.setattr(trainer.Chunks, "batch", stop)
         with pytest.raises(Interrupted):
             train(tmp_path / "b.safetensors", "--quick")
     assert train(tmp_path / "b.safetensors", "--quick") == whole
+
+
+def test_training_goes_on_from_the_weights_of_a_file(script, tmp_path, monkeypatch):
+    module = script("train_correction")
+    for out, more in (("a", []), ("b", ["--init", str(tmp_path / "a.safetensors")])):
+        module.main(["--quick", "--out", str(tmp_path / f"{out}.safetensors"), *more])
+    first, second = (module.load_correction(tmp_path / f"{name}.safetensors").net for name in "ab")
+    moved = [(p - q).abs().max() for p, q in zip(first.parameters(), second.parameters(), strict=True)]
+    assert 0 < max(moved) < 0.01  # three steps of a warm-up
+
+
+def test_truths_of_corrections_are_what_followed_in_scales_of_the_combination(script):
+    tasks = script("correction_tasks")
+    found = tasks.make_correction_tasks(12, (0, 1))
+    assert len(found) > 12
+    assert found.truth.shape == found.weight.shape == found.steps.shape[:2]
+    assert (found.weight >= 0).all()
+    assert (found.weight.sum(1) > 0).all()
+    none = tasks.Correction(
+        *torch.zeros(3, *found.truth.shape).add(torch.tensor([0.0, 1.0, 1.0])[:, None, None])
+    )
+    deciles = tasks.deciles(none, found)
+    assert torch.equal(deciles[:, 0], found.standard)
+    inside = (found.truth > deciles[..., 0]) & (found.truth < deciles[..., -1])
+    assert 0.6 < inside[found.weight > 0].float().mean() < 0.95
+    worse = tasks.Correction(none.shift + 3.0, none.below, none.above)
+    assert tasks.pinball(tasks.deciles(worse, found), found).mean() > tasks.pinball(deciles, found).mean()
 
 
 def test_targets_of_tasks_lie_after_what_their_linear_forecast_was_fitted_to(script):
