@@ -66,6 +66,6 @@ def test_a_file_that_holds_no_such_network_is_refused_in_one_line(path, damage):
         path.write_text("no tensors")
     source = {"missing": path.parent / "nowhere", "other": DIRECT}.get(damage, path)
     error = FileNotFoundError if damage == "missing" else ValueError
-    with pytest.raises(error, match="pretrained=.*(nowhere|own|default)") as raised:
+    with pytest.raises(error, match=r"pretrained=.*(nowhere|own|default)") as raised:
         load_correction(source)
     assert "\n" not in str(raised.value)
