@@ -14,6 +14,7 @@ Tolerances of rounding, orders of quadrature, and what bounds time or memory alo
 # --- Families of distributions -----------------------------------------------------------------------------
 SCALE_FLOOR = 1e-3  # of a predicted scale; published: the likelihood of the Taylorformer adds it
 QUANTILE_LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # symmetric; by hand
+MIN_DF = 2.1  # degrees of freedom: the deviation is at most 4.6 scales; by hand
 NEARLY_NORMAL_DF = 1e3  # degrees of freedom that stand for a Gaussian distribution; by hand
 
 # --- Linear maps over time ---------------------------------------------------------------------------------
@@ -75,6 +76,19 @@ STEP_SIZE_MEMORY = 20  # steps over which the size of a usual step is averaged; 
 FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer steps have no usual size; by hand
 LARGEST_GROWTH = 2.0  # beyond the largest value, in that value; by hand
 
+# --- Outliers of a whole series ----------------------------------------------------------------------------
+LARGE_STEP = 0.9  # quantile of the steps around a value: one outlier makes two of them large; by hand
+STEP_BLOCK = 40  # steps of which it is taken; by hand
+SPIKE_SIZE = 4.0  # in such steps, of an outlier; measured: of 1428 monthly series of M3 twelve have one
+LAST_OUTLIER_SIZE = 2.0  # to which the last values are moved: half an outlier, half a shift; by hand
+MIN_CHECKED_VALUES = 12  # of a series; by hand
+MOST_OUTLIERS = 0.02  # share of the values; more are a part of the series; by hand
+
+# --- Forecasts beyond the horizon of a network -------------------------------------------------------------
+ROLLED_GROWTH_POWERS = (0.5, 1.0)  # of the step, of errors: a random walk's, and a trend's; by hand
+ROLLED_SLACK = 2.0  # ratio to this growth from which widths are too large; by hand
+LINE_REACH = 3.0  # lengths of the past that its line leads ahead; by hand
+
 # --- Statistical forecasts: intermittent demand ------------------------------------------------------------
 INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
 MOST_LEADING_ZEROS = 4  # that count for this; by hand
@@ -109,6 +123,7 @@ TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 
 # --- Times -------------------------------------------------------------------------------------------------
 SPARSEST_GRID = 10  # steps for each row of a series that is put on a regular grid; by hand
+FIRST_YEAR, LAST_YEAR = 1678, 2261  # of dates; by definition: nanoseconds can count these
 FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step; by hand
 N_HARMONICS = 2  # of every cycle; by hand
 LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much; by hand

@@ -1,9 +1,11 @@
-"""Guards of a forecast: winsorised values, and the range that forecasts may not leave.
+"""Guards of a forecast: series without outliers, and the range that forecasts may not leave.
 
-Everything is causal: row ``t`` of a result depends on the values up to ``t`` only.
+Everything but :func:`without_outliers` is causal: row ``t`` of a result depends on the values up to ``t``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -12,13 +14,20 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import (
     FIRST_CHECKED_VALUE,
+    INTERMITTENT_ZEROS,
+    LARGE_STEP,
     LARGEST_GROWTH,
+    LAST_OUTLIER_SIZE,
     LEVEL_SHIFT_RUN,
+    MIN_CHECKED_VALUES,
+    MOST_OUTLIERS,
     OUTLIER_SIZE,
+    SPIKE_SIZE,
+    STEP_BLOCK,
     STEP_SIZE_MEMORY,
 )
 
-__all__ = ["forecast_range", "positive_so_far", "winsorise"]
+__all__ = ["forecast_range", "positive_so_far", "winsorise", "without_outliers"]
 
 FLAT = 1e-9  # variance of times below which there is no slope
 
@@ -82,6 +91,118 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> np.nd
         last, seen = np.where(now, new, last), seen + now
         rows[t] = new
     return rows
+
+
+def without_outliers(
+    t: Float[Tensor, " n"], y: Float[Tensor, " n"], seasons: Sequence[float] = ()
+) -> Float[Tensor, " n"]:
+    """Take outliers out of a series, in view of the values on both sides of them.
+
+    A value is compared with the range of the levels before and after it (medians of three values) and of the
+    values one season before and after it. What lies further from this range than four large steps (the 0.9
+    quantile of the steps around it) is an outlier and becomes missing, if it is one of two in a row at most:
+    more are a shift of the level. At both ends one cannot tell an outlier from a shift: there the last two
+    values are moved to half of that distance. Series with many zeros, or with outliers time and again, stay
+    as they are.
+
+    Parameters
+    ----------
+    t, y : Tensor of shape (n,)
+        Times, increasing, and values; NaN where nothing was observed.
+    seasons : sequence of float, optional
+        Lengths of seasons, in units of the times.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+        Values; ``y`` itself if nothing is an outlier.
+
+    References
+    ----------
+    Tukey, "Exploratory data analysis", 1977, on running medians.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.robust import without_outliers
+    >>> y = torch.tensor([1.0, 2.0, 1.5, 1.0, 2.0, 1.0, 2.0] * 6)
+    >>> y[[10, -1]] = 1e6
+    >>> without_outliers(torch.arange(42.0), y)[[9, 10, 11, -2, -1]].tolist()
+    [1.5, nan, 2.0, 1.0, 3.0]
+    """
+    seen = ~y.isnan()
+    values, at = y[seen], t[seen]
+    if len(values) < MIN_CHECKED_VALUES or (values == 0).float().mean() >= INTERMITTENT_ZEROS:
+        return y
+    around = _seasonal_values(at, values, seasons)
+    unit = _usual_steps(values)
+    clean = _without_spikes(values, around, unit)
+    for way in (slice(None), torch.arange(len(values) - 1, -1, -1)):  # both ends
+        clean[way] = _with_near_end(clean[way], values[way], around[:, way], unit[way])
+    changed = clean != values  # NaN too
+    if not changed.any() or changed.float().mean() > max(MOST_OUTLIERS, 2.5 / len(values)):
+        return y
+    result = y.clone()
+    result[seen] = clean
+    return result
+
+
+def _usual_steps(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """Size of a large step around every value: that of its block, or of one beside it."""
+    steps = y.diff().abs()
+    blocks = steps.tensor_split(max(1, len(steps) // STEP_BLOCK))
+    size = torch.stack([block.quantile(LARGE_STEP) for block in blocks])
+    size = torch.nn.functional.max_pool1d(size[None], 3, stride=1, padding=1)[0]
+    every = torch.cat([one.expand(len(block)) for one, block in zip(size, blocks, strict=True)])
+    return torch.cat([every[:1], every])
+
+
+def _seasonal_values(t: Tensor, y: Tensor, seasons: Sequence[float]) -> Float[Tensor, "K n"]:
+    """Values one season before and after each; NaN where there is none."""
+    found = [torch.full_like(y, torch.nan)]
+    for season in seasons:
+        for apart in (-season, season):
+            near = torch.searchsorted(t, t + apart - 0.5).clamp_max(len(t) - 1)
+            found.append(torch.where((t[near] - t - apart).abs() <= 0.5, y[near], torch.nan))
+    return torch.stack(found)
+
+
+def _beyond(y: Tensor, around: Float[Tensor, "K n"]) -> Float[Tensor, " n"]:
+    """How far values lie above (or, negative, below) the range of what is around them."""
+    known = ~around.isnan()
+    low = torch.where(known, around, torch.inf).amin(0)
+    high = torch.where(known, around, -torch.inf).amax(0)
+    return (y - high).clamp_min(0.0) + (y - low).clamp_max(0.0)
+
+
+def _without_spikes(y: Tensor, around: Tensor, unit: Tensor) -> Float[Tensor, " n"]:
+    """Values with those missing that leave the levels on both sides, the first and last as they are."""
+    n = len(y)
+    padded = torch.nn.functional.pad(y, (3, 3), value=torch.nan).unfold(0, 3, 1)  # three in a row
+    before, after = padded[: n + 1][:n], padded[4:]
+    level = torch.stack([before.median(1).values, after.median(1).values])
+    for row, side, other in ((level[0], before, 1), (level[1], after, 0)):  # with fewer: nearest to the other
+        few = row.isnan() & ~level[other].isnan()
+        apart = (side - level[other][:, None]).abs().nan_to_num(torch.inf)
+        nearest = side.gather(1, apart.argmin(1, keepdim=True))[:, 0]
+        row[few] = nearest[few]
+    away = _beyond(y, torch.cat([level, around]))
+    far = (away.abs() > SPIKE_SIZE * unit) & (unit > 0)
+    far[[0, -1]] = False
+    return torch.where(far, torch.nan, y)
+
+
+def _with_near_end(clean: Tensor, y: Tensor, around: Tensor, unit: Tensor) -> Float[Tensor, " n"]:
+    """The last one or two values moved, where they alone lie far from the values before them."""
+    for count in (1, 2):
+        first = len(y) - count
+        step = torch.maximum(unit[first:], y[first - 3 : first].diff().abs().max())
+        level = y[first - 3 : first].median().expand(1, count)
+        away = _beyond(y[first:], torch.cat([level, around[:, first:]]))
+        if bool((away.abs() > SPIKE_SIZE * step).all() & (step > 0).all() & (away.sign().diff() == 0).all()):
+            moved = y[first:] - away + LAST_OUTLIER_SIZE * step * away.sign()
+            return torch.cat([clean[:first], moved])
+    return clean
 
 
 def positive_so_far(y: Float[Tensor, "B n"]) -> Tensor:

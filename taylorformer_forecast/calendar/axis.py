@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.defaults import FARTHEST_STEP, SPARSEST_GRID
+from taylorformer_forecast.calendar.frequency import check_range, frequency, kind_of, name_of
+from taylorformer_forecast.defaults import FARTHEST_STEP, FIRST_YEAR, LAST_YEAR, SPARSEST_GRID
 
 __all__ = ["CYCLES", "TimeAxis", "content"]
 
@@ -65,8 +66,10 @@ class TimeAxis:
         if isinstance(longest, pd.PeriodIndex):
             kind, freq = "period", longest.freq
         elif isinstance(longest, pd.DatetimeIndex):
-            freq = freq if freq is not None else _frequency(longest)
-            kind = _kind(freq)
+            for index in indexes:
+                check_range(index)
+            freq = freq if freq is not None else frequency(longest)
+            kind = kind_of(freq)
         elif pd.api.types.is_integer_dtype(longest.dtype):
             kind, freq = "number", None
         else:
@@ -97,18 +100,18 @@ class TimeAxis:
         return self if alike and 0.5 < own.step / self.step < 2 else own
 
     def count(self, index: pd.Index) -> np.ndarray:
-        """Stamps as numbers before scaling."""
+        """Stamps as numbers before scaling: integers where float64 would round them."""
         if self.kind == "number":
-            return index.to_numpy(dtype="float64")
+            return index.to_numpy(dtype="int64")
         if self.kind == "period":
-            return index.asi8.astype("float64")
-        if self.kind == "clock":  # integers, as float64 would round them to a fraction of a microsecond
+            return index.asi8
+        if self.kind == "clock":
             return index.as_unit("ns").asi8
         local = index.tz_localize(None) if index.tz is not None else index
         within = (local - local.normalize()) / pd.Timedelta(days=1)
         if self.kind == "business":
             return np.busday_count("1970-01-01", local.to_numpy("datetime64[D]")) + np.asarray(within)
-        if _name(self.freq).split("-")[0].endswith("E"):  # month ends: count to the first of the next month
+        if name_of(self.freq).split("-")[0].endswith("E"):  # month ends: count to the first of the next month
             local = local + pd.Timedelta(days=1)
         fraction = (local.day - 1 + np.asarray(within)) / local.days_in_month
         return np.asarray(local.year * 12.0 + local.month - 1 + fraction)
@@ -198,9 +201,13 @@ class TimeAxis:
                 return same if (same == stamps).all() else stamps
             if relative_int:
                 cutoff = pd.DatetimeIndex(cutoff, freq=None)
-                cutoff.freq = self.freq if _on_offset(self.freq, last) else None
+                cutoff.freq = self.freq if self.freq.is_on_offset(last) else None
                 if cutoff.freq is None:
                     return pd.DatetimeIndex([last + k * self.freq for k in fh.to_pandas()])
+        if isinstance(cutoff, pd.PeriodIndex) and isinstance(fh.to_pandas(), pd.TimedeltaIndex):
+            raise TypeError(
+                f"fh holds differences of time, but the index of y holds {content(like)}: give whole steps"
+            )
         stamps = pd.Index(fh.to_absolute_index(cutoff))
         if content(stamps) != content(like):
             raise TypeError(f"fh holds {content(stamps)}, but the index of y holds {content(like)}")
@@ -232,6 +239,11 @@ class TimeAxis:
         """Cycles that have several steps and are seen at least twice in a span; by default, in the data."""
         if self.kind == "number":
             return ()
+        if self.kind == "period":
+            ends = [self.origin, self.origin + round(self.span * self.step)]
+            years = pd.PeriodIndex.from_ordinals(ends, freq=self.freq).year
+            if years[0] < FIRST_YEAR or years[1] > LAST_YEAR:  # dates, which cycles need, do not go so far
+                return ()
         most = (self.span if span is None else span) / 1.9
         return tuple(name for name in ("day", "week", "year") if 3 <= self.cycle_steps(name) <= most)
 
@@ -245,14 +257,12 @@ def _cycle_counts(name: str, kind: str, freq: Any) -> float:
     if kind == "business":
         return days * 5 / 7
     if kind == "period":
+        if isinstance(freq, pd.offsets.Tick):  # to_timestamp rounds to microseconds
+            return days * 86400e9 / freq.base.nanos
         # 240 periods, as pandas 2 knows no dates after 2262
         stamps = pd.PeriodIndex.from_ordinals([0, 240], freq=freq).to_timestamp()
         return days / ((stamps[1] - stamps[0]) / pd.Timedelta(days=1) / 240)
     return days * 86400e9
-
-
-def _name(freq: Any) -> str:
-    return "" if freq is None else str(getattr(freq, "freqstr", freq)).lstrip("0123456789")
 
 
 def _common_divisor(positions: np.ndarray) -> int:
@@ -261,30 +271,3 @@ def _common_divisor(positions: np.ndarray) -> int:
     if np.abs(positions - whole).max() > 1e-6:
         return 1
     return max(1, int(np.gcd.reduce(whole.astype(np.int64))))
-
-
-def _on_offset(freq: Any, stamp: pd.Timestamp) -> bool:
-    return bool(freq.is_on_offset(stamp))
-
-
-def _frequency(index: pd.DatetimeIndex) -> object:
-    """Frequency of a datetime index: its own, the inferred, or that of month starts or ends with gaps."""
-    if index.freq is not None:
-        return index.freq
-    inferred = pd.infer_freq(index) if len(index) >= 3 else None
-    if inferred is None and len(index) >= 3:
-        whole = (index == index.normalize()).all()
-        apart = np.median(np.diff(index.as_unit("ns").asi8)) > 20 * 86400e9
-        if whole and apart and (index.day == 1).all():
-            inferred = "MS"
-        elif whole and apart and index.is_month_end.all():
-            inferred = "ME"
-    return None if inferred is None else pd.tseries.frequencies.to_offset(inferred)
-
-
-def _kind(freq: Any) -> str:
-    """What to count for a frequency of datetimes."""
-    name = _name(freq).split("-")[0]
-    if name in ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE"):
-        return "month"
-    return "business" if name == "B" else "clock"

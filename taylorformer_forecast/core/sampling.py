@@ -11,6 +11,7 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Components, components, draw, family_of
 from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.core.rolling import RollingBounds, context_limits
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window, join_columns
 
@@ -64,8 +65,10 @@ class PathSamples:
 
     def to_data(self, scale: Scale) -> PathSamples:
         """Return from scaled values to the units of the data, in float64."""
-        loc = scale.loc.double()[:, :, None]  # (B, 1, 1, D)
-        factor = scale.scale.double()[:, :, None]
+        return self.affine(scale.loc.double()[:, :, None], scale.scale.double()[:, :, None])  # (B, 1, 1, D)
+
+    def affine(self, loc: Tensor, factor: Tensor) -> PathSamples:
+        """Samples of ``loc + factor * y`` for a positive factor; shapes broadcast to (B, S, T, D)."""
         conditionals = self.conditionals.affine(loc[..., None], factor[..., None])
         return PathSamples(self.paths * factor + loc, conditionals)
 
@@ -226,12 +229,14 @@ def forecast_paths(
     dtype: torch.dtype | None = None,
     normalise: bool = True,
     keep_observed: bool = False,
+    limits: tuple[Tensor, Tensor] | None = None,
 ) -> PathSamples:
     """Scale windows, draw joint paths of the targets, and return to the units of the data.
 
     Networks know the horizons they were trained on. Beyond ``max_targets`` targets every path goes on from a
     new window whose context ends with the path's own last points, so that the paths stay joint over the whole
-    horizon and every window looks like those of the training.
+    horizon and every window looks like those of the training. Errors that come back as inputs may grow
+    without limit: from there on forecasts keep to :class:`~taylorformer_forecast.core.rolling.RollingBounds`.
 
     Parameters
     ----------
@@ -253,6 +258,9 @@ def forecast_paths(
         How many covariates, the last ones, are known of the past only: targets do not see them.
     keep_observed : bool, default=False
         See :func:`sample_paths`. All targets are then predicted from one context, whatever ``max_targets``.
+    limits : (Tensor, Tensor), optional
+        Lowest and highest means beyond ``max_targets``, of shape (B, T, D); by default
+        :func:`~taylorformer_forecast.core.rolling.mean_range` of the contexts.
 
     Returns
     -------
@@ -263,6 +271,7 @@ def forecast_paths(
     chunk = n_targets if max_targets is None or keep_observed else min(max_targets, n_targets)
     n_windows, paths_each = window.y.shape[0], n_paths
     parts: list[PathSamples] = []
+    bounds: RollingBounds | None = None
     for start in range(0, n_targets, chunk):
         if start:  # one window for each path, its context the path's last points
             if paths_each > 1:
@@ -278,7 +287,10 @@ def forecast_paths(
         near = window.points(slice(0, n_context + chunk)).hide_covariates(past_only)
         scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
         samples = sample_paths(net, scaled, paths_each, generator, max_rows, keep_observed).to_data(scale)
-        if start:
+        if bounds is not None:
             samples = samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]))
+            samples = samples.affine(*bounds.correction(samples.conditionals, start))
+        elif chunk < n_targets:
+            bounds = RollingBounds.of(*(limits or context_limits(window)), samples.conditionals)
         parts.append(samples)
     return join_samples(parts, 2)

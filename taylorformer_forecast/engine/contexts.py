@@ -1,4 +1,4 @@
-"""Windows for prediction, from the last rows of series."""
+"""What series are taken to be, and windows for prediction from their last rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,42 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from taylorformer_forecast.baselines.robust import without_outliers
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.windows import Series
 
-__all__ = ["stack_contexts"]
+__all__ = ["robust_columns", "stack_contexts"]
+
+
+def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) -> np.ndarray:
+    """Columns without outliers, which would spoil fits in closed form and contexts.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n,)
+        Times in steps.
+    y : ndarray of shape (n, D)
+        Values, NaN where missing.
+    seasons : sequence of float, optional
+        Lengths of seasons, in steps.
+
+    Returns
+    -------
+    ndarray of shape (n, D)
+        See :func:`~taylorformer_forecast.baselines.robust.without_outliers`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.contexts import robust_columns
+    >>> y = np.sin(np.arange(40.0))[:, None]
+    >>> y[20] = 100.0
+    >>> np.argwhere(robust_columns(np.arange(40.0), y) != y).tolist()
+    [[20, 0]]
+    """
+    times = torch.as_tensor(t, dtype=torch.float64)
+    columns = [without_outliers(times, column, seasons) for column in torch.as_tensor(y).T]
+    return torch.stack(columns, 1).numpy()
 
 
 def stack_contexts(

@@ -17,7 +17,7 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.engine.calibration import calibrate_pretrained, inflate_by_paths
 from taylorformer_forecast.engine.pretrained import Pretrained
-from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.training import fit, own_state, private_rng
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 
 __all__ = ["Training", "fit_network", "fit_pretrained", "train_further"]
@@ -177,10 +177,11 @@ def train_further(
     ForecastNet, dict
         As for :func:`fit_network`.
     """
-    batches, validation = training.batches(training.maker())
-    with private_rng(training.seed):
-        lr = training.lr * net.lr_factor * lr_factor
-        return _trained(copy.deepcopy(net), training, batches, validation, steps, lr)
+    with own_state(net):
+        batches, validation = training.batches(training.maker())
+        with private_rng(training.seed):
+            lr = training.lr * net.lr_factor * lr_factor
+            return _trained(copy.deepcopy(net), training, batches, validation, steps, lr)
 
 
 def _trained(

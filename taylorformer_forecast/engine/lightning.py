@@ -150,6 +150,14 @@ class BestWeights(pl.Callback):
         self.loss = math.inf
         self.weights: dict[str, Tensor] | None = None
 
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {"loss": self.loss, "weights": self.weights}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.loss, self.weights = state_dict["loss"], state_dict["weights"]
+
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Compare, and copy the weights if they are the best so far."""
         loss = trainer.callback_metrics.get("val_loss")

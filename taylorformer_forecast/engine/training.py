@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ import torch
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.windows import Batches
 
-__all__ = ["fit", "private_rng", "resolve_device"]
+__all__ = ["fit", "own_state", "private_rng", "resolve_device"]
 
 _LOCK = threading.Lock()
 
@@ -45,6 +46,50 @@ def private_rng(seed: int) -> Iterator[None]:
     with _LOCK, torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
+
+
+@contextmanager
+def own_state(net: ForecastNet | None = None) -> Iterator[None]:
+    """Shield a block from what the caller has set in torch: gradients, automatic precision, default dtype.
+
+    Parameters
+    ----------
+    net : ForecastNet, optional
+        Network whose dtype becomes the default one.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.engine.training import own_state
+    >>> with torch.inference_mode(), own_state():
+    ...     torch.is_grad_enabled()
+    True
+    """
+    before = torch.get_default_dtype()
+    own = next((p.dtype for p in net.parameters()), before) if net is not None else before
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        for kind in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        if own != before:
+            torch.set_default_dtype(own)
+            stack.callback(torch.set_default_dtype, before)
+        yield
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise the keyboard interrupts of users, for which Lightning would end the process."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except SystemExit as error:
+        if not isinstance(error.__context__, KeyboardInterrupt):
+            raise
+        if threading.current_thread() is threading.main_thread():  # Lightning ignores further ones
+            signal.signal(signal.SIGINT, handler)
+        raise KeyboardInterrupt from None
 
 
 @contextmanager
@@ -101,7 +146,8 @@ def fit(
         Whether training that takes more than seconds shows a progress bar, in a terminal or a notebook.
     trainer_kwargs : mapping, optional
         Arguments of ``pytorch_lightning.Trainer`` that take precedence: devices, strategy, precision,
-        loggers, max_time. Its ``callbacks`` are added to ours. The mapping is not changed.
+        loggers, max_time. Its ``callbacks`` are added to ours, and ``ckpt_path`` names the checkpoint that
+        training goes on from. The mapping is not changed.
 
     Returns
     -------
@@ -142,7 +188,7 @@ def fit(
     extra = dict(trainer_kwargs or {})
     if verbose and is_watched() and not extra.get("enable_progress_bar"):
         callbacks.append(ProgressBar())
-    given = extra.pop("callbacks", None) or []
+    given, checkpoint = extra.pop("callbacks", None) or [], extra.pop("ckpt_path", None)
     callbacks += [given] if isinstance(given, pl.Callback) else given
     module = TrainingModule(net, lr, max_steps)
     with _quiet():
@@ -150,7 +196,8 @@ def fit(
         loaders: dict[str, Any] = {"train_dataloaders": _Loader(train)}
         if validation is not None:
             loaders["val_dataloaders"] = _Loader(validation)
-        trainer.fit(module, **loaders)
+        with _interruptible():
+            trainer.fit(module, ckpt_path=checkpoint, **loaders)
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
     net.to("cpu").eval()
     if not all(bool(torch.isfinite(p).all()) for p in net.parameters()):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import warnings
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sktime.datatypes import update_data
+from sktime.datatypes import convert_to, get_cutoff, update_data
+from sktime.utils.datetime import _shift
 
 from taylorformer_forecast.engine.statistical import Question, answer
-from taylorformer_forecast.sktime._checks import check_same_kind
+from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._predictive import predict_requests
@@ -181,20 +183,37 @@ class PredictiveMethods(Host):
         levels = [pd.Index(level) for level in zip(*keys, strict=True)]
         return pd.MultiIndex.from_arrays([*levels, stamps[0].append(stamps[1:])], names=names)
 
+    @contextmanager
+    def _same_format(self):
+        """Keep the format of the user's data in mind: sktime takes note of that of every frame passed on."""
+        seen = self._y_metadata, self._converter_store_y
+        self._converter_store_y = dict(self._converter_store_y)
+        try:
+            yield
+        finally:
+            self._y_metadata, self._converter_store_y = seen
+
+    def _update_predict_single(self, y, fh, X=None, update_params=True):
+        with self._same_format():
+            return super()._update_predict_single(y, fh, X, update_params)
+
     def _predict_moving_cutoff(self, y, cv, X=None, update_params=True, reset_forecaster=True):
         """The loop of sktime; where dates have no frequency, its first cutoff is just before them."""
-        stamps = y.index.get_level_values(-1)
-        if not isinstance(stamps, pd.DatetimeIndex) or self._axis.freq is not None:
-            return super()._predict_moving_cutoff(y, cv, X, update_params, reset_forecaster)
         from sktime.forecasting.base._base import _format_moving_cutoff_predictions
 
-        moved = copy.deepcopy(self) if reset_forecaster else self
-        moved._set_cutoff(pd.DatetimeIndex([stamps.min()]) - pd.Timedelta(1, unit="ns"))
-        forecasts, cutoffs = [], []
-        for rows, _ in cv.split(y):
-            forecast = moved.update_predict_single(y.iloc[rows], cv.get_fh(), X, update_params)
-            forecasts.append(forecast)
-            cutoffs.append(moved.cutoff)
+        first = get_cutoff(y, return_index=True, reverse_order=True)
+        if isinstance(first, pd.DatetimeIndex) and self._axis.freq is None:
+            before = first - pd.Timedelta(1, unit="ns")
+        else:
+            before = _shift(first, by=-1, return_index=True)
+        moved, forecasts, cutoffs = copy.deepcopy(self) if reset_forecaster else self, [], []
+        moved._set_cutoff(before)
+        with self._same_format():
+            like = self._y_metadata["mtype"]
+            for rows, _ in cv.split(y):
+                forecast = moved.update_predict_single(y.iloc[rows], cv.get_fh(), X, update_params)
+                forecasts.append(convert_to(forecast, like, store=self._converter_store_y))
+                cutoffs.append(moved.cutoff)
         return _format_moving_cutoff_predictions(forecasts, cutoffs)
 
     def _distribution(self, fh, X):
@@ -223,11 +242,13 @@ class PredictiveMethods(Host):
     def predict_interval(self, fh: Any = None, X: Any = None, coverage: Any = 0.90) -> pd.DataFrame:
         """Prediction intervals; see :meth:`sktime.forecasting.base.BaseForecaster.predict_interval`."""
         self._need_distribution("prediction intervals")
+        check_levels(coverage, "coverage")
         return super().predict_interval(fh=fh, X=X, coverage=coverage)
 
     def predict_quantiles(self, fh: Any = None, X: Any = None, alpha: Any = None) -> pd.DataFrame:
         """Quantiles; see :meth:`sktime.forecasting.base.BaseForecaster.predict_quantiles`."""
         self._need_distribution("quantile predictions")
+        check_levels(alpha, "alpha")
         return super().predict_quantiles(fh=fh, X=X, alpha=alpha)
 
     def predict_var(self, fh: Any = None, X: Any = None, cov: bool = False) -> pd.DataFrame:

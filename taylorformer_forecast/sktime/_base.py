@@ -17,6 +17,7 @@ from sktime.forecasting.base import BaseForecaster
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.families import gives_points
+from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.lengths import Lengths, choose_lengths
 from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.models.documentation import SIZES, document
@@ -32,6 +33,7 @@ from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
     check_values,
 )
+from taylorformer_forecast.sktime._intact import all_or_nothing
 from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS
@@ -107,30 +109,15 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
 
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
 
-    def _remember(self):
-        """Attributes as they are, to be restored. Only sktime's own dicts are written into."""
-        return {
-            name: value.copy() if name.startswith("_") and isinstance(value, dict) else value
-            for name, value in vars(self).items()
-        }
-
     def fit(self, y: Any, X: Any = None, fh: Any = None) -> Self:
         """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`."""
-        before = self._remember()
-        try:
+        with all_or_nothing(self):
             return super().fit(y=y, X=X, fh=fh)
-        except BaseException:  # a keyboard interrupt too
-            self.__dict__ = before
-            raise
 
     def update(self, y: Any, X: Any = None, update_params: bool = True) -> Self:
         """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
-        before = self._remember()
-        try:
+        with all_or_nothing(self):
             return super().update(y=y, X=X, update_params=update_params)
-        except BaseException:
-            self.__dict__ = before
-            raise
 
     def _fit(self, y, X, fh):
         check_parameters(vars(self))
@@ -198,8 +185,10 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
         """Choose what the user left open, from the series."""
         panel = Panel.of(y).arranged()
         _, at, sample = max(panel.parts(), key=lambda part: len(part[1]))
+        stamps = panel.stamps[at]
+        values = robust_columns(self._axis.numbers(stamps), sample[:, :1])[:, 0]
         self._seasonal = SeasonalFeatures.choose(
-            self._axis, panel.stamps[at], sample[:, 0], self.time_features, self.seasonal_periods
+            self._axis, stamps, values, self.time_features, self.seasonal_periods
         )
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 

@@ -13,22 +13,25 @@ import pandas as pd
 
 from taylorformer_forecast.calendar.axis import CYCLES, content
 from taylorformer_forecast.engine.strategy import STRATEGIES
-from taylorformer_forecast.sktime._frames import check_values, instances, of_instance
+from taylorformer_forecast.sktime._frames import check_values, instances, of_instance, shown
 from taylorformer_forecast.sktime._panel import Panel
 
 __all__ = [
     "RULES",
     "check_enough",
+    "check_levels",
     "check_observed",
     "check_panel_observed",
     "check_parameters",
     "check_positive",
     "check_same_kind",
+    "is_whole",
     "known_future",
 ]
 
 
-def _whole(value, least):
+def is_whole(value, least):
+    """Whether a parameter is a whole number, at least some."""
     return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
 
 
@@ -49,22 +52,22 @@ RULES = [
             "max_points",
         ),
         "a whole number, at least 1",
-        lambda value: _whole(value, 1),
+        lambda value: is_whole(value, 1),
     ),
     (
         ("patience", "update_steps", "finetune_steps"),
         "a whole number, at least 0",
-        lambda value: _whole(value, 0),
+        lambda value: is_whole(value, 0),
     ),
     (
         ("max_steps", "num_epochs"),
         "None or a whole number, at least 0",
-        lambda value: value is None or _whole(value, 0),
+        lambda value: value is None or is_whole(value, 0),
     ),
     (
         ("context_length", "horizon", "window_length", "gap_length"),
         "None or a whole number, at least 1",
-        lambda value: value is None or _whole(value, 1),
+        lambda value: value is None or is_whole(value, 1),
     ),
     (
         ("instance_norm", "joint", "logarithm"),
@@ -130,6 +133,12 @@ def check_parameters(parameters):
         raise ValueError(f"device={device!r} cannot be used here: {error}") from error
 
 
+def check_levels(levels, name):
+    """Raise a ValueError if probabilities are asked for, but none is given."""
+    if levels is not None and np.size(levels) == 0:
+        raise ValueError(f"{name} is empty: give a number between 0 and 1, or several")
+
+
 def check_enough(y, context_length, least=3):
     """Raise a ValueError if there is too little to learn from."""
     panel = Panel.of(y)
@@ -152,8 +161,8 @@ def check_observed(key, y, name="y"):
 def check_panel_observed(panel, name="y"):
     """Raise a ValueError if nothing was observed of a column of any instance."""
     for instance, column in np.argwhere(panel.count() == 0):
-        of = of_instance(panel.keys[instance])
-        raise ValueError(f"{name} column {panel.columns[column]!r}{of} has no observed values")
+        of, column = of_instance(panel.keys[instance]), shown(panel.columns[column])
+        raise ValueError(f"{name} column {column}{of} has no observed values")
 
 
 def check_positive(key, y, name="y"):
@@ -162,7 +171,7 @@ def check_positive(key, y, name="y"):
     if (low <= 0).any():
         column = y.columns[low <= 0][0]
         raise ValueError(
-            f"logarithm=True, but {name} column {column!r}{of_instance(key)} has values that are not "
+            f"logarithm=True, but {name} column {shown(column)}{of_instance(key)} has values that are not "
             f"positive, such as {low[column]}"
         )
 
@@ -190,7 +199,7 @@ def known_future(known, fitted, cutoff):
         known = known.to_frame(known.name if len(fitted.columns) > 1 else fitted.columns[0])
     unknown = [column for column in known.columns if column not in fitted.columns]
     if unknown:
-        raise ValueError(f"{name} has a column {unknown[0]!r}, but y has columns {list(fitted.columns)}")
+        raise ValueError(f"{name} has a column {shown(unknown[0])}, but y has columns {list(fitted.columns)}")
     check_values(known, name)
     check_same_kind(known, fitted, name)
     last = {key: part.index[part.index <= cutoff][-1] for key, part in instances(fitted)}

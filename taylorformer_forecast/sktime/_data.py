@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.sktime._checks import check_observed, check_panel_observed
 from taylorformer_forecast.sktime._frames import arranged, instances, of_instance, to_float
 from taylorformer_forecast.sktime._host import Host
@@ -56,8 +57,13 @@ class KnownData(Host):
         return np.concatenate(features, 1) if features else None
 
     def _columns(self, key, y, X):
-        """Columns of one instance, each by itself or all together, standardised."""
+        """Columns of one instance, each by itself or all together, standardised.
+
+        Without outliers: with X they stay, as X may be what explains them.
+        """
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
+        if self._scaler is None:
+            values = robust_columns(t, values, self._seasonal.lengths)
         groups = [values] if self.spec.joins_columns else np.split(values, values.shape[1], 1)
         return [ColumnSeries.of(t, group, covariates, self.spec.regular) for group in groups]
 

@@ -11,7 +11,7 @@ import pandas as pd
 from taylorformer_forecast.defaults import FARTHEST_X
 from taylorformer_forecast.sktime._panel import Panel
 
-__all__ = ["ExogenousScaler", "arranged", "check_values", "instances", "of_instance", "to_float"]
+__all__ = ["ExogenousScaler", "arranged", "check_values", "instances", "of_instance", "shown", "to_float"]
 
 LARGEST = 1e150  # of a value: its square is still a float64
 
@@ -38,13 +38,15 @@ def check_values(frame: pd.DataFrame, name: str) -> None:
         raise ValueError(f"{name} is empty" if len(frame) == 0 else f"{name} has no columns")
     for column, dtype in frame.dtypes.items():
         if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
-            raise TypeError(f"{name} column {column!r} has dtype {dtype}; numbers are needed")
+            raise TypeError(f"{name} column {shown(column)} has dtype {dtype}; numbers are needed")
         if pd.api.types.is_complex_dtype(dtype):
-            raise TypeError(f"{name} column {column!r} is complex; real numbers are needed")
+            raise TypeError(f"{name} column {shown(column)} is complex; real numbers are needed")
     size = np.abs(to_float(frame))
     for wrong, what in ((np.isinf(size), "infinite values"), (size > LARGEST, f"values beyond {LARGEST}")):
         if wrong.any():
-            raise ValueError(f"{name} has {what} in column {frame.columns[wrong.any(0)][0]!r}")
+            row, column = np.argwhere(wrong)[0]
+            key = frame.index[row][:-1] if isinstance(frame.index, pd.MultiIndex) else ()
+            raise ValueError(f"{name} has {what} in column {shown(frame.columns[column])}{of_instance(key)}")
     for key, part in () if Panel.of(frame).is_sorted() else instances(frame):
         if not part.index.is_unique:
             double = part.index[part.index.duplicated()]
@@ -57,7 +59,14 @@ def check_values(frame: pd.DataFrame, name: str) -> None:
 
 def of_instance(key: tuple) -> str:
     """Name an instance in a message; nothing for a single series."""
-    return f" of instance {key[0] if len(key) == 1 else key!r}" if key else ""
+    if not key:
+        return ""
+    return f" of instance {shown(key[0]) if len(key) == 1 else '(' + ', '.join(map(shown, key)) + ')'}"
+
+
+def shown(label: object) -> str:
+    """A label as the user writes it: numbers without their numpy types."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def to_float(frame: pd.DataFrame) -> np.ndarray:
@@ -97,7 +106,7 @@ class ExogenousScaler:
         late = given if isinstance(past_only, str) else list(past_only or ())
         unknown = [column for column in late if column not in given]
         if unknown:
-            raise ValueError(f"past_only has {unknown[0]!r}, which is not a column of X: it has {given}")
+            raise ValueError(f"past_only has {shown(unknown[0])}, which is not a column of X: it has {given}")
         if X is None:
             return None
         check_values(X, "X")
@@ -137,9 +146,10 @@ class ExogenousScaler:
         gone.loc[:, self.flagged] = False
         if gone.any(axis=None):
             column = gone.columns[gone.any()][0]
+            name = shown(column)
             stamp = gone.index[gone[column]][0]
             raise ValueError(
-                f"X column {column!r} has no value for {stamp} in {when}, but it had no missing values in "
+                f"X column {name} has no value for {stamp} in {when}, but it had no missing values in "
                 f"training: fill it, train with some missing, or name it in past_only"
             )
 

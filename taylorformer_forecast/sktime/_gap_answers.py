@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.sktime._checks import check_levels, is_whole
 from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame
 
@@ -51,7 +52,10 @@ class GapAnswers(GapMethods):
         (144, 3)
         """
         X = self._inner(X)
+        check_levels(alpha, "alpha")
         levels = np.atleast_1d([0.05, 0.95] if alpha is None else alpha).astype(float).tolist()
+        if not all(0 <= level <= 1 for level in levels):
+            raise ValueError(f"alpha={levels}, but probabilities lie between 0 and 1")
         fills = self._fills(X, self.num_samples)
         values = np.repeat(to_float(X)[..., None], len(levels), 2)
         if len(fills.rows):
@@ -128,8 +132,8 @@ class GapAnswers(GapMethods):
         >>> TaylorformerImputer(max_steps=1).fit(y).sample(y, 10).loc[9].shape
         (144, 1)
         """
-        if n_samples < 1:
-            raise ValueError(f"n_samples={n_samples}, but it must be a whole number, at least 1")
+        if not is_whole(n_samples, 1):
+            raise ValueError(f"n_samples={n_samples!r}, but it must be a whole number, at least 1")
         X = self._inner(X)
         fills = self._fills(X, n_samples)
         draws = [fill_frame(X, fills.rows, fills.lost, path) for path in fills.paths]

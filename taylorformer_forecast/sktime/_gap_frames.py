@@ -10,8 +10,9 @@ import pandas as pd
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
+from taylorformer_forecast.engine.training import own_state
 from taylorformer_forecast.sktime._checks import check_observed, check_positive
-from taylorformer_forecast.sktime._frames import check_values, instances, to_float
+from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._imputations import fill_gaps
@@ -36,7 +37,7 @@ class GapMethods(Host):
         unknown = [column for column in new if column not in known]
         if unknown and not unnamed:
             raise ValueError(
-                f"X has a column {unknown[0]!r} that it had not in the fit; the columns were {known}"
+                f"X has a column {shown(unknown[0])} that it had not in the fit; the columns were {known}"
             )
         parts = list(instances(X))
         if content(parts[0][1].index) != self._content:
@@ -86,9 +87,10 @@ class GapMethods(Host):
             first += len(part)
         values = to_float(X)
         rows = np.flatnonzero(np.isnan(values).any(1))
-        samples = fill_gaps(
-            jobs, self.network_, self.window_length_, self.gap_length_, n_paths, self._seed, self.device
-        )
+        with own_state(self.network_):
+            samples = fill_gaps(
+                jobs, self.network_, self.window_length_, self.gap_length_, n_paths, self._seed, self.device
+            )
         parts = [
             (job, sample, np.searchsorted(rows, row), d)
             for job, sample, (row, d) in zip(jobs, samples, places, strict=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from taylorformer_forecast.core.rolling import mean_range
 from taylorformer_forecast.core.sampling import (
     PathSamples,
     draw_paths,
@@ -19,7 +20,7 @@ from taylorformer_forecast.core.sampling import (
 from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
-from taylorformer_forecast.engine.training import resolve_device
+from taylorformer_forecast.engine.training import own_state, resolve_device
 from taylorformer_forecast.engine.windows import least_scale
 from taylorformer_forecast.sktime._requests import Predictive, Request
 
@@ -44,8 +45,9 @@ class _Sampler:
         window = stack_contexts(contexts, self.n_context, t, covariates)
         return window.to(self.device), least_scale(window, CONTEXT_FLOOR).to(self.device)
 
-    def future(self, contexts, t, covariates, given) -> PathSamples:
-        """Joint paths through times after the contexts, and through values that are given (NaN: none)."""
+    def future(self, columns, t, covariates, given) -> PathSamples:
+        """Joint paths through times after the columns, and through values that are given (NaN: none)."""
+        contexts = [column.before(len(column.series.t), self.n_context) for column in columns]
         conditional = not np.isnan(given).all()
         order = np.argsort(np.isnan(given).all(2), 1, kind="stable")  # what is given comes first
         if conditional:
@@ -68,9 +70,16 @@ class _Sampler:
             ROWS_AT_ONCE,
             normalise=self.normalise,
             keep_observed=conditional,
+            limits=None if t.shape[1] <= self.max_targets else self.limits(columns, t),
         )
         samples = samples.map(lambda value: value.cpu())
         return _through(samples, given, order) if conditional else samples
+
+    def limits(self, columns, t):
+        """Lowest and highest means, in view of all values so far."""
+        past = [[torch.as_tensor(v)[None] for v in (c.series.t, c.series.y)] for c in columns]
+        each = [mean_range(*p, torch.as_tensor(row)[None]) for p, row in zip(past, t, strict=True)]
+        return tuple(torch.cat(part).to(self.device) for part in zip(*each, strict=True))
 
     @torch.no_grad()
     def past(self, contexts, t, covariates) -> PathSamples:
@@ -140,7 +149,14 @@ def predict_requests(
     Predictive
         Rows of all requests, one after another.
     """
-    sampler = _Sampler(net, n_context, max_targets, n_paths, seed, device, normalise)
+    with own_state(net):
+        sampler = _Sampler(net, n_context, max_targets, n_paths, seed, device, normalise)
+        return _predicted(requests, sampler, seed)
+
+
+def _predicted(requests: list[Request], sampler: _Sampler, seed: int) -> Predictive:
+    """The answers to all requests, in one draw."""
+    n_context = sampler.n_context
     pieces: dict[tuple[int, int], list[tuple[np.ndarray, PathSamples]]] = defaultdict(list)
 
     # Paths into the future: windows with equally many targets go together.
@@ -151,10 +167,7 @@ def predict_requests(
     for members in groups.values():
         chosen = [requests[i] for i, _ in members]
         samples = sampler.future(
-            [
-                requests[i].columns[d].before(len(requests[i].columns[d].series.t), n_context)
-                for i, d in members
-            ],
+            [requests[i].columns[d] for i, d in members],
             np.stack([r.path_t for r in chosen]),
             _stacked([r.path_covariates for r in chosen]),
             np.stack([requests[i].given(d) for i, d in members]),

@@ -17,6 +17,7 @@ from taylorformer_forecast.sktime._frames import check_values, instances, to_flo
 from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
+from taylorformer_forecast.sktime._intact import all_or_nothing
 from taylorformer_forecast.sktime._parameters import TestParams
 
 __all__ = ["TaylorformerImputer"]
@@ -186,6 +187,16 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         super().__init__()
 
     # ---- fit -----------------------------------------------------------------------------------------
+
+    def fit(self, X, y=None):
+        """Fit to X; see :meth:`sktime.transformations.base.BaseTransformer.fit`."""
+        with all_or_nothing(self):
+            return super().fit(X, y)
+
+    def update(self, X, y=None, update_params=True):
+        """Take note of new data; see :meth:`sktime.transformations.base.BaseTransformer.update`."""
+        with all_or_nothing(self):
+            return super().update(X, y, update_params)
 
     def _fit(self, X, y=None):
         check_parameters(self.get_params(deep=False))

@@ -338,3 +338,12 @@ def test_darts_model_with_a_registered_family_fits_predicts_and_is_saved(kind, n
     assert loaded.likelihood == likelihood
     again = loaded.predict(10, num_samples=50, random_state=1).all_values()
     np.testing.assert_allclose(again, paths, rtol=1e-5)
+
+
+def test_variances_of_student_t_are_finite_however_small_the_degrees_of_freedom():
+    raw = torch.zeros(5, 1, 3)
+    raw[:, 0, 2] = torch.tensor([-1e6, -100.0, -12.0, -10.0, 0.0])
+    found = find_family("studentt")(raw, torch.zeros(5, 1))
+    assert found.variance.isfinite().all()
+    assert (found.variance[:2] < 25).all()  # no more than a few of the widths of its intervals
+    assert (found.df[2:] > 2.1).all()

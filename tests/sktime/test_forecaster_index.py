@@ -277,7 +277,7 @@ def test_horizons_of_another_kind_are_refused(fh, message):
 
 
 def test_dates_with_and_without_a_time_zone_are_not_mixed():
-    with pytest.raises(TypeError, match="fh holds dates, but the index of y holds dates with a time zone"):
+    with pytest.raises(TypeError, match=r"fh holds dates, but the index of y holds dates with a time zone"):
         fitted(CALENDARS["Berlin D"][:N]).predict(fh=pd.date_range("2024-01-01", periods=2))
 
 
@@ -351,3 +351,61 @@ def test_a_context_holds_two_weeks_of_hours_but_not_two_seasons_that_only_the_va
     assert fitted.context_length_ == 336
     fitted = tiny(max_steps=0, context_length=None).fit(pd.Series(y), fh=range(1, 25))
     assert fitted.context_length_ == 192
+
+
+# ---- far from zero ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["Taylorformer", "LAM", "ContiFormer", "UNN", "TNP"])
+@pytest.mark.parametrize("first", [2**53 - 30, 2**53 + 2**40, 10**17, -(10**18)])
+def test_integer_stamps_far_from_zero_forecast_as_those_near_it(name, first):
+    import taylorformer_forecast.sktime as hosts
+
+    options = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 5, "random_state": 0}
+    options |= {"strategy": "train"} if name == "Taylorformer" else {}
+    values = 10 + np.sin(np.arange(60) * 2 * np.pi / 7)
+    near, far = (
+        getattr(hosts, f"{name}Forecaster")(seasonal_periods=7, **options)
+        .fit(pd.Series(values, np.arange(60) + start))
+        .predict([1, 2, 9])
+        for start in (0, first)
+    )
+    np.testing.assert_array_equal(far.to_numpy(), near.to_numpy())
+    assert list(far.index) == [first + 60, first + 61, first + 68]
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.period_range("2020-01-01", periods=60, freq="ns"),
+        pd.period_range("1500-01-01", periods=60, freq="D"),
+        pd.period_range("2020-01-01", periods=60, freq="us"),
+        pd.period_range("2800-01", periods=60, freq="M"),
+    ],
+    ids=["nanoseconds", "days of 1500", "microseconds", "months of 2800"],
+)
+def test_periods_of_any_size_and_age_have_forecasts(index):
+    from taylorformer_forecast.sktime import TaylorformerForecaster
+
+    y = pd.Series(np.random.default_rng(0).normal(size=60), index)
+    found = TaylorformerForecaster(num_samples=5, random_state=0).fit(y).predict([1, 2])
+    assert list(found.index) == [index[-1] + 1, index[-1] + 2]
+    assert found.notna().all()
+
+
+@pytest.mark.parametrize("unit", ["D", "M"])
+def test_dates_that_nanoseconds_cannot_count_are_refused(unit):
+    from taylorformer_forecast.sktime import TaylorformerForecaster
+
+    stamps = np.arange("1500-01", "1503-01", dtype=f"datetime64[{unit}]").astype("datetime64[s]")
+    y = pd.Series(np.ones(len(stamps)), pd.DatetimeIndex(stamps))
+    with pytest.raises(ValueError, match=r"the index has the date 1500-01-01 .* give periods"):
+        TaylorformerForecaster().fit(y)
+
+
+def test_differences_of_time_after_periods_are_refused():
+    from taylorformer_forecast.sktime import TaylorformerForecaster
+
+    y = pd.Series(np.ones(30), pd.period_range("2020-01", periods=30, freq="M"))
+    with pytest.raises(TypeError, match=r"fh holds differences of time, .* periods of frequency M"):
+        TaylorformerForecaster().fit(y).predict(pd.to_timedelta([1, 2], unit="D"))

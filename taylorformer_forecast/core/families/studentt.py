@@ -17,7 +17,7 @@ from torch.distributions.utils import broadcast_all
 
 from taylorformer_forecast.core.families.base import Components, ResidualScale
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
-from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
+from taylorformer_forecast.defaults import MIN_DF, NEARLY_NORMAL_DF
 
 __all__ = ["StudentTFamily"]
 
@@ -47,7 +47,7 @@ class QuickStudentT(StudentT):
 
 
 class StudentTFamily(LocationScaleFamily):
-    """Student-t with free location, scale and degrees of freedom (above 2, so that the variance exists).
+    """Student-t with free location, scale and degrees of freedom (at least 2.1, so that the variance exists).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class StudentTFamily(LocationScaleFamily):
     ) -> Distribution:
         """Student-t with location ``loc + scale * raw[..., 0]``."""
         # Twelve degrees of freedom at raw = 0: nearly Gaussian at the start, so that early paths do not jump.
-        df = 2.0 + F.softplus(raw[..., 2] + 10.0)
+        df = (2.0 + F.softplus(raw[..., 2] + 10.0)).clamp_min(MIN_DF)
         return self.of(df=df, loc=loc + scale * raw[..., 0], scale=scale * self.positive(raw[..., 1]))
 
     def of(self, **parameters: Tensor) -> Distribution:

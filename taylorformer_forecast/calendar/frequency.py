@@ -1,0 +1,50 @@
+"""Frequencies of dates: their names, what is counted for them, and dates that can be counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from taylorformer_forecast.defaults import FIRST_YEAR, LAST_YEAR
+
+__all__ = ["check_range", "frequency", "kind_of", "name_of"]
+
+
+def name_of(freq: Any) -> str:
+    """Name of a frequency without its multiple; empty for none."""
+    return "" if freq is None else str(getattr(freq, "freqstr", freq)).lstrip("0123456789")
+
+
+def check_range(index: pd.DatetimeIndex) -> None:
+    """Raise a ValueError if there are dates that cannot be counted in nanoseconds."""
+    for stamp in (index.min(), index.max()):
+        if not FIRST_YEAR <= stamp.year <= LAST_YEAR:
+            raise ValueError(
+                f"the index has the date {stamp}, but dates must lie between {FIRST_YEAR} and {LAST_YEAR}: "
+                f"give periods (DatetimeIndex.to_period) or integers"
+            )
+
+
+def frequency(index: pd.DatetimeIndex) -> object:
+    """Frequency of a datetime index: its own, the inferred, or that of month starts or ends with gaps."""
+    if index.freq is not None:
+        return index.freq
+    inferred = pd.infer_freq(index) if len(index) >= 3 else None
+    if inferred is None and len(index) >= 3:
+        whole = (index == index.normalize()).all()
+        apart = np.median(np.diff(index.as_unit("ns").asi8)) > 20 * 86400e9
+        if whole and apart and (index.day == 1).all():
+            inferred = "MS"
+        elif whole and apart and index.is_month_end.all():
+            inferred = "ME"
+    return None if inferred is None else pd.tseries.frequencies.to_offset(inferred)
+
+
+def kind_of(freq: Any) -> str:
+    """What to count for a frequency of datetimes."""
+    name = name_of(freq).split("-")[0]
+    if name in ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE"):
+        return "month"
+    return "business" if name == "B" else "clock"

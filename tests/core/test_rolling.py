@@ -1,0 +1,93 @@
+"""Forecasts beyond the horizon of a network: they stay near what was seen, however its errors grow."""
+
+import pytest
+import torch
+from torch.distributions import Normal, StudentT
+
+from taylorformer_forecast.core.families import find_family
+from taylorformer_forecast.core.protocol import OneShotNet
+from taylorformer_forecast.core.sampling import forecast_paths
+from taylorformer_forecast.core.window import Window
+
+CONTEXT, STEPS, PATHS = 12, 60, 200
+
+
+class Exploding(OneShotNet):
+    """Every step is a multiple of the one before, with errors that grow alike."""
+
+    def __init__(self, factor, kind="normal"):
+        super().__init__(find_family(kind))
+        self.factor, self.kind = factor, kind
+
+    def forward(self, window):
+        step = torch.arange(1, window.n_targets + 1)[:, None]
+        loc = window.y[:, window.n_context - 1 : window.n_context] * self.factor**step
+        scale = (0.2 * abs(self.factor) ** step).expand_as(loc)
+        if self.kind == "studentt":
+            return StudentT(torch.full_like(loc, 4.0), loc, scale, validate_args=False)
+        return Normal(loc, scale)
+
+
+def rolled(net, y, max_targets=3, steps=STEPS):
+    n = y.shape[1]
+    t = torch.arange(float(n + steps)).expand(len(y), -1)
+    ahead = torch.zeros(len(y), steps, y.shape[2])
+    window = Window(t, torch.cat([y, ahead], 1).double(), n_context=n)
+    generator = torch.Generator().manual_seed(0)
+    return forecast_paths(net, window, PATHS, float(n), 0.01, max_targets, generator)
+
+
+def series(seed=0):
+    return torch.randn(3, CONTEXT, 2, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5, 3.0, -2.0])
+@pytest.mark.parametrize("kind", ["normal", "studentt"])
+def test_means_and_widths_stay_near_the_context_however_errors_grow(factor, kind):
+    y = series()
+    found = rolled(Exploding(factor, kind), y)
+    width = (y.amax(1) - y.amin(1))[:, None]
+    mean = found.conditionals.loc.mean((1, 4))
+    lead = 3 * width  # of the line through the context, at most
+    low, high = y.amin(1)[:, None] - width - lead, y.amax(1)[:, None] + width + lead
+    assert ((mean >= low) & (mean <= high))[:, 3:].all()
+    ends = found.paths[:, :, 3:].quantile(torch.tensor([0.05, 0.95], dtype=torch.float64), dim=1)
+    assert (ends[1] - ends[0] < 2 * (high - low)).all()
+    assert ((mean[:, 3:] >= ends[0]) & (mean[:, 3:] <= ends[1])).all()
+
+
+def test_a_line_may_go_on_as_far_as_it_leads():
+    y = torch.arange(float(CONTEXT)).expand(3, -1)[..., None]
+
+    class Line(Exploding):
+        def forward(self, window):
+            n = window.n_context
+            step = window.y[:, n - 1 : n] - window.y[:, n - 2 : n - 1]
+            ahead = torch.arange(1, window.n_targets + 1)[:, None]
+            loc = window.y[:, n - 1 : n] + step * ahead
+            return Normal(loc, torch.full_like(loc, 1e-3))
+
+    last = rolled(Line(1.0), y, steps=2 * CONTEXT).conditionals.loc.mean((1, 4))[:, -1, 0]
+    torch.testing.assert_close(last, torch.full_like(last, 3 * CONTEXT - 1.0), rtol=0.1, atol=0.0)
+
+
+def test_forecasts_within_the_bounds_are_not_changed_at_all(monkeypatch):
+    from taylorformer_forecast.core import sampling
+
+    class Still(Exploding):
+        def forward(self, window):
+            loc = torch.zeros_like(window.targets[0])
+            return Normal(loc, 0.5 + loc)
+
+    bounded = rolled(Still(1.0), series()).paths
+    monkeypatch.setattr(
+        sampling.RollingBounds,
+        "correction",
+        lambda self, parts, start: (torch.zeros(1, 1, 1, 1), torch.ones(1, 1, 1, 1)),
+    )
+    assert torch.equal(bounded, rolled(Still(1.0), series()).paths)
+
+
+def test_a_context_without_values_bounds_nothing():
+    y = torch.full((1, CONTEXT, 1), torch.nan)
+    assert rolled(Exploding(1.0), y, steps=6).paths.isfinite().all()

@@ -1,0 +1,100 @@
+"""Outliers and short series: no forecast runs away, whatever the model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sktime.datasets import load_airline, load_lynx, load_shampoo_sales
+
+from taylorformer_forecast import sktime as hosts
+
+MODELS = ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")
+SMALL = {"d_model": 8, "n_heads": 2, "max_steps": 2, "num_samples": 20, "random_state": 0}
+CASES = [
+    *((name, SMALL | ({"strategy": "train"} if name == "Taylorformer" else {})) for name in MODELS),
+    ("Taylorformer", {"strategy": "pretrained", "num_samples": 20, "random_state": 0}),
+    ("Taylorformer", {"strategy": "baseline", "num_samples": 20, "random_state": 0}),
+]
+EACH = pytest.mark.parametrize(
+    ("name", "options"), CASES, ids=[f"{name} {o.get('strategy', 'train')}" for name, o in CASES]
+)
+
+
+def forecaster(name, options):
+    return getattr(hosts, f"{name}Forecaster")(**options)
+
+
+@EACH
+def test_one_outlier_hardly_moves_the_forecast_wherever_it_is_and_however_large(name, options):
+    y = load_airline().astype(float)
+
+    def mean(place=None, size=0.0):
+        changed = y.copy()
+        if place is not None:
+            changed.iloc[place] += size * y.std()
+        return forecaster(name, options).fit(changed).predict(range(1, 13)).to_numpy()
+
+    expected = mean()
+    # Statistical forecasts are made from every origin, and so look back only.
+    near = 1.0 if options.get("strategy") == "baseline" else 0.35
+    for place in (-40, -3):
+        np.testing.assert_allclose(mean(place, 5), expected, atol=near * y.std())
+        np.testing.assert_allclose(mean(place, 1e6), mean(place, 5), rtol=1e-6)
+    # The last value may be a shift of the level.
+    np.testing.assert_allclose(mean(-1, 5), expected, atol=2.5 * y.std())
+    np.testing.assert_allclose(mean(-1, 1e6), mean(-1, 5), rtol=1e-6)
+
+
+def test_outliers_stay_where_X_may_explain_them():
+    y = load_airline().astype(float)
+    y.iloc[[30, 60, 90]] += 10 * y.std()
+    X = pd.DataFrame({"event": (y > 1000).astype(float)}, y.index)
+    index = y.index[-1] + np.arange(1, 5)
+    ahead = pd.DataFrame({"event": [0.0, 1.0, 0.0, 1.0]}, index)
+    options = SMALL | {"strategy": "train", "max_steps": 30}
+    found = forecaster("Taylorformer", options).fit(y, X=X).predict(range(1, 5), X=ahead)
+    assert found.isna().sum() == 0
+    assert forecaster("Taylorformer", options).fit(y, X=X)._series()[0].y.max() > 4
+
+
+def twelve_months():
+    """Series of a year: level, trend, season, walk, counts, a step, an outlier, and three that are known."""
+    rng, t = np.random.default_rng(0), np.arange(12.0)
+    made = [
+        10 + rng.normal(size=12),
+        np.cumsum(rng.normal(size=12)),
+        50 + 10 * np.sin(2 * np.pi * t / 5) + rng.normal(size=12),
+        rng.poisson(3, 12).astype(float),
+        200 + (t > 6) * 40 + 5 * rng.normal(size=12),
+        100 + 20 * rng.standard_t(2, size=12),
+    ]
+    index = pd.period_range("2000-01", periods=12, freq="M")
+    known = [load_airline(), load_shampoo_sales(), load_lynx()]
+    return [y[:12].astype(float) for y in known] + [pd.Series(y, index) for y in made]
+
+
+@EACH
+def test_a_year_forecasts_three_years_and_stays_near_its_data(name, options):
+    fh = range(1, 37)
+    options = options | ({"max_steps": 10} if "max_steps" in options else {})
+    for number, y in enumerate(twelve_months()):
+        fitted = forecaster(name, options).fit(y, fh=fh if number % 2 else None)
+        mean = fitted.predict(fh).to_numpy()
+        levels = fitted.predict_quantiles(fh, alpha=[1e-6, 0.01, 0.05, 0.5, 0.95, 0.99, 1 - 1e-6]).to_numpy()
+        size = np.ptp(y)
+        assert (mean > y.min() - 3 * size).all()
+        assert (mean < y.max() + 3 * size).all()
+        assert (levels[:, 4] - levels[:, 2] < 10 * size).all()
+        assert ((levels[:, 2] <= mean) & (mean <= levels[:, 4])).all()
+        assert (np.diff(levels, axis=1) >= 0).all()
+        assert np.isfinite(fitted.predict_var(fh).to_numpy()).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_thousand_steps_stay_within_the_growth_of_the_series(name):
+    y = load_airline().astype(float)
+    options = SMALL | {"num_samples": 5}
+    options |= {"strategy": "train"} if name == "Taylorformer" else {}
+    mean = forecaster(name, options).fit(y, fh=range(1, 13)).predict([*range(1, 13), 500, 1000]).to_numpy()
+    assert np.isfinite(mean).all()
+    assert (mean > y.min() - 1.01 * np.ptp(y)).all()
+    assert (mean < y.max() + np.ptp(y) * 3 * 1.01).all()  # along the line, three times as far as it goes back
