@@ -123,7 +123,8 @@ TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 
 # --- Times -------------------------------------------------------------------------------------------------
 SPARSEST_GRID = 10  # steps for each row of a series that is put on a regular grid; by hand
-FIRST_YEAR, LAST_YEAR = 1678, 2261  # of dates; by definition: nanoseconds can count these
+FIRST_YEAR = 1678  # of dates; by definition: nanoseconds count no earlier ones
+LAST_YEAR = 2261  # of dates; by definition: nanoseconds count no later ones
 FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step; by hand
 N_HARMONICS = 2  # of every cycle; by hand
 LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much; by hand
