@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -188,12 +188,12 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
 
     # ---- fit -----------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X; see :meth:`sktime.transformations.base.BaseTransformer.fit`."""
         with all_or_nothing(self):
             return super().fit(X, y)
 
-    def update(self, X, y=None, update_params=True):
+    def update(self, X: Any, y: Any = None, update_params: bool = True) -> Self:
         """Take note of new data; see :meth:`sktime.transformations.base.BaseTransformer.update`."""
         with all_or_nothing(self):
             return super().update(X, y, update_params)

@@ -350,3 +350,59 @@ def test_private_randomness_is_restored_even_after_an_error():
         one = torch.rand(3)
     with private_rng(3):
         assert torch.equal(torch.rand(3), one)
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np, pandas as pd
+from pytorch_lightning import Callback
+from pytorch_lightning.callbacks import ModelCheckpoint
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+class Kill(Callback):
+    def on_train_batch_end(self, trainer, *_):
+        if trainer.global_step == 7:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+folder, first = sys.argv[1], sys.argv[2] == "first"
+saving = ModelCheckpoint(dirpath=folder, every_n_train_steps=5, save_last=True)
+kwargs = {
+    "callbacks": [saving, *([Kill()] if first else [])],
+    "enable_checkpointing": True,
+    "ckpt_path": "last",
+}
+y = pd.Series(np.sin(np.arange(80.0)), pd.period_range("2000", periods=80, freq="M"))
+fitted = TaylorformerForecaster(
+    strategy="train", d_model=4, n_heads=1, max_steps=10, num_epochs=None, random_state=0,
+    trainer_kwargs=kwargs
+).fit(y)
+print("steps", fitted.training_["steps"], np.isfinite(fitted.predict([1])).all())
+"""
+
+
+def test_training_that_was_killed_goes_on_from_its_last_checkpoint(tmp_path):
+    import subprocess
+    import sys
+
+    def run(which):
+        return subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", KILLED, str(tmp_path), which],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert run("first").returncode == -9
+    assert torch.load(tmp_path / "last.ckpt", weights_only=False)["global_step"] == 5
+    second = run("second")
+    assert second.returncode == 0, second.stderr
+    assert "steps 10 True" in second.stdout
+
+
+def test_a_checkpoint_keeps_the_best_weights_so_far():
+    from taylorformer_forecast.engine.lightning import BestWeights
+
+    old, new = BestWeights(), BestWeights()
+    old.loss, old.weights = 0.5, {"a": torch.ones(2)}
+    new.load_state_dict(old.state_dict())
+    assert (new.loss, new.weights) == (old.loss, old.weights)
