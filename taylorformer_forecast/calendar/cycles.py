@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
 
+from taylorformer_forecast.baselines.robust import without_outliers
 from taylorformer_forecast.calendar.axis import CYCLES, TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
 from taylorformer_forecast.defaults import LONGEST_CONTEXT_PERIOD, N_HARMONICS
@@ -49,7 +51,9 @@ class SeasonalFeatures:
         if unknown:
             raise ValueError(f"time_features has {unknown[0]!r}, which is not one of {', '.join(CYCLES)}")
         if isinstance(periods, str) and periods == "auto":
-            periods = seasons_beside([axis.cycle_steps(name) for name in names], axis.on_grid(index, values))
+            t, y = (torch.as_tensor(v, dtype=torch.float64) for v in (axis.numbers(index), values))
+            grid = axis.on_grid(index, without_outliers(t, y).numpy())
+            periods = seasons_beside([axis.cycle_steps(name) for name in names], grid)
         seasons = np.atleast_1d(() if periods is None else periods).astype(float)  # type: ignore[call-overload]
         if not ((seasons >= 1) & np.isfinite(seasons)).all():
             raise ValueError(f"seasonal_periods={periods!r}: a season has at least one step")

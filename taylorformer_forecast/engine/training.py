@@ -16,7 +16,7 @@ import torch
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.windows import Batches
 
-__all__ = ["fit", "own_state", "private_rng", "resolve_device"]
+__all__ = ["all_or_nothing", "fit", "own_state", "private_rng", "resolve_device"]
 
 _LOCK = threading.Lock()
 
@@ -49,7 +49,7 @@ def private_rng(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def own_state(net: ForecastNet | None = None) -> Iterator[None]:
+def own_state(net: torch.nn.Module | None = None) -> Iterator[None]:
     """Shield a block from what the caller has set in torch: gradients, automatic precision, default dtype.
 
     Parameters
@@ -76,6 +76,24 @@ def own_state(net: ForecastNet | None = None) -> Iterator[None]:
             torch.set_default_dtype(own)
             stack.callback(torch.set_default_dtype, before)
         yield
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of an estimator if a block fails or is interrupted.
+
+    The block is shielded from what the caller has set in torch.
+    """
+    before = {  # only sktime's own dicts are written into
+        name: value.copy() if name.startswith("_") and isinstance(value, dict) else value
+        for name, value in vars(estimator).items()
+    }
+    try:
+        with own_state():
+            yield
+    except BaseException:  # a keyboard interrupt too
+        estimator.__dict__ = before
+        raise
 
 
 @contextmanager

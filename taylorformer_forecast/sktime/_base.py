@@ -17,9 +17,9 @@ from sktime.forecasting.base import BaseForecaster
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.families import gives_points
-from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.lengths import Lengths, choose_lengths
 from taylorformer_forecast.engine.strategy import log_decision
+from taylorformer_forecast.engine.training import all_or_nothing
 from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.models.spec import ModelSpec
 from taylorformer_forecast.sktime._answers import PredictiveMethods
@@ -33,7 +33,6 @@ from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
     check_values,
 )
-from taylorformer_forecast.sktime._intact import all_or_nothing
 from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS
@@ -185,10 +184,8 @@ class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownD
         """Choose what the user left open, from the series."""
         panel = Panel.of(y).arranged()
         _, at, sample = max(panel.parts(), key=lambda part: len(part[1]))
-        stamps = panel.stamps[at]
-        values = robust_columns(self._axis.numbers(stamps), sample[:, :1])[:, 0]
         self._seasonal = SeasonalFeatures.choose(
-            self._axis, stamps, values, self.time_features, self.seasonal_periods
+            self._axis, panel.stamps[at], sample[:, 0], self.time_features, self.seasonal_periods
         )
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
 

@@ -12,12 +12,12 @@ from sktime.transformations.base import BaseTransformer
 from taylorformer_forecast.calendar.axis import TimeAxis, content
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.families import gives_points
+from taylorformer_forecast.engine.training import all_or_nothing
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
-from taylorformer_forecast.sktime._intact import all_or_nothing
 from taylorformer_forecast.sktime._parameters import TestParams
 
 __all__ = ["TaylorformerImputer"]

@@ -121,7 +121,7 @@ class LevelModel(BaseForecastModel):
         use_static_covariates: bool = True,
         **kwargs: Any,
     ) -> None:
-        self._set_up()
+        self._set_up(locals())
 
 
 def test_a_model_from_outside_forecasts_samples_saves_and_loads_in_sktime(tmp_path):
