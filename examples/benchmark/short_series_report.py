@@ -24,7 +24,7 @@ LABELS = {
     'taylorformer_forecast.sktime:TaylorformerForecaster:{"random_state": 0} (panel)': (
         "`TaylorformerForecaster()`, one fit for all series of a collection"
     ),
-    "baseline": "the same statistical forecasts, in batches",
+    "baseline": "the statistical forecasts without the correction, in batches",
     "ets": "AutoETS (statsforecast)",
     "theta": "Theta (statsforecast)",
     "naive": "seasonal naive",
@@ -55,12 +55,13 @@ PUBLISHED = {
 TEXT = """\
 # Short series
 
-On series that are too short to train a network on, the defaults of `TaylorformerForecaster` use none. They
+On series that are too short to train a network on, the defaults of `TaylorformerForecaster` train none. They
 combine statistical forecasts: exponential smoothing, Theta, damped trend, each with and without a season
 and on the scale of the series or of its logarithm, and the seasonal naive forecast. Each is weighted by its
 errors at all earlier origins of the series itself. A single extreme value hardly moves a forecast, and
 trends are bounded by the range of the series. Series of which a quarter is zero are forecast by a
-distribution of whole numbers that are not negative.
+distribution of whole numbers that are not negative. A network that was trained on synthetic series
+[corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
 
 ```python
 from sktime.datasets import load_airline
@@ -68,7 +69,7 @@ from taylorformer_forecast.sktime import TaylorformerForecaster
 
 forecaster = TaylorformerForecaster(random_state=0)
 forecaster.fit(load_airline(), fh=range(1, 13)).predict_interval()
-print(forecaster.summary())  # strategy="baseline" asks for it on longer series
+print(forecaster.summary())  # strategy="corrected" asks for it on longer series
 ```
 
 "Short" are series with fewer observed values than sixteen horizons; of several the longest counts. Longer
@@ -92,7 +93,7 @@ CAVEATS = """\
 Of a part of a collection the same random series are used for all models (seed 0). Published rows are those
 of their authors; they were not run here, and for NN5, which has missing values, there is none. The members
 and guards of the combination were chosen while looking at these collections; no weights were trained on
-them.
+them. So was the share of the correction that is taken.
 
 """
 DETAILS = """

@@ -119,6 +119,8 @@ WRONG = {
     "strategy": ["zero", None, True, "Train"],
     "lr": [0, -1.0, float("nan"), float("inf"), "a", None],
     "dropout": [-0.1, 1.0, 1.5, "a"],
+    "hide": [-0.1, 1.0, "a"],  # of the classifier, as max_points
+    "max_points": [0, 2.5],
     "validation_split": [-0.1, 1.0, 1.5, "a"],
     "time_features": ["day", "fortnight", 3, ("day", 3)],
     "seasonal_periods": [0, -4, (4, 0), "monthly", float("nan"), float("inf")],

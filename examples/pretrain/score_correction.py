@@ -1,0 +1,96 @@
+"""Score parts of the correction of statistical forecasts on collections of short series.
+
+    python examples/pretrain/score_correction.py --data FOLDER --out docs/results/correction.json
+
+FOLDER holds collections as ``examples/benchmark/short_series.py`` reads them. Losses are pinball losses over
+nine deciles, relative to the combination without a correction: of the sums over all series, and as geometric
+mean over series; and coverage of the central 80 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taylorformer_forecast.baselines.combination_fit import CombinationFit
+from taylorformer_forecast.baselines.forecast import Correction, forecast
+from taylorformer_forecast.engine.correction import load_correction
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
+from short_series import LEVELS, Collection
+
+SHARES = ((0.0, 0.0), (0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (1.0, 1.0))  # of the shift, and of the widths
+AT_ONCE = 64
+
+
+def partly(whole: Callable[[CombinationFit], Correction], shift: float, width: float) -> Callable:
+    """A correction of which only parts are taken."""
+
+    def correct(fit: CombinationFit) -> Correction:
+        found = whole(fit)
+        return Correction(shift * found.shift, found.below**width, found.above**width)
+
+    return correct
+
+
+def deciles(collection: Collection, correct: Callable[[CombinationFit], Correction]) -> Tensor:
+    """Deciles (N, H, 9) of all series of a collection."""
+    order = np.argsort([len(y) for y in collection.train])
+    found = torch.empty(len(order), collection.horizon, len(LEVELS), dtype=torch.float64)
+    for start in range(0, len(order), AT_ONCE):
+        rows = order[start : start + AT_ONCE]
+        size = max(len(collection.train[row]) for row in rows)
+        y = torch.full((len(rows), size), torch.nan, dtype=torch.float64)
+        for k, row in enumerate(rows):
+            y[k, size - len(collection.train[row]) :] = torch.as_tensor(collection.train[row])
+        part = forecast(y, collection.horizon, collection.season, correct).quantiles(LEVELS.tolist())
+        found[torch.as_tensor(rows)] = part
+    return found
+
+
+def losses(collection: Collection, found: Tensor) -> tuple[Tensor, float]:
+    """Loss of every series, and the coverage of all."""
+    truth, levels = torch.as_tensor(np.stack(collection.test)), torch.as_tensor(LEVELS)
+    error = truth[..., None] - found
+    pinball = torch.maximum(levels * error, (levels - 1) * error).nan_to_num().sum((1, 2))
+    known = ~truth.isnan()
+    inside = (truth >= found[..., 0]) & (truth <= found[..., -1])
+    return pinball, float(inside[known].double().mean())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Score all shares on all collections."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of collections")
+    parser.add_argument("--pretrained", default="default", help="'default' or a file")
+    parser.add_argument("--n", type=int, help="random series of each collection; all by default")
+    parser.add_argument("--out", type=Path, metavar="FILE.json")
+    args = parser.parse_args(argv)
+    torch.set_num_threads(1)
+    net, rows = load_correction(args.pretrained).net, []
+    for path in sorted(args.data.glob("*.jsonl.gz")):
+        collection = Collection.read(path, args.n, 0)
+        base = None
+        for shift, width in SHARES:
+            loss, coverage = losses(collection, deciles(collection, partly(net.correct, shift, width)))
+            base = loss if base is None else base
+            ratio = (loss.clamp_min(1e-12) / base.clamp_min(1e-12)).log().mean().exp()
+            row = {"set": collection.name, "n": len(loss), "shift": shift, "width": width}
+            row |= {"relative": float(loss.sum() / base.sum()), "geometric_mean": float(ratio)}
+            rows.append({**row, "coverage": coverage})
+            print(json.dumps(rows[-1]), flush=True)
+    if args.out:
+        about = {"torch": torch.__version__, "numpy": np.__version__, "machine": platform.machine()}
+        args.out.write_text(json.dumps({**about, "results": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

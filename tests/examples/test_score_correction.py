@@ -1,0 +1,29 @@
+"""Scores of parts of the correction of statistical forecasts."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [{"name": "walks", "freq": "M", "season": 12, "horizon": 3}]
+    for k, size in enumerate((20, 35, 35)):
+        y = 50 + rng.normal(size=size + 3).cumsum()
+        rows.append({"id": str(k), "start": "2000-01", "train": y[:-3].tolist(), "test": [*y[-3:-1], None]})
+    with gzip.open(tmp_path / "walks.jsonl.gz", "wt") as file:
+        file.write("\n".join(json.dumps(row) for row in rows) + "\n")
+    return tmp_path
+
+
+def test_parts_of_the_correction_are_scored_relative_to_the_combination_alone(script, folder):
+    module = script("score_correction")
+    module.main(["--data", str(folder), "--out", str(folder / "scores.json")])
+    rows = json.loads((folder / "scores.json").read_text())["results"]
+    assert [(row["shift"], row["width"]) for row in rows] == list(module.SHARES)
+    assert (rows[0]["relative"], rows[0]["geometric_mean"]) == (1.0, 1.0)
+    assert all(row["relative"] != 1.0 and 0.5 < row["relative"] < 2.0 for row in rows[1:])
+    assert all(row["coverage"] in (k / 6 for k in range(7)) for row in rows)
