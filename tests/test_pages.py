@@ -219,3 +219,18 @@ def test_the_page_on_the_pretrained_network_shows_the_scores_that_were_recorded(
         for series, seeds in found.items():
             wql, coverage = (sum(row[score] for row in seeds) / len(seeds) for score in ("wql", "coverage"))
             assert f"| {wql:.4f} ({coverage:.2f}) |" in line, series
+
+
+def test_the_page_on_pretrained_networks_shows_what_parts_of_the_correction_are_worth():
+    rows = json.loads((ROOT / "docs/results/correction.json").read_text())["results"]
+    names = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "car_parts")
+    lines = PAGES["docs/prior.md"].splitlines()
+    for label, shift in (
+        ("none, all", 0.0),
+        ("**a quarter, all**", 0.25),
+        ("half, all", 0.5),
+        ("all, all", 1.0),
+    ):
+        found = {row["set"]: row for row in rows if (row["shift"], row["width"]) == (shift, 1.0)}
+        cells = [f"{found[n]['relative']:.3f} ({found[n]['geometric_mean']:.3f})" for n in names]
+        assert f"| {label} | {' | '.join(cells)} |" in lines
