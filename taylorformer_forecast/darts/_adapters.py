@@ -150,7 +150,7 @@ class LikelihoodFamily(Family):
 class PointAdapter(LikelihoodFamily):
     """Point forecasts, for models with a loss function in place of a likelihood."""
 
-    has_location = True
+    has_location = is_point = True
     n_params = 1
 
     def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
@@ -174,6 +174,7 @@ class PointAdapter(LikelihoodFamily):
 class QuantileAdapter(PointAdapter):
     """Quantile regression: every quantile is moved and stretched."""
 
+    is_point = False
     n_params = LikelihoodFamily.n_params
     sample = LikelihoodFamily.sample
 

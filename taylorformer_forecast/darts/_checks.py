@@ -21,7 +21,7 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
         value = parameters.get(name, 1)
         if not _is_whole(value) or value < 1:
             raise ValueError(f"{name}={value!r}, but it must be a whole number, at least 1")
-    lr, dropout = parameters["lr"], parameters["dropout"]
+    lr, dropout = parameters["lr"], parameters.get("dropout", 0.0)
     if not isinstance(lr, Real) or not 0 < float(lr) < np.inf:
         raise ValueError(f"lr={lr!r}, but it must be a positive number")
     if not isinstance(dropout, Real) or not 0 <= float(dropout) < 1:

@@ -199,6 +199,7 @@ def test_monte_carlo_dropout_spreads_forecasts(model_class, series):
     spread = model.predict(9, num_samples=8, mc_dropout=True).all_values().std(2)
     assert (spread > 0).all()
     assert (model.predict(9, num_samples=8).all_values().std(2) < 1e-5).all()
+    assert model.model.net.calibration.inflation == 1.0  # points have no width that could be too small
 
 
 @each_model
