@@ -129,7 +129,9 @@ class RollingBounds:
             power = (ends.log() / math.log(horizon)).clamp(*ROLLED_GROWTH_POWERS)
         step = torch.arange(1, low.shape[1] + 1, device=low.device, dtype=low.dtype)[:, None]
         most = ROLLED_SLACK * spread.amax(1, keepdim=True) * (step / horizon) ** power
-        return cls(low, high, torch.minimum(most, (high - low) / 2))
+        # A constant has no range; its forecasts have the width that they have within the horizon.
+        widest = torch.maximum((high - low) / 2, spread.amin(1, keepdim=True))
+        return cls(low, high, torch.minimum(most, widest))
 
     def correction(self, parts: Components, start: int) -> tuple[Tensor, Tensor]:
         """Shift and factor, (B, 1, T, D), that bring distributions from step ``start`` on within the bounds.
