@@ -69,7 +69,8 @@ class StatisticalModule(PLForecastingModule):
         predicted[unseen] = np.nan
         out = rearrange(torch.as_tensor(predicted), "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
         like = batch.past_target
-        return out.to(like.dtype).to(like.device), batch.series_schema, batch.pred_time
+        dtype = torch.promote_types(like.dtype, torch.float32)  # as of darts' models of 16-bit series
+        return out.to(dtype).to(like.device), batch.series_schema, batch.pred_time
 
 
 def _question(y: np.ndarray, ahead: np.ndarray) -> Question:
