@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.combination_fit import CombinationFit, fit_combination
-from taylorformer_forecast.baselines.errors import BASE
+from taylorformer_forecast.baselines.combination_fit import fit_combination
+from taylorformer_forecast.baselines.errors import at_shape
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.models.correction import CorrectionFeatures, correction_features
 from taylorformer_forecast.synthetic import SyntheticGenerator
+from taylorformer_forecast.synthetic.frame import log_uniform
 
 __all__ = ["LEVELS", "CorrectionTasks", "deciles", "make_correction_tasks", "pinball"]
 
@@ -70,10 +71,6 @@ class CorrectionTasks:
         return len(self.truth)
 
 
-def _log_uniform(rng: np.random.Generator, low: float, high: float) -> int:
-    return round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
-
-
 def make_correction_tasks(n_series: int, seed: int | tuple[int, ...]) -> CorrectionTasks:
     """Draw series of one length, and make tasks of one horizon from them.
 
@@ -85,8 +82,9 @@ def make_correction_tasks(n_series: int, seed: int | tuple[int, ...]) -> Correct
         Seed of everything.
     """
     rng = np.random.default_rng(seed)
-    length = _log_uniform(rng, SHORTEST, LONGEST)
-    horizon = _log_uniform(rng, NEAREST, min(FARTHEST, max(2 * NEAREST, 0.6 * length)))
+    length = round(float(log_uniform(rng, SHORTEST, LONGEST, 1)[0]))
+    most = min(FARTHEST, max(2 * NEAREST, 0.6 * length))
+    horizon = round(float(log_uniform(rng, NEAREST, most, 1)[0]))
     generator = SyntheticGenerator(int(rng.integers(2**31)), n_series, processes={"irregular_times": 0.0})
     batch = generator.batch(0, length + horizon, horizon)
     season = np.round(batch.periods[:, 0]).astype(int)
@@ -117,6 +115,7 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
     # The loss of a task is that of its series in its own units.
     weight = at.scale / at.scale.mean(-1, keepdim=True) * known / known.sum(-1, keepdim=True).clamp_min(1)
     error = torch.where(known, (truth - at.loc) / at.scale, 0.0).clamp(-FAR, FAR)
+    standard = at_shape(fit.z, torch.special.ndtri(LEVELS.to(fit.z)).expand(len(y), -1))
     return CorrectionTasks(
         features.values,
         features.seen,
@@ -124,18 +123,8 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
         features.families,
         error.flatten(0, 1).float(),
         weight.flatten(0, 1).float(),
-        _standard(fit)[:, None].expand(-1, origins.shape[1], -1).flatten(0, 1).float(),
+        standard[:, None].expand(-1, origins.shape[1], -1).flatten(0, 1).float(),
     )
-
-
-def _standard(fit: CombinationFit) -> Tensor:
-    """Deciles of the errors in scales, between which knots are joined by lines."""
-    z = torch.special.ndtri(LEVELS.to(fit.z))
-    base = torch.tensor([0.0, *BASE]).to(fit.z)
-    knots = torch.cat([torch.zeros_like(fit.z[:, :1]), fit.z], 1)
-    right = torch.searchsorted(base, z.abs()).clamp(1, len(base) - 1)
-    part = (z.abs() - base[right - 1]) / (base[right] - base[right - 1])
-    return (knots[:, right - 1] + part * (knots[:, right] - knots[:, right - 1])) * z.sign()
 
 
 def deciles(found: Correction, tasks: CorrectionTasks) -> Tensor:

@@ -22,7 +22,7 @@ from taylorformer_forecast.defaults import (
     SHAPE_LEVELS,
 )
 
-__all__ = ["BASE", "dependence", "error_scale", "past_errors", "shape"]
+__all__ = ["BASE", "at_shape", "dependence", "error_scale", "past_errors", "shape"]
 
 
 BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHAPE_LEVELS]
@@ -145,6 +145,26 @@ def shape(standard: Float[Tensor, "B n H"]) -> Float[Tensor, "B J"]:
     part = count / (count + NORMAL_SHAPE_COUNT)
     # Errors on new points are larger than those of forecasts that were weighted by few errors.
     return (part * own + (1 - part) * normal) * (1 + 1 / count.clamp_min(1))
+
+
+def at_shape(shape: Float[Tensor, "B J"], z: Float[Tensor, "B S"]) -> Float[Tensor, "B S"]:
+    """Errors in units of their scale, at the quantiles of a standard normal distribution.
+
+    Lines join the quantiles of :func:`shape`, from the origin on, and go on beyond the last.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.errors import BASE, at_shape
+    >>> at_shape(2 * torch.tensor([BASE]), torch.tensor([[-1.0, 0.0, 0.5]])).tolist()
+    [[-2.0, 0.0, 1.0]]
+    """
+    base = z.new_tensor([0.0, *BASE])
+    knots = torch.cat([torch.zeros_like(shape[:, :1]), shape], 1)
+    right = torch.searchsorted(base, z.abs().contiguous()).clamp(1, len(base) - 1)
+    left, end = knots.gather(1, right - 1), knots.gather(1, right)
+    part = (z.abs() - base[right - 1]) / (base[right] - base[right - 1])
+    return (left + part * (end - left)) * z.sign()
 
 
 def dependence(standard: Float[Tensor, "B n H"]) -> Float[Tensor, " B"]:

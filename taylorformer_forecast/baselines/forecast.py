@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.combination_fit import CombinationFit, fit_combination
-from taylorformer_forecast.baselines.errors import BASE, dependence
+from taylorformer_forecast.baselines.errors import at_shape, dependence
 from taylorformer_forecast.baselines.intermittent import Intermittent, fit_intermittent, is_intermittent
 from taylorformer_forecast.baselines.members import FAMILIES
 
@@ -81,12 +81,7 @@ class Forecast:
 
     def standard(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Errors in units of their scale, at the quantiles of a standard normal distribution."""
-        base = z.new_tensor([0.0, *BASE])
-        knots = torch.cat([torch.zeros_like(self.z[:, :1]), self.z], 1)
-        right = torch.searchsorted(base, z.abs().contiguous()).clamp(1, len(base) - 1).flatten(1)
-        left, end = knots.gather(1, right - 1), knots.gather(1, right)
-        part = (z.abs().flatten(1) - base[right - 1]) / (base[right] - base[right - 1])
-        return (left + part * (end - left)).view(z.shape) * z.sign()
+        return at_shape(self.z, z.flatten(1)).view(z.shape)
 
     def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Values at the quantiles of a standard normal distribution, any number S for each step."""

@@ -22,7 +22,7 @@ from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import LONGEST_PAST
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
-from taylorformer_forecast.engine.correction import holds_correction, load_correction
+from taylorformer_forecast.engine.correction import choose_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, build_direct, load_pretrained
 from taylorformer_forecast.engine.strategy import (
     STATISTICAL,
@@ -200,9 +200,7 @@ class PretrainedModel(BaseForecastModel):
         seasons = self._seasonal.lengths if self._seasonal else ()
         if self._strategy is None or self._strategy.name == "baseline":
             return StatisticalModule(seasons=seasons, **self.pl_module_params)
-        source = self._arguments["pretrained"]
-        given = self._arguments["strategy"] == "corrected" or holds_correction(source)
-        known = load_correction(source if given else "default")
+        known = choose_correction(self._arguments["strategy"], self._arguments["pretrained"])
         about = {"sizes": known.net.sizes, "weight": known.weight}
         module = StatisticalModule(seasons=seasons, correction=about, **self.pl_module_params)
         assert module.corrects is not None

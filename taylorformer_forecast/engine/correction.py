@@ -13,7 +13,14 @@ from taylorformer_forecast.baselines.combination_fit import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.models.correction import CorrectionNet
 
-__all__ = ["DEFAULT", "PretrainedCorrection", "holds_correction", "load_correction", "save_correction"]
+__all__ = [
+    "DEFAULT",
+    "PretrainedCorrection",
+    "choose_correction",
+    "holds_correction",
+    "load_correction",
+    "save_correction",
+]
 
 DEFAULT = Path(__file__).parent.parent / "weights" / "correction.safetensors"
 LARGEST = {"d_model": 1024, "n_heads": 64, "n_layers": 24}  # the largest that a file may ask for
@@ -104,6 +111,12 @@ def holds_correction(source: str | Path) -> bool:
             return "correction" in (file.metadata() or {})
     except SafetensorError:
         return False
+
+
+def choose_correction(strategy: str, source: str | Path) -> PretrainedCorrection:
+    """The correction of a model: its file's if that is asked for, or if the file is one; else the usual."""
+    given = strategy == "corrected" or holds_correction(source)
+    return load_correction(source if given else "default")
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from taylorformer_forecast.baselines.combination_fit import CombinationFit
+from taylorformer_forecast.baselines.combination_fit import AtOrigins, CombinationFit
 from taylorformer_forecast.baselines.errors import BASE
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.baselines.members import FAMILIES
@@ -97,7 +97,7 @@ def correction_features(fit: CombinationFit, origins: Int[Tensor, "B K"]) -> Cor
     reference, unit = at.loc[..., :1], at.scale[..., :1]
     values, seen = _value_tokens(fit, origins, reference, unit)
     families = (at.families - at.loc[..., None]) / at.scale[..., None]
-    tokens = _step_tokens(fit, origins, families.asinh(), reference, unit)
+    tokens = _step_tokens(fit, at, origins, families.asinh())
     return CorrectionFeatures(
         values.flatten(0, 1).float(),
         seen.flatten(0, 1),
@@ -140,11 +140,10 @@ def _value_tokens(
 
 
 def _step_tokens(
-    fit: CombinationFit, origins: Int[Tensor, "B K"], families: Tensor, reference: Tensor, unit: Tensor
+    fit: CombinationFit, at: AtOrigins, origins: Int[Tensor, "B K"], families: Tensor
 ) -> Float[Tensor, "B K H S"]:
     """Steps ahead: what was forecast, and what is known of the series."""
-    at = fit.at(origins)
-    size = at.loc.shape
+    reference, unit, size = at.loc[..., :1], at.scale[..., :1], at.loc.shape
     count = (~fit.clean.isnan()).cumsum(1).gather(1, origins).clamp_min(1).to(at.loc)
     ahead = torch.arange(1, size[2] + 1).to(at.loc)
     series = torch.stack(

@@ -25,7 +25,7 @@ class NetworkFitting(Host):
 
     def _fit_new(self, seed):
         """Choose the strategy, and fit a network accordingly."""
-        from taylorformer_forecast.engine.correction import holds_correction, load_correction
+        from taylorformer_forecast.engine.correction import choose_correction, holds_correction
         from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
         from taylorformer_forecast.engine.pretrained import load_pretrained
 
@@ -41,8 +41,7 @@ class NetworkFitting(Host):
         if self._strategy.is_statistical:
             self.network_, self.training_ = None, {"steps": 0}
             if self._strategy.name == "corrected":
-                given = self.strategy == "corrected" or holds_correction(self.pretrained)
-                self._correction = load_correction(self.pretrained if given else "default")
+                self._correction = choose_correction(self.strategy, self.pretrained)
             return
         if self.context_length is None:
             sizes = self.context_length_, self.horizon_, max(n_observed)

@@ -10,17 +10,11 @@ import pytest
 import pytorch_lightning as pl
 import torch
 from darts import TimeSeries
+from quiet import QUIET
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
 
 MODELS = [TaylorformerModel, LAMModel, ContiFormerModel, TNPModel, UNNModel]
-QUIET = {
-    "accelerator": "cpu",
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "logger": False,
-    "enable_checkpointing": False,
-}
 VALUES = 5 + np.random.default_rng(0).normal(size=40)
 
 each_model = pytest.mark.parametrize("model_class", MODELS)
