@@ -1,4 +1,4 @@
-"""A picture of a forecast: history, bands, mean, paths; for sktime, skpro and darts alike.
+"""Pictures of forecasts: history, bands, mean, paths, for sktime, skpro and darts alike; and of their parts.
 
 Needs the extra ``plot``. No host is imported: what is drawn is asked for what it can do.
 """
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot_forecast"]
+__all__ = ["plot_explanation", "plot_forecast"]
 
 BLUE = "#3b7dd8"
 Column = tuple[Hashable, Any, NDArray[Any]]  # name of a column, its times, its values
@@ -109,6 +110,54 @@ def plot_forecast(
         if len(mean) > 1:
             one.set_title(str(name), loc="left", fontsize="medium")
     grid[0, 0].legend(frameon=False, loc="upper left", ncols=3, fontsize="small")
+    return figure
+
+
+def plot_explanation(parts: pd.DataFrame) -> Figure:
+    """Draw the parts of a forecast: baseline and network over time, and how much every input changes.
+
+    Parameters
+    ----------
+    parts : pandas.DataFrame
+        What ``explain`` of a forecaster of sktime returned, for one column of one series.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Forecast and baseline over time; mean absolute changes by the network, columns of X and lags.
+
+    Raises
+    ------
+    ValueError
+        If there are several series or columns of y.
+
+    Examples
+    --------
+    >>> from sktime.datasets import load_airline
+    >>> from taylorformer_forecast.plot import plot_explanation
+    >>> from taylorformer_forecast.sktime import TaylorformerForecaster
+    >>> forecaster = TaylorformerForecaster(random_state=0).fit(load_airline(), fh=range(1, 13))
+    >>> figure = plot_explanation(forecaster.explain(lags=12))
+    >>> [bar.get_text() for bar in figure.axes[1].get_yticklabels()]
+    ['network', 'lags 1-12', 'lags 13-24', 'lags 25-36']
+    """
+    import matplotlib.pyplot as plt
+
+    if parts.columns.nlevels > 1 and len(parts.columns.droplevel(0).unique()) == 1:
+        parts = parts.droplevel(1, axis=1)
+    if parts.index.nlevels > 1 or parts.columns.nlevels > 1:
+        raise ValueError("choose one series, parts.loc[key], and one column, parts.xs(name, axis=1, level=1)")
+    figure, (over_time, sizes) = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained")
+    (_, x, forecast), (_, _, baseline) = list(_columns(parts[["forecast", "baseline"]]))
+    over_time.plot(x, forecast, color=BLUE, lw=2, label="forecast")
+    over_time.plot(x, baseline, color="0.35", lw=1.3, ls="--", label="baseline")
+    over_time.legend(frameon=False, fontsize="small")
+    change = parts.drop(columns=["forecast", "baseline"]).abs().mean()
+    sizes.barh([str(name) for name in change.index], change, color=BLUE)
+    sizes.invert_yaxis()
+    sizes.set_title("mean absolute change", loc="left", fontsize="medium")
+    for one in (over_time, sizes):
+        one.spines[["top", "right"]].set_visible(False)
     return figure
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from darts import TimeSeries
 
-from taylorformer_forecast.plot import plot_forecast
+from taylorformer_forecast.plot import plot_explanation, plot_forecast
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 matplotlib.use("Agg")
@@ -92,3 +92,16 @@ def test_points_are_drawn_without_bands():
         (axes,) = plot_forecast(history, points).axes
         assert not axes.collections
         assert len(lines(axes)["forecast"].get_ydata()) == 2
+
+
+def test_parts_of_a_forecast_are_drawn_with_the_size_of_every_change():
+    y = pd.DataFrame({"a": VALUES}, pd.period_range("2020-01", periods=N, freq="M"))
+    parts = fitted(y).explain(lags=6)
+    over_time, sizes = plot_explanation(parts).axes
+    np.testing.assert_allclose(lines(over_time)["baseline"].get_ydata(), np.ravel(parts["baseline"]))
+    names = [label.get_text() for label in sizes.get_yticklabels()]
+    assert names == list(parts.columns.get_level_values(0))[2:]
+    np.testing.assert_allclose([bar.get_width() for bar in sizes.patches], parts[names].abs().mean())
+    both = pd.concat([y, 2 * y.set_axis(["b"], axis=1)], axis=1)
+    with pytest.raises(ValueError, match="choose one series"):
+        plot_explanation(fitted(both).explain())

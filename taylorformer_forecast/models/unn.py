@@ -246,7 +246,7 @@ class UNN(ForecastNet):
         loc = raw.new_zeros(raw.shape[:-1])
         if self.mix is not None:
             loc = torch.einsum("bhm,h->bm", average[..., 0], self.mix)
-        return self.head(*(part.unflatten(1, (-1, n_columns)) for part in (raw, loc)))
+        return self.calibration(self.head, *(part.unflatten(1, (-1, n_columns)) for part in (raw, loc)))
 
     # ---- teacher-forced ------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from taylorformer_forecast.sktime._checks import (
     check_same_kind,
 )
 from taylorformer_forecast.sktime._data import KnownData
+from taylorformer_forecast.sktime._explain import Explaining
 from taylorformer_forecast.sktime._frames import (
     ExogenousScaler,
     check_values,
@@ -41,7 +42,9 @@ from taylorformer_forecast.sktime._pretraining import Pretraining
 __all__ = ["BaseTorchForecaster"]
 
 
-class BaseTorchForecaster(Pretraining, PredictiveMethods, NetworkFitting, KnownData, BaseForecaster):
+class BaseTorchForecaster(
+    Pretraining, Explaining, PredictiveMethods, NetworkFitting, KnownData, BaseForecaster
+):
     """Base of the package's sktime forecasters."""
 
     _tags = {

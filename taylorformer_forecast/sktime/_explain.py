@@ -1,0 +1,103 @@
+"""What a forecast owes to its baseline, its network, covariates and past values."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from taylorformer_forecast.sktime._host import Host
+
+__all__ = ["Explaining"]
+
+
+class Explaining(Host):
+    """Parts of the mean of a fitted :class:`BaseTorchForecaster`."""
+
+    def explain(self, fh: Any = None, X: Any = None, lags: int | None = None) -> pd.DataFrame:
+        """Split the mean of a forecast into baseline and network, and leave inputs out one by one.
+
+        Nothing is trained: each part is a difference of two forecasts of the fitted forecaster, drawn with
+        the same random numbers. Baseline and network add up to the forecast. The changes of the inputs need
+        not: two inputs that carry the same information can each be left out without a change. They show
+        what the forecaster uses, not what causes what.
+
+        Parameters
+        ----------
+        fh, X
+            As for ``predict``.
+        lags : int, optional
+            Length of blocks of past values that are left out in turn, up to the length of the context; a
+            season, for instance.
+
+        Returns
+        -------
+        pd.DataFrame
+            A row for each of ``predict``, and columns in the units of y; with several columns of y, or a
+            panel, a second level of columns has their names.
+
+            - "forecast": what ``predict`` returns;
+            - "baseline": the same with a network that adds nothing. It is the statistical combination, or
+              the baseline that was fitted in closed form. Networks without one then predict what their
+              output of zero means, mostly the mean of the context;
+            - "network": the difference of the two;
+            - "X: name": how the forecast differs from that with the mean of this column of X in the place of
+              all its values;
+            - "lags 1-12": how it differs from that with these past values missing.
+
+        Raises
+        ------
+        ValueError
+            If ``lags`` is not positive.
+
+        Examples
+        --------
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerForecaster
+        >>> forecaster = TaylorformerForecaster(random_state=0).fit(load_airline(), fh=[1, 2, 3])
+        >>> parts = forecaster.explain()
+        >>> list(parts), bool((parts["baseline"] + parts["network"] - parts["forecast"]).abs().max() < 1e-6)
+        (['forecast', 'baseline', 'network'], True)
+        """
+        self.check_is_fitted()
+        if lags is not None and lags < 1:
+            raise ValueError(f"lags={lags} must be at least 1")
+        forecast = self.predict(fh=fh, X=X)
+        baseline = self._without_network().predict(fh=fh, X=X)
+        parts = {"forecast": forecast, "baseline": baseline, "network": forecast - baseline}
+        for name in [] if self._cur_X is None else self._cur_X.columns:
+            mean = self._cur_X[name].mean()
+            ahead = X.assign(**{name: mean}) if X is not None and name in X else X
+            parts[f"X: {name}"] = forecast - self._with(_cur_X=self._cur_X.assign(**{name: mean})).predict(
+                fh=fh, X=ahead
+            )
+        length = self.context_length_
+        bounds = [] if lags is None else [*range(0, length, lags), length]
+        for first, last in pairwise(bounds):
+            parts[f"lags {first + 1}-{last}"] = forecast - self._without_lags(first, last).predict(fh=fh, X=X)
+        return pd.concat(parts, axis=1)
+
+    def _with(self, **attributes):
+        """A copy with other data or another network."""
+        changed = copy.copy(self)
+        vars(changed).update(attributes)
+        return changed
+
+    def _without_network(self):
+        """A copy that forecasts by its baseline."""
+        if self.network_ is None:
+            return self._with(_correction=None)
+        network = copy.deepcopy(self.network_)
+        network.calibration.set(weight=0.0)
+        return self._with(network_=network)
+
+    def _without_lags(self, first, last):
+        """A copy to which the past values number ``first`` to ``last``, counted backwards, are missing."""
+        early = self._cur_y.index.get_level_values(-1) <= self.cutoff[0]
+        y = self._cur_y[early].astype(float)
+        groups = list(range(y.index.nlevels - 1))
+        lag = y.groupby(level=groups).cumcount(ascending=False) if groups else np.arange(len(y))[::-1]
+        return self._with(_cur_y=y.mask(np.asarray((lag >= first) & (lag < last))[:, None]))

@@ -1,0 +1,89 @@
+"""What a forecast owes to baseline, network, covariates and past values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from taylorformer_forecast.sktime import (
+    ContiFormerForecaster,
+    LAMForecaster,
+    TaylorformerForecaster,
+    TNPForecaster,
+    UNNForecaster,
+)
+
+FORECASTERS = [TaylorformerForecaster, LAMForecaster, ContiFormerForecaster, UNNForecaster, TNPForecaster]
+INDEX = pd.date_range("2024-01-01", periods=90, freq="D")
+
+
+def panel(*levels):
+    rng = np.random.default_rng(0)
+    week = np.sin(2 * np.pi * np.arange(90) / 7)
+    frames = {
+        chr(97 + k): pd.DataFrame({"y": a * (5 + week) + 0.1 * a * rng.normal(size=90)}, INDEX)
+        for k, a in enumerate(levels)
+    }
+    return pd.concat(frames, names=["series", "day"])
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "pretrained", "train"])
+def test_baseline_and_network_add_up_to_what_predict_returns(strategy):
+    y = panel(1.0, 10.0)
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=3, num_samples=20, random_state=0)
+    forecaster.fit(y, fh=[1, 2, 3])
+    before = forecaster.predict()
+    parts = forecaster.explain()
+    pd.testing.assert_frame_equal(parts["forecast"], before)
+    pd.testing.assert_frame_equal(parts["baseline"] + parts["network"], before)
+    nothing = strategy == "baseline" or (strategy == "pretrained" and forecaster.summary().weight == 0)
+    assert (parts["network"] == 0).all(axis=None) == nothing
+    pd.testing.assert_frame_equal(forecaster.predict(), before)
+
+
+@pytest.mark.parametrize("forecaster", FORECASTERS)
+def test_the_network_is_what_its_weight_of_zero_takes_away(forecaster):
+    y = panel(1.0).loc["a", "y"]
+    fitted = forecaster(max_steps=3, num_samples=20, random_state=0)
+    if forecaster is TaylorformerForecaster:
+        fitted.set_params(strategy="train")
+    parts = fitted.fit(y, fh=[1, 2]).explain()
+    assert (parts["network"].abs() > 1e-6).all()
+    fitted.network_.calibration.set(weight=0.0)
+    pd.testing.assert_series_equal(parts["baseline"], fitted.predict(), check_names=False)
+
+
+def test_a_column_of_x_counts_as_much_as_it_changes_the_forecast():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"used": rng.normal(size=90), "past": rng.normal(size=90)}, INDEX)
+    y = 10 * X["used"].rename("y") + 0.1 * rng.normal(size=90)
+    forecaster = TaylorformerForecaster(past_only=("past",), max_steps=30, num_samples=20, random_state=0)
+    forecaster.fit(y[:-5], X[:-5], fh=range(1, 6))
+    ahead = X[["used"]][-5:]
+    parts = forecaster.explain(X=ahead)
+    assert list(parts) == ["forecast", "baseline", "network", "X: used", "X: past"]
+    size = parts.abs().mean()
+    assert size["X: used"] > 5 * size["X: past"]
+    assert np.corrcoef(parts["X: used"], ahead["used"])[0, 1] > 0.9
+    still = ahead.assign(used=X["used"][:-5].mean())
+    with_mean = forecaster.explain(X=still)
+    assert with_mean["X: used"].abs().mean() < 0.5 * size["X: used"]
+
+
+def test_lags_are_left_out_block_by_block_in_every_series():
+    y = panel(1.0, 10.0)
+    forecaster = TaylorformerForecaster(context_length=30, random_state=0).fit(y, fh=[1, 2])
+    parts = forecaster.explain(lags=14)
+    assert list(parts.columns.unique(0))[3:] == ["lags 1-14", "lags 15-28", "lags 29-30"]
+    gappy = y.copy()
+    for key in "ab":
+        gappy.loc[(key, INDEX[-28:-14]), "y"] = np.nan
+    left_out = forecaster._with(_cur_y=gappy).predict()
+    pd.testing.assert_frame_equal(parts["forecast"] - parts["lags 15-28"], left_out)
+
+
+def test_lags_that_are_no_length_are_refused():
+    forecaster = TaylorformerForecaster(random_state=0).fit(panel(1.0).loc["a"], fh=1)
+    with pytest.raises(ValueError, match=r"lags=0 must be at least 1"):
+        forecaster.explain(lags=0)
