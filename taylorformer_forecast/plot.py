@@ -106,7 +106,7 @@ def plot_forecast(
             one.plot(
                 *known.get(name, next(iter(known.values()))), color="0.35", lw=1.3, ls="--", label="truth"
             )
-        one.spines[["top", "right"]].set_visible(False)
+        _tidy(one, x)
         if len(mean) > 1:
             one.set_title(str(name), loc="left", fontsize="medium")
     grid[0, 0].legend(frameon=False, loc="upper left", ncols=3, fontsize="small")
@@ -156,9 +156,18 @@ def plot_explanation(parts: pd.DataFrame) -> Figure:
     sizes.barh([str(name) for name in change.index], change, color=BLUE)
     sizes.invert_yaxis()
     sizes.set_title("mean absolute change", loc="left", fontsize="medium")
-    for one in (over_time, sizes):
-        one.spines[["top", "right"]].set_visible(False)
+    _tidy(over_time, x)
+    _tidy(sizes)
     return figure
+
+
+def _tidy(ax: Axes, x: Any = ()) -> None:
+    """No frame, and short dates."""
+    from matplotlib.dates import ConciseDateFormatter
+
+    ax.spines[["top", "right"]].set_visible(False)
+    if np.issubdtype(np.asarray(x).dtype, np.datetime64):
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
 
 
 def _parts(forecast: Any, coverage: Sequence[float], paths: int) -> tuple[list[Column], list[Any], list[Any]]:
