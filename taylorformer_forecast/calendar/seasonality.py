@@ -6,10 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from taylorformer_forecast.defaults import (
+    MIN_AUTOCORRELATION,
+    SEASON_BESIDE_CALENDAR_ERRORS,
+    SEASON_STANDARD_ERRORS,
+)
+
 __all__ = ["detect_periods", "seasons_beside"]
 
 
-def detect_periods(y: np.ndarray, max_periods: int = 2, threshold: float = 0.3) -> list[int]:
+def detect_periods(
+    y: np.ndarray, max_periods: int = 2, standard_errors: float = SEASON_STANDARD_ERRORS
+) -> list[int]:
     """Find seasonal periods as peaks of the autocorrelation of the detrended series.
 
     Parameters
@@ -18,8 +26,9 @@ def detect_periods(y: np.ndarray, max_periods: int = 2, threshold: float = 0.3) 
         Values on a regular grid, NaN where missing.
     max_periods : int, default=2
         Most periods to return.
-    threshold : float, default=0.3
-        Least autocorrelation at a period.
+    standard_errors : float, default=2.5
+        Least autocorrelation at a period, in standard errors of that of white noise, ``n ** -0.5``; at least
+        .3 in any case.
 
     Returns
     -------
@@ -33,14 +42,18 @@ def detect_periods(y: np.ndarray, max_periods: int = 2, threshold: float = 0.3) 
     >>> detect_periods(np.sin(2 * np.pi * np.arange(120) / 12))
     [12]
     """
-    if np.isfinite(y).sum() < 12:
+    n_observed = np.isfinite(y).sum()
+    if n_observed < 12:
         return []
+    threshold = max(MIN_AUTOCORRELATION, standard_errors / n_observed**0.5)
     # The level of a wandering series drowns its season; the season of its changes remains.
     return _peaks(y, max_periods, threshold) or _peaks(np.diff(y), max_periods, threshold)
 
 
 def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     """Seasonal periods that are not multiples of known cycles: a calendar says those better.
+
+    A series with a calendar cycle seldom has another season. So the evidence for one has to be stronger.
 
     Parameters
     ----------
@@ -54,7 +67,9 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     list of int
         As for :func:`detect_periods`.
     """
-    return [p for p in detect_periods(y) if all(min(p % c, -p % c) > 0.1 * c for c in cycles)]
+    errors = SEASON_BESIDE_CALENDAR_ERRORS if cycles else SEASON_STANDARD_ERRORS
+    found = detect_periods(y, standard_errors=errors)
+    return [p for p in found if all(min(p % c, -p % c) > 0.1 * c for c in cycles)]
 
 
 def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:

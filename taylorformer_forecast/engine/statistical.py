@@ -99,7 +99,8 @@ def answer(
     questions : sequence of Question
         Series and times.
     seasons : sequence of float, or one such sequence for each question
-        Lengths of seasons in steps. Whether they are used is decided by the errors.
+        Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
+        by the errors.
     n_paths : int
         Paths S.
     seed : int
@@ -151,10 +152,9 @@ def _batch(rest: list[int], keys: Sequence[tuple], n_paths: int) -> list[int]:
 
 
 def _whole(seasons: Sequence[float]) -> tuple[int, ...]:
-    """Seasons that are tried."""
-    return tuple(
-        sorted({round(s) for s in seasons if 1 < round(s) <= LONGEST_TRIED_SEASON})[:MOST_TRIED_SEASONS]
-    )
+    """Seasons that are tried, the first ones given."""
+    whole = dict.fromkeys(round(s) for s in seasons if 1 < round(s) <= LONGEST_TRIED_SEASON)
+    return tuple(sorted([*whole][:MOST_TRIED_SEASONS]))
 
 
 def _stacked(values: Sequence[np.ndarray]) -> Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.calendar.cycles import phase_features
-from taylorformer_forecast.calendar.seasonality import detect_periods
+from taylorformer_forecast.calendar.seasonality import detect_periods, seasons_beside
 
 T = np.arange(240)
 NOISE = np.random.default_rng(0).normal(size=240)
@@ -59,6 +59,16 @@ def test_two_periods_are_found_if_one_is_a_multiple_of_the_other(short, long, n)
 )
 def test_no_period_is_invented(y):
     assert detect_periods(y) == []
+
+
+@pytest.mark.parametrize("n", [40, 120])
+def test_short_noise_with_a_calendar_has_no_further_period(n):
+    noise = np.random.default_rng(3).normal(size=(200, n))
+    assert not any(seasons_beside((12.0,), y) for y in noise)
+
+
+def test_a_clear_period_beside_a_calendar_is_found():
+    assert seasons_beside((12.0,), wave(7) + 0.1 * NOISE) == [7]
 
 
 def test_missing_values_do_not_hide_it():

@@ -49,3 +49,10 @@ def test_the_same_seasons_may_be_given_once_for_all():
     for one, other in zip(once, each, strict=True):
         np.testing.assert_array_equal(one.paths, other.paths)
         np.testing.assert_array_equal(one.loc, other.loc)
+
+
+def test_of_many_seasons_the_first_ones_given_are_tried():
+    y = [question(SERIES["walk"][0], 12)]
+    few, many, others = (answer(y, s, 5, 0)[0].loc for s in ([12.0, 7.0], [12.0, 7.0, 3.0], [3.0, 12.0, 7.0]))
+    np.testing.assert_array_equal(few, many)
+    assert (few != others).any()
