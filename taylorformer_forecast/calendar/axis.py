@@ -140,13 +140,6 @@ class TimeAxis:
 
     def future(self, last: Any, upto: Any, like: pd.Index) -> pd.Index:
         """Regular stamps after ``last``, up to and including ``upto``."""
-        ends = pd.Index([last, upto], tupleize_cols=False)
-        n = np.diff(self.numbers(ends))[0]
-        if n > FARTHEST_STEP:
-            raise ValueError(
-                f"fh ends at {upto}, {n:.0f} steps after the last observation at {last}; "
-                f"at most {FARTHEST_STEP} can be forecast"
-            )
         stamps = self.between(last, upto, like)
         return stamps[stamps > last]
 
@@ -186,6 +179,16 @@ class TimeAxis:
         Integer steps on stamps without a frequency are typical steps after the last observation, and
         observed stamps before it.
         """
+        stamps = self._absolute(fh, last, like)
+        n = np.diff(self.numbers(pd.Index([last, stamps[-1]], tupleize_cols=False)))[0]
+        if n > FARTHEST_STEP:
+            raise ValueError(
+                f"fh ends at {stamps[-1]}, {n:.0f} steps after the last observation at {last}; "
+                f"at most {FARTHEST_STEP} can be forecast"
+            )
+        return stamps
+
+    def _absolute(self, fh: Any, last: Any, like: pd.Index) -> pd.Index:
         relative_int = fh.is_relative and pd.api.types.is_integer_dtype(fh.to_pandas().dtype)
         cutoff = pd.Index([int(last) if self.kind == "number" else last])
         if isinstance(cutoff, pd.DatetimeIndex):

@@ -25,7 +25,7 @@ from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._checks import check_horizon, check_parameters, check_series
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import NOTES, PARAMETERS
-from taylorformer_forecast.darts._state import as_before_a_failure
+from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
@@ -130,6 +130,11 @@ class BaseForecastModel(MixedCovariatesTorchModel):
     def _setup_for_predict_from_dataset(self, n: int, *args: Any, **kwargs: Any) -> dict[str, Any]:
         check_horizon(n)
         return super()._setup_for_predict_from_dataset(n, *args, **kwargs)
+
+    @wraps(MixedCovariatesTorchModel.predict_from_dataset)
+    def predict_from_dataset(self, *args: Any, **kwargs: Any) -> Any:
+        with in_own_state(self):
+            return super().predict_from_dataset(*args, **kwargs)
 
     def _build_inference_dataset(
         self,

@@ -1,4 +1,4 @@
-"""What a darts model remembers, put back where a fit fails."""
+"""What a darts model remembers, put back where a fit fails; what the caller has set, put aside."""
 
 from __future__ import annotations
 
@@ -7,7 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["as_before_a_failure"]
+from taylorformer_forecast.engine.training import interruptible, own_state
+
+__all__ = ["as_before_a_failure", "in_own_state"]
+
+
+@contextmanager
+def in_own_state(model: Any) -> Iterator[None]:
+    """Run a block whatever the caller has set in torch; interrupts of users are raised.
+
+    Parameters
+    ----------
+    model : TorchForecastingModel
+        The model, whose dtype is the default one in the block.
+    """
+    with own_state(model.model), interruptible():
+        yield
 
 
 @contextmanager
@@ -24,7 +39,8 @@ def as_before_a_failure(model: Any) -> Iterator[None]:
     inside = {} if module is None else dict(vars(module))
     weights = {} if module is None else copy.deepcopy(module.state_dict())
     try:
-        yield
+        with in_own_state(model):
+            yield
     except BaseException:
         model.__dict__ = before
         if module is not None:

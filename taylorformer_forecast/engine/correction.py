@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from taylorformer_forecast.baselines.combination_fit import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction
+from taylorformer_forecast.engine.weights_file import (
+    check_fraction,
+    check_sizes,
+    has_header,
+    read_weights,
+    write_weights,
+)
 from taylorformer_forecast.models.correction import CorrectionNet
 
 __all__ = [
@@ -23,7 +31,7 @@ __all__ = [
 ]
 
 DEFAULT = Path(__file__).parent.parent / "weights" / "correction.safetensors"
-LARGEST = {"d_model": 1024, "n_heads": 64, "n_layers": 24}  # the largest that a file may ask for
+HEADER = "correction"  # name of the header of its files
 
 
 @dataclass(frozen=True)
@@ -64,11 +72,7 @@ def save_correction(
     **about
         What else the file is to state: how it was made.
     """
-    from safetensors.torch import save_file
-
-    tensors = {name: value.detach().half().contiguous() for name, value in net.state_dict().items()}
-    header = {"sizes": dict(sizes), "weight": weight, **about}
-    save_file(tensors, path, {"correction": json.dumps(header, sort_keys=True)})
+    write_weights(path, HEADER, net.state_dict(), {"sizes": dict(sizes), "weight": weight, **about})
 
 
 def load_correction(source: str | Path = "default") -> PretrainedCorrection:
@@ -97,20 +101,12 @@ def load_correction(source: str | Path = "default") -> PretrainedCorrection:
     >>> 0 < load_correction().weight <= 1
     True
     """
-    return _load_default() if source == "default" else _load(Path(source))
+    return _load_default() if source == "default" else _load(source)
 
 
 def holds_correction(source: str | Path) -> bool:
     """Whether a file is one of :func:`save_correction`, by its header alone."""
-    from safetensors import SafetensorError, safe_open
-
-    if source == "default" or not Path(source).is_file():
-        return False
-    try:
-        with safe_open(source, "pt") as file:
-            return "correction" in (file.metadata() or {})
-    except SafetensorError:
-        return False
+    return source != "default" and has_header(source, HEADER)
 
 
 def choose_correction(strategy: str, source: str | Path) -> PretrainedCorrection:
@@ -121,26 +117,20 @@ def choose_correction(strategy: str, source: str | Path) -> PretrainedCorrection
 
 @lru_cache(maxsize=1)
 def _load_default() -> PretrainedCorrection:
-    return _load(DEFAULT)
+    return _load("default")
 
 
-def _load(path: Path) -> PretrainedCorrection:
-    from safetensors import SafetensorError, safe_open
+def _load(source: str | Path) -> PretrainedCorrection:
+    return read_weights(source, DEFAULT, HEADER, "pretrained correction", _build)
 
-    if not path.is_file():
-        raise FileNotFoundError(f"pretrained={str(path)!r} is neither 'default' nor a file")
-    try:
-        with safe_open(path, "pt") as file:
-            header = json.loads((file.metadata() or {})["correction"])
-            weights = {name: file.get_tensor(name).float() for name in sorted(file.keys())}
-        sizes = {name: int(header["sizes"][name]) for name in LARGEST}
-        if any(not 0 < sizes[name] <= most for name, most in LARGEST.items()):
-            raise ValueError(f"sizes {sizes} are out of bounds")
-        if not all(bool(value.isfinite().all()) for value in weights.values()):
-            raise ValueError("a weight is not finite")
+
+def _build(header: dict[str, Any], weights: dict[str, torch.Tensor]) -> PretrainedCorrection:
+    sizes = {name: header["sizes"][name] for name in ("d_model", "n_heads", "n_layers")}
+    check_sizes(sizes, sizes)
+    if sizes["d_model"] % max(sizes["n_heads"], 1):
+        raise ValueError(f"d_model={sizes['d_model']} is no multiple of n_heads={sizes['n_heads']}")
+    weight = check_fraction("weight", header["weight"])
+    with torch.device("meta"):  # nothing is drawn, or allocated, before the weights are known to fit
         net = CorrectionNet(**sizes)
-        net.load_state_dict(weights)
-        return PretrainedCorrection(net.eval(), float(header["weight"]))
-    except (SafetensorError, AttributeError, KeyError, TypeError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())  # torch lists names in lines
-        raise ValueError(f"pretrained={str(path)!r} holds no pretrained correction: {reason}") from error
+    net.load_state_dict(weights, assign=True)
+    return PretrainedCorrection(net.eval(), weight)

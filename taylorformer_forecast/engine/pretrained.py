@@ -6,7 +6,6 @@ file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,14 @@ from typing import Any
 from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import MAX_CYCLES, N_HARMONICS
+from taylorformer_forecast.engine.weights_file import (
+    check_fraction,
+    check_sizes,
+    read_weights,
+    write_weights,
+)
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
 __all__ = ["DEFAULT", "SETTINGS", "Pretrained", "build_direct", "load_pretrained", "save_pretrained"]
@@ -23,6 +29,7 @@ __all__ = ["DEFAULT", "SETTINGS", "Pretrained", "build_direct", "load_pretrained
 DEFAULT = Path(__file__).parent.parent / "weights" / "default.safetensors"
 NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours", "attention")
 SETTINGS = (*NETWORK, "linear_path", "taylor_order", "order")  # what a file says of its network
+HEADER = "prior"  # name of the header of its files
 OWN = ("baseline.", "calibration.")  # parts of a network that are set for every series anew
 
 
@@ -142,15 +149,8 @@ def save_pretrained(
     **about
         What else the file is to state: how it was made.
     """
-    from safetensors.torch import save_file
-
-    tensors = {
-        name: (value.detach().half() if value.is_floating_point() else value).contiguous()
-        for name, value in net.state_dict().items()
-        if not name.startswith(OWN)
-    }
-    header = {"settings": dict(settings), "trust": weight, "slots": MAX_CYCLES, **about}
-    save_file(tensors, path, {"prior": json.dumps(header, sort_keys=True)})
+    own = {name: value for name, value in net.state_dict().items() if not name.startswith(OWN)}
+    write_weights(path, HEADER, own, {"settings": dict(settings), "trust": weight, "slots": MAX_CYCLES, **about})
 
 
 def load_pretrained(source: str | Path) -> Pretrained:
@@ -179,17 +179,14 @@ def load_pretrained(source: str | Path) -> Pretrained:
     >>> load_pretrained("default").distribution
     'studentt'
     """
-    from safetensors import SafetensorError, safe_open
+    return read_weights(source, DEFAULT, HEADER, "pretrained network", _build)
 
-    path = DEFAULT if source == "default" else Path(source)
-    if not path.is_file():
-        raise FileNotFoundError(f"pretrained={str(source)!r} is neither 'default' nor a file")
-    try:
-        with safe_open(path, "pt") as file:
-            header = json.loads((file.metadata() or {})["prior"])
-            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
-        weights = {n: v.float() if v.is_floating_point() else v for n, v in tensors.items()}
-        cycles = int(header.get("slots", MAX_CYCLES))
-        return Pretrained(weights, dict(header["settings"]), float(header["trust"]), cycles)
-    except (SafetensorError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"pretrained={str(source)!r} holds no pretrained network: {error}") from error
+
+def _build(header: dict[str, Any], weights: dict[str, Tensor]) -> Pretrained:
+    settings, slots = dict(header["settings"]), header.get("slots", MAX_CYCLES)
+    sizes = {"d_model", "n_heads", "n_layers"} | {"n_derivative_neighbours", "taylor_order"} & settings.keys()
+    check_sizes({**settings, "slots": slots}, sizes | {"slots"})
+    if not isinstance(settings["distribution"], str):
+        raise ValueError("distribution is no name")
+    find_family(settings["distribution"])
+    return Pretrained(weights, settings, check_fraction("trust", header["trust"]), slots)

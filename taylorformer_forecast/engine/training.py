@@ -16,7 +16,7 @@ import torch
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.windows import Batches
 
-__all__ = ["all_or_nothing", "fit", "own_state", "private_rng", "resolve_device"]
+__all__ = ["all_or_nothing", "fit", "interruptible", "own_state", "private_rng", "resolve_device"]
 
 _LOCK = threading.Lock()
 
@@ -97,7 +97,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Raise the keyboard interrupts of users, for which Lightning would end the process."""
     handler = signal.getsignal(signal.SIGINT)
     try:
@@ -214,7 +214,7 @@ def fit(
         loaders: dict[str, Any] = {"train_dataloaders": _Loader(train)}
         if validation is not None:
             loaders["val_dataloaders"] = _Loader(validation)
-        with _interruptible():
+        with interruptible():
             trainer.fit(module, ckpt_path=checkpoint, **loaders)
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
     net.to("cpu").eval()

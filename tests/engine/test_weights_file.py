@@ -1,0 +1,143 @@
+"""Files of weights that are damaged, or ask for what no network has, are refused in one line."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from taylorformer_forecast.engine import correction, pretrained
+from taylorformer_forecast.engine.correction import load_correction
+from taylorformer_forecast.engine.pretrained import load_pretrained
+
+READERS = {"correction": (load_correction, correction), "prior": (load_pretrained, pretrained)}
+EACH = pytest.mark.parametrize("name", READERS)
+
+
+@pytest.fixture
+def path(name, tmp_path):
+    """A copy of the file of the package."""
+    return shutil.copy(READERS[name][1].DEFAULT, tmp_path / "copy.safetensors")
+
+
+def metadata(path):
+    with safe_open(path, "pt") as file:
+        return file.metadata()
+
+
+def refuse(name, path, reason=""):
+    with pytest.raises(ValueError, match=rf"^pretrained=.*copy\.safetensors' holds no pretrained .*{reason}") as raised:
+        READERS[name][0](path)
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 1000
+
+
+@EACH
+def test_files_of_the_package_have_a_checksum_and_draw_no_random_numbers(name, path):
+    assert len(metadata(path)["checksum"]) == 64
+    before = torch.get_rng_state()
+    READERS[name][0](path)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@EACH
+@pytest.mark.parametrize("place", [0.05, 0.3, 0.6, 0.9, 0.999])
+@pytest.mark.parametrize("bit", [0x40, 0x04, 0x80])
+def test_one_flipped_bit_is_noticed_wherever_it_is(name, path, place, bit):
+    content = bytearray(path.read_bytes())
+    start = 8 + int.from_bytes(content[:8], "little")  # of the numbers
+    number = start + int(place * (len(content) - start)) // 2 * 2 + 1  # high byte: sign and exponent
+    content[number] ^= bit
+    path.write_bytes(content)
+    refuse(name, path, "it is damaged: its checksum is another")
+
+
+@EACH
+@pytest.mark.parametrize("weight", [1e9, -1e9, torch.inf, torch.nan])
+@pytest.mark.parametrize("checksum", [True, False])
+def test_numbers_out_of_range_are_refused_in_older_files_too(name, path, weight, checksum):
+    tensors = {key: v.float() if v.is_floating_point() else v for key, v in load_file(path).items()}
+    next(v for v in tensors.values() if v.is_floating_point()).view(-1)[0] = weight
+    kept = metadata(path)
+    save_file(tensors, path, kept if checksum else {name: kept[name]})
+    refuse(name, path, "it is damaged: ")
+
+
+@EACH
+def test_a_file_of_an_earlier_version_has_no_checksum(name, path):
+    save_file(load_file(path), path, {name: metadata(path)[name]})
+    found, usual = READERS[name][0](path), READERS[name][0]("default")
+    assert found.weight == usual.weight
+
+
+@EACH
+@pytest.mark.parametrize("part", [0, 7, 100, 0.5, 0.999])
+def test_a_truncated_file_is_refused(name, path, part):
+    content = path.read_bytes()
+    path.write_bytes(content[: part if isinstance(part, int) else int(part * len(content))])
+    refuse(name, path)
+
+
+@EACH
+def test_a_missing_file_of_the_package_says_so(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(READERS[name][1], "DEFAULT", tmp_path / "lost.safetensors")
+    correction._load_default.cache_clear()
+    with pytest.raises(FileNotFoundError, match=r"the package lacks its file lost\.safetensors; install it again"):
+        READERS[name][0]("default")
+    correction._load_default.cache_clear()
+
+
+@EACH
+@pytest.mark.parametrize("source", ["", "x" * 5000, "a\0b", "/", "nowhere"])
+def test_what_is_no_file_is_refused_in_a_short_line(name, source):
+    with pytest.raises(FileNotFoundError, match="is neither 'default' nor a file") as raised:
+        READERS[name][0](source)
+    assert len(str(raised.value)) < 500
+
+
+WRONG = {
+    "huge": ("n_layers", 10**6),
+    "negative": ("d_model", -8),
+    "fraction": ("d_model", 8.0),
+    "text": ("n_heads", "4"),
+    "nested": ("d_model", [[[]]]),
+    "truth": ("n_layers", True),
+    "missing": ("d_model", None),
+}
+
+
+@EACH
+@pytest.mark.parametrize("case", WRONG)
+def test_settings_are_checked_before_anything_is_built(name, path, case):
+    key, value = WRONG[case]
+    header = json.loads(metadata(path)[name])
+    header["sizes" if name == "correction" else "settings"][key] = value
+    save_file(load_file(path), path, {name: json.dumps(header)})
+    refuse(name, path, f"{key}=.*but it must be a whole number up to")
+
+
+@EACH
+@pytest.mark.parametrize("weight", [-1, 1.5, 1e300, "1", None, True, [1]])
+def test_the_weight_of_the_network_is_a_fraction(name, path, weight):
+    header = json.loads(metadata(path)[name])
+    header["weight" if name == "correction" else "trust"] = weight
+    save_file(load_file(path), path, {name: json.dumps(header)})
+    refuse(name, path, "but it must be a number from 0 to 1")
+
+
+@EACH
+@pytest.mark.parametrize("header", ["[" * 90_000, " " * 10**6, "NaN", '"text"', "{}"], ids=range(5))
+def test_a_header_of_another_kind_is_refused(name, path, header):
+    save_file(load_file(path), path, {name: header})
+    refuse(name, path)
+
+
+@pytest.mark.parametrize(("key", "value"), [("distribution", "cauchy"), ("distribution", []), ("taylor_order", 99)])
+def test_other_settings_of_a_network_are_checked_too(tmp_path, key, value):
+    path = shutil.copy(pretrained.DEFAULT, tmp_path / "copy.safetensors")
+    header = json.loads(metadata(path)["prior"])
+    header["settings"][key] = value
+    save_file(load_file(path), path, {"prior": json.dumps(header)})
+    refuse("prior", path, key)

@@ -1,0 +1,123 @@
+"""Random cases for hours: ``python tests/fuzz/fuzz_run.py --seed 1 --n 1000``, or one again by ``--case``.
+
+Cases that are not as they should be are printed as JSON, which ``--case`` takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import time
+import traceback
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+
+import torch
+from fuzz_cases import Case, cases
+from fuzz_darts import DartsWalk
+from fuzz_oracle import kind_of_error
+from fuzz_sktime import ClassifierWalk, ForecasterWalk, ImputerWalk
+from hypothesis import Phase, given, seed, settings
+
+WALKS = {"sktime": ForecasterWalk, "darts": DartsWalk, "imputer": ImputerWalk, "classifier": ClassifierWalk}
+KINDS = ("ok", "refused", "host", "no data", "raw", "wrong")
+CASES_OF_A_SEED = 10**6
+SLOWEST = 60.0  # seconds of processor time of a case
+
+
+@dataclass
+class Report:
+    """How many cases of each host ended how."""
+
+    counts: Counter = field(default_factory=Counter)
+    messages: Counter = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, case: Case, kind: str, message: str) -> None:
+        """Count a case."""
+        self.counts[case["host"], kind] += 1
+        self.messages[kind, message] += 1
+        if kind in ("raw", "wrong"):
+            self.failures.append(f"{kind}: {message}\n  {json.dumps(case)}")
+
+    def table(self) -> str:
+        """A row for each host, a column for each end."""
+        rows = [f"{'':12}" + "".join(f"{kind:>9}" for kind in KINDS)]
+        for host in [*WALKS, "all"]:
+            hosts = WALKS if host == "all" else [host]
+            numbers = [sum(self.counts[one, kind] for one in hosts) for kind in KINDS]
+            rows.append(f"{host:12}" + "".join(f"{number:9,}" for number in numbers))
+        return "\n".join(rows)
+
+
+def end_of(case: Case) -> tuple[str, str]:
+    """How a case ends, and with which message."""
+    start = time.process_time()
+    try:
+        walk = WALKS[case["host"]](case)
+    except Exception as error:
+        return ("no data" if kind_of_error(error) in ("host", "raw") else kind_of_error(error)), _message(error)
+    try:
+        walk.run()
+    except Exception as error:
+        return kind_of_error(error), _message(error)
+    seconds = time.process_time() - start
+    return ("wrong", "more than a minute") if seconds > SLOWEST else ("ok", "")
+
+
+def _message(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {place.filename.split('/')[-1]}:{place.lineno}: {str(error)[:300]}"
+
+
+def random_case(number: int) -> Case:
+    """The case that follows from a number."""
+    drawn: list[Case] = []
+    # The first example of hypothesis is its simplest; later ones than the second are like those before.
+    rules = settings(max_examples=2, database=None, deadline=None, phases=[Phase.generate])
+    seed(number)(rules(given(cases())(lambda case: drawn.append(case))))()
+    return drawn[-1]
+
+
+def explore(first: int, n: int, watch: bool = False) -> Report:
+    """Run the cases of n numbers."""
+    report = Report()
+    for done in range(n):
+        case = random_case(first + done)
+        report.add(case, *end_of(case))
+        if watch and done % 500 == 499:
+            print(report.table(), flush=True)
+    return report
+
+
+def main() -> None:
+    """Run the cases of a seed, or one again."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--n", type=int, default=1000)
+    parser.add_argument("--case", type=json.loads, help="a case, as it was printed")
+    parser.add_argument("--messages", action="store_true", help="count all messages too")
+    args = parser.parse_args()
+    quiet()
+    if args.case:
+        walk = WALKS[args.case["host"]](args.case)
+        return walk.run()
+    report = explore(args.seed * CASES_OF_A_SEED, args.n, watch=True)
+    if args.messages:
+        for (kind, message), count in report.messages.most_common():
+            print(f"{count:6} {kind}: {message}")
+    print("\n".join([*report.failures, report.table()]))
+    return None
+
+
+def quiet() -> None:
+    """Silence the warnings and hints of all libraries."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    logging.disable(logging.WARNING)
+
+
+if __name__ == "__main__":
+    main()
