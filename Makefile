@@ -13,7 +13,7 @@ INCOMPLETE := $(VENV)/.incomplete
 unexport PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dist docs test format clean
+.PHONY: help demo dist docs test fuzz format clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
@@ -27,6 +27,9 @@ test: $(STAMP) ## ruff, mypy and the whole test suite, stopping at the first tha
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	OMP_WAIT_POLICY=PASSIVE $(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+fuzz: $(STAMP) ## try N random cases that follow from SEED on all estimators (make fuzz SEED=7 N=20000)
+	OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 $(PY) -W ignore tests/fuzz/fuzz_run.py --seed $(or $(SEED),0) --n $(or $(N),1000)
 
 dist: ## build the packages, check them, and try the wheel in three fresh environments
 	PYTHON=$(PYTHON) .ci/packages

@@ -114,6 +114,7 @@ STATISTICAL_LEVELS = (0.005, 0.01, 0.025, *(k / 20 for k in range(1, 20)), 0.975
 
 # --- Pretrained correction of statistical forecasts ---------------------------------------------------------
 SEEN_VALUES = 128  # latest values that the network sees; by hand
+MOST_CORRECTED_STEPS = 1024  # by themselves; later steps as the last: memory grows with the square; by hand
 CORRECTION_SHIFT = 1.5  # largest shift of the network's own, in scales of the step; by hand
 CORRECTION_WIDTH = 1.2  # largest logarithm of a factor of the widths; by hand
 FARTHEST_FAMILY = 5.0  # scales up to which the forecast of a family is followed; by hand

@@ -86,9 +86,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     members = [(found.family == number).nonzero()[:, 0] for number in range(len(FAMILIES))]
     inside = [torch.softmax(prior[at] - WITHIN_POWER * excess[..., at], -1) for at in members]
     mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, members, strict=True)]
-    families = torch.softmax(
-        torch.tensor(FAMILY_PRIOR).to(y).log() - BETWEEN_POWER * torch.stack(mean, -1), -1
-    )
+    families = torch.softmax(y.new_tensor(FAMILY_PRIOR).log() - BETWEEN_POWER * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
     return torch.cat(weights, -1)[..., torch.cat(members).argsort()]
 

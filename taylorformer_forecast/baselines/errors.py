@@ -141,7 +141,7 @@ def shape(standard: Float[Tensor, "B n H"]) -> Float[Tensor, "B J"]:
     level = torch.tensor(SHAPE_LEVELS, dtype=size.dtype, device=size.device)
     own = torch.nan_to_num(torch.nanquantile(size, level, dim=1).mT)
     count = (~standard[:, :, 0].isnan()).sum(1, keepdim=True).to(size.dtype)
-    normal = math.sqrt(math.pi / 2) * torch.tensor(BASE).to(size)
+    normal = math.sqrt(math.pi / 2) * size.new_tensor(BASE)
     part = count / (count + NORMAL_SHAPE_COUNT)
     # Errors on new points are larger than those of forecasts that were weighted by few errors.
     return (part * own + (1 - part) * normal) * (1 + 1 / count.clamp_min(1))

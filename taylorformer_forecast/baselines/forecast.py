@@ -97,7 +97,7 @@ class Forecast:
 
     def quantiles(self, levels: Sequence[float]) -> Float[Tensor, "B H Q"]:
         """Quantiles of every step at the given levels, between 0 and 1."""
-        z = torch.special.ndtri(torch.tensor(list(levels)).to(self.loc))
+        z = torch.special.ndtri(self.loc.new_tensor(list(levels)))
         size = (len(self.loc), len(z), self.loc.shape[2])
         return self.at_normal(z[None, :, None].expand(size)).mT
 

@@ -166,12 +166,12 @@ class _Past:
     @property
     def size(self) -> Float[Tensor, " R"]:
         """Sizes of the negative binomial distributions."""
-        return torch.tensor(DEMAND_SIZES).to(self.total)
+        return self.total.new_tensor(DEMAND_SIZES)
 
 
 def _past(support: Float[Tensor, "B K"], index: Int[Tensor, "B n"], observed: Bool[Tensor, "B n"]) -> _Past:
     """Run through every series once."""
-    decay = torch.tensor(DEMAND_DECAYS).to(support)[:, None]
+    decay = support.new_tensor(DEMAND_DECAYS)[:, None]
     histogram = support.new_zeros(len(support), len(DEMAND_DECAYS), support.shape[1])
     one_hot = torch.nn.functional.one_hot(index, support.shape[1]).to(support)
     rows, same = [], []

@@ -179,7 +179,10 @@ class TimeAxis:
         Integer steps on stamps without a frequency are typical steps after the last observation, and
         observed stamps before it.
         """
-        stamps = self._absolute(fh, last, like)
+        try:
+            stamps = self._absolute(fh, last, like)
+        except (OverflowError, pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta) as error:
+            raise ValueError(f"fh goes beyond the dates that can be counted: {error}") from error
         n = np.diff(self.numbers(pd.Index([last, stamps[-1]], tupleize_cols=False)))[0]
         if n > FARTHEST_STEP:
             raise ValueError(

@@ -150,7 +150,9 @@ def save_pretrained(
         What else the file is to state: how it was made.
     """
     own = {name: value for name, value in net.state_dict().items() if not name.startswith(OWN)}
-    write_weights(path, HEADER, own, {"settings": dict(settings), "trust": weight, "slots": MAX_CYCLES, **about})
+    write_weights(
+        path, HEADER, own, {"settings": dict(settings), "trust": weight, "slots": MAX_CYCLES, **about}
+    )
 
 
 def load_pretrained(source: str | Path) -> Pretrained:

@@ -237,7 +237,7 @@ def _with_masses(
     """Single values in place of the pieces of the future: the support of intermittent demand."""
     mass = found.cdf[0].diff(prepend=found.cdf.new_zeros(1))
     support, mass = found.support[0, mass > 0], mass[mass > 0]
-    tiny = POINT_MASS * float(support.abs().max().clamp_min(1.0))
+    tiny = POINT_MASS * (float(support.abs().max()) or 1.0)
     n_pieces = max(parts[0].shape[1], len(support))
     loc, scale, weights = (
         torch.nn.functional.pad(part, (0, n_pieces - part.shape[1]), value=fill)

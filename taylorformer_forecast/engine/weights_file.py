@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
-from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +17,13 @@ __all__ = ["check_fraction", "check_sizes", "has_header", "read_weights", "write
 
 CHECKSUM = "checksum"
 # The largest that a file may hold: numbers, which half precision counts up to 65,504, and sizes of networks.
-LARGEST = {"d_model": 1024, "n_heads": 64, "n_layers": 24, "n_derivative_neighbours": 64, "slots": 8}
+LARGEST: dict[str, float] = {
+    "d_model": 1024,
+    "n_heads": 64,
+    "n_layers": 24,
+    "n_derivative_neighbours": 64,
+    "slots": 8,
+}
 LARGEST |= {"taylor_order": 8, "weight": 1e5, "characters of a header": 100_000}
 ERRORS = (AttributeError, KeyError, OSError, RecursionError, RuntimeError, TypeError, ValueError)
 
@@ -150,7 +155,7 @@ def check_sizes(settings: Mapping[str, Any], names: Collection[str]) -> None:
 
 def check_fraction(name: str, value: Any) -> float:
     """A setting of a file, if it is a number from 0 to 1; else a ValueError."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise ValueError(f"{name}={_shortened(repr(value))}, but it must be a number from 0 to 1")
     return float(value)
 

@@ -7,7 +7,7 @@ their one-step errors, and one token for each step ahead that holds the forecast
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -17,7 +17,13 @@ from taylorformer_forecast.baselines.combination_fit import AtOrigins, Combinati
 from taylorformer_forecast.baselines.errors import BASE
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.baselines.members import FAMILIES
-from taylorformer_forecast.defaults import CORRECTION_SHIFT, CORRECTION_WIDTH, FARTHEST_FAMILY, SEEN_VALUES
+from taylorformer_forecast.defaults import (
+    CORRECTION_SHIFT,
+    CORRECTION_WIDTH,
+    FARTHEST_FAMILY,
+    MOST_CORRECTED_STEPS,
+    SEEN_VALUES,
+)
 
 __all__ = ["CorrectionFeatures", "CorrectionNet", "correction_features"]
 
@@ -245,7 +251,13 @@ class CorrectionNet(nn.Module):
 
     @torch.no_grad()
     def correct(self, fit: CombinationFit, weight: float = 1.0) -> Correction:
-        """Correct the combination at the end of all series."""
+        """Correct the combination at the end of all series; steps far ahead as the last that is looked at."""
         n_series, n = fit.clean.shape
         ends = torch.full((n_series, 1), n - 1, device=fit.clean.device)
-        return self(correction_features(fit, ends), weight)
+        seen = correction_features(fit, ends)
+        horizon = seen.steps.shape[1]
+        near = slice(MOST_CORRECTED_STEPS)
+        with torch.autocast(seen.steps.device.type, enabled=False):  # whatever the caller has set
+            found = self(replace(seen, steps=seen.steps[:, near], families=seen.families[:, near]), weight)
+        step = torch.arange(horizon, device=fit.clean.device).clamp_max(MOST_CORRECTED_STEPS - 1)
+        return Correction(*(part[:, step] for part in (found.shift, found.below, found.above)))

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sktime.classification.base import BaseClassifier
 
 from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.engine.training import all_or_nothing, own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.sktime._checks import check_parameters
@@ -121,6 +122,11 @@ class ContiFormerClassifier(BaseClassifier):
         self.trainer_kwargs = trainer_kwargs
         super().__init__()
 
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to labelled series; see :meth:`sktime.classification.base.BaseClassifier.fit`."""
+        with all_or_nothing(self):
+            return super().fit(X, y)
+
     def _fit(self, X: pd.DataFrame, y: np.ndarray) -> Self:
         from taylorformer_forecast.engine.classification import fit_classifier
 
@@ -141,7 +147,8 @@ class ContiFormerClassifier(BaseClassifier):
         return self
 
     def _predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        return self._windows.probabilities(self.network_, self._series(X))
+        with own_state(self.network_):
+            return self._windows.probabilities(self.network_, self._series(X))
 
     def _series(self, X: pd.DataFrame) -> list[Series]:
         """Arrays of every instance, in the order of the data."""

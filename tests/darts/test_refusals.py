@@ -30,6 +30,14 @@ class Interrupt(pl.Callback):
             raise KeyboardInterrupt
 
 
+class InterruptPrediction(pl.Callback):
+    """Interrupt predictions as Ctrl-C does."""
+
+    def on_predict_batch_start(self, *args):
+        if Interrupt.armed:
+            raise KeyboardInterrupt
+
+
 def from_values(values, dates=True):
     values = np.asarray(values)
     if not dates:
@@ -164,6 +172,56 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(kind, failure):
     assert model.summary() == summary
     assert model.predict(9, num_samples=2, random_state=3) == before
     assert model.fit(GOOD) is model
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "train", "finetune"])
+def test_ctrl_c_is_a_keyboard_interrupt(strategy):
+    options = {
+        "batch_size": 4,
+        "pl_trainer_kwargs": {**QUIET, "callbacks": [Interrupt(), InterruptPrediction()]},
+    }
+    model, handler = make(TaylorformerModel, strategy=strategy, **options), signal.getsignal(signal.SIGINT)
+    Interrupt.armed = True
+    try:
+        if strategy in ("train", "finetune"):
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(GOOD)
+        Interrupt.armed = False
+        model.fit(GOOD)
+        Interrupt.armed = True
+        for ask in (
+            model.predict,
+            lambda n: model.historical_forecasts(GOOD, forecast_horizon=n, retrain=False),
+        ):
+            with pytest.raises(KeyboardInterrupt):
+                ask(3)
+    finally:
+        Interrupt.armed = False
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "pretrained", "train", "finetune"])
+@pytest.mark.parametrize(
+    "mode", ["float64", torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu")]
+)
+def test_models_do_not_depend_on_what_the_caller_has_set(strategy, mode):
+    def forecast():
+        return make(TaylorformerModel, strategy=strategy).fit(GOOD).predict(6, num_samples=3, random_state=1)
+
+    expected = forecast()
+    if mode == "float64":
+        torch.set_default_dtype(torch.float64)
+        try:
+            found = forecast()
+            # Weights of a new network are drawn in the default dtype.
+            assert found == expected or strategy in ("train", "finetune")
+        finally:
+            torch.set_default_dtype(torch.float32)
+    else:
+        with mode():
+            grad = torch.is_grad_enabled()
+            assert forecast() == expected
+            assert torch.is_grad_enabled() == grad
 
 
 def test_a_first_fit_that_fails_leaves_a_model_without_one():

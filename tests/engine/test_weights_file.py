@@ -28,7 +28,9 @@ def metadata(path):
 
 
 def refuse(name, path, reason=""):
-    with pytest.raises(ValueError, match=rf"^pretrained=.*copy\.safetensors' holds no pretrained .*{reason}") as raised:
+    with pytest.raises(
+        ValueError, match=rf"^pretrained=.*copy\.safetensors' holds no pretrained .*{reason}"
+    ) as raised:
         READERS[name][0](path)
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 1000
@@ -84,7 +86,9 @@ def test_a_truncated_file_is_refused(name, path, part):
 def test_a_missing_file_of_the_package_says_so(name, monkeypatch, tmp_path):
     monkeypatch.setattr(READERS[name][1], "DEFAULT", tmp_path / "lost.safetensors")
     correction._load_default.cache_clear()
-    with pytest.raises(FileNotFoundError, match=r"the package lacks its file lost\.safetensors; install it again"):
+    with pytest.raises(
+        FileNotFoundError, match=r"the package lacks its file lost\.safetensors; install it again"
+    ):
         READERS[name][0]("default")
     correction._load_default.cache_clear()
 
@@ -134,7 +138,9 @@ def test_a_header_of_another_kind_is_refused(name, path, header):
     refuse(name, path)
 
 
-@pytest.mark.parametrize(("key", "value"), [("distribution", "cauchy"), ("distribution", []), ("taylor_order", 99)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("distribution", "cauchy"), ("distribution", []), ("taylor_order", 99)]
+)
 def test_other_settings_of_a_network_are_checked_too(tmp_path, key, value):
     path = shutil.copy(pretrained.DEFAULT, tmp_path / "copy.safetensors")
     header = json.loads(metadata(path)["prior"])

@@ -13,6 +13,7 @@ import pandas as pd
 from darts import TimeSeries
 from fuzz_data import LATER, column, make_index, make_values
 from fuzz_oracle import LEVELS, check_forecast, environment, require, untouched
+
 from taylorformer_forecast import darts as hosts
 
 QUIET = {
@@ -42,7 +43,9 @@ def make_covariates(case: dict[str, Any], series: list[TimeSeries]) -> dict[str,
             TimeSeries.from_times_and_values(
                 pd.date_range(one.start_time(), periods=len(one) + LATER, freq=one.freq)
                 if one.has_datetime_index
-                else pd.RangeIndex(one.start_time(), one.start_time() + (len(one) + LATER) * one.freq, one.freq),
+                else pd.RangeIndex(
+                    one.start_time(), one.start_time() + (len(one) + LATER) * one.freq, one.freq
+                ),
                 make_values({**case["values"], "shape": "noise"}, len(one) + LATER, 99),
             )
             for one in series
@@ -122,7 +125,9 @@ class DartsWalk:
 
     def step_refused_fit(self) -> None:
         try:
-            self.model.fit([one.map(lambda v: np.full_like(v, np.inf)) for one in self.series], **self.covariates)
+            self.model.fit(
+                [one.map(lambda v: np.full_like(v, np.inf)) for one in self.series], **self.covariates
+            )
         except ValueError:
             self.still("a fit that was refused changed the forecast")
         else:

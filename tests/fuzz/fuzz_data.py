@@ -29,10 +29,18 @@ def make_index(spec: dict[str, Any], n: int) -> pd.Index:
         return pd.Index(spec["start"] + spec["step"] * np.arange(n))
     if kind == "irregular":
         steps = np.random.default_rng(n).integers(1, spec["spread"], size=n).cumsum()
-        return pd.Timestamp(spec["start"]) + pd.to_timedelta(steps, unit="h") if spec["dates"] else pd.Index(steps)
+        return (
+            pd.Timestamp(spec["start"]) + pd.to_timedelta(steps, unit="h")
+            if spec["dates"]
+            else pd.Index(steps)
+        )
     if kind == "floats":
         return pd.Index(np.arange(n) / 2)
-    return pd.to_timedelta(np.arange(n), unit="D") if kind == "timedelta" else pd.Index([f"t{k}" for k in range(n)])
+    return (
+        pd.to_timedelta(np.arange(n), unit="D")
+        if kind == "timedelta"
+        else pd.Index([f"t{k}" for k in range(n)])
+    )
 
 
 def make_values(spec: dict[str, Any], n: int, number: int = 0) -> np.ndarray:

@@ -12,6 +12,8 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -58,7 +60,9 @@ def end_of(case: Case) -> tuple[str, str]:
     try:
         walk = WALKS[case["host"]](case)
     except Exception as error:
-        return ("no data" if kind_of_error(error) in ("host", "raw") else kind_of_error(error)), _message(error)
+        return ("no data" if kind_of_error(error) in ("host", "raw") else kind_of_error(error)), _message(
+            error
+        )
     try:
         walk.run()
     except Exception as error:
@@ -86,7 +90,9 @@ def explore(first: int, n: int, watch: bool = False) -> Report:
     report = Report()
     for done in range(n):
         case = random_case(first + done)
-        report.add(case, *end_of(case))
+        report.add(case, *(end := end_of(case)))
+        if watch and end[0] in ("raw", "wrong"):
+            print(f"{first + done} {report.failures[-1]}", flush=True)
         if watch and done % 500 == 499:
             print(report.table(), flush=True)
     return report
@@ -97,26 +103,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--n", type=int, default=1000)
-    parser.add_argument("--case", type=json.loads, help="a case, as it was printed")
+    parser.add_argument("--case", type=json.loads, help="a case as it was printed, or its number")
     parser.add_argument("--messages", action="store_true", help="count all messages too")
     args = parser.parse_args()
-    quiet()
-    if args.case:
-        walk = WALKS[args.case["host"]](args.case)
-        return walk.run()
-    report = explore(args.seed * CASES_OF_A_SEED, args.n, watch=True)
+    torch.set_num_threads(1)
+    with quiet():
+        if args.case is not None:
+            case = random_case(args.case) if isinstance(args.case, int) else args.case
+            WALKS[case["host"]](case).run()
+            return
+        report = explore(args.seed * CASES_OF_A_SEED, args.n, watch=True)
     if args.messages:
         for (kind, message), count in report.messages.most_common():
             print(f"{count:6} {kind}: {message}")
-    print("\n".join([*report.failures, report.table()]))
-    return None
+    print(report.table())
 
 
-def quiet() -> None:
+@contextmanager
+def quiet() -> Iterator[None]:
     """Silence the warnings and hints of all libraries."""
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    logging.disable(logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before = logging.root.manager.disable
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(before)
 
 
 if __name__ == "__main__":

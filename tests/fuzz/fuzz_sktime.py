@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from fuzz_data import LATER, as_user, exogenous, frames, make_index
+from fuzz_data import LATER, as_user, frames, make_index
 from fuzz_oracle import LEVELS, check_forecast, environment, require, require_equal, untouched
 from sktime.base import load
 from sktime.forecasting.base import ForecastingHorizon
+
 from taylorformer_forecast import sktime as hosts
 
 TINY = {"d_model": 4, "n_heads": 1, "max_steps": 1, "random_state": 0, "verbose": False}
@@ -32,7 +33,9 @@ def make_fh(spec: dict[str, Any], index: pd.Index, n: int) -> Any:
         "nothing": lambda: [],
         "double": lambda: [1, 1],
         "strings": lambda: ["tomorrow"],
-        "other index": lambda: ForecastingHorizon(pd.period_range("2300", periods=2, freq="Y"), is_relative=False),
+        "other index": lambda: ForecastingHorizon(
+            pd.period_range("2300", periods=2, freq="Y"), is_relative=False
+        ),
         "time span": lambda: ForecastingHorizon(pd.to_timedelta([1, 2], unit="D"), is_relative=True),
     }[kind]()
 
@@ -79,11 +82,6 @@ class ForecasterWalk:
         with environment(self.case["fit_in"]), untouched(y, X):
             self.forecaster.fit(y, X=X, fh=fh)
 
-    @property
-    def asked(self) -> Any:
-        """The horizon of a further prediction."""
-        return None if self.case["fh_in_fit"] else self.fh
-
     def ask(self, fh: Any, steps: dict[str, Any] | None = None) -> Any:
         """Ask for means and quantiles, check them and return the means."""
         y = as_user(self.y)
@@ -103,7 +101,7 @@ class ForecasterWalk:
         """Check every column of every instance."""
         steps = fh.get("steps", 1)
         ahead = max(steps) if isinstance(steps, list) else steps
-        rows = {"next": steps, "absolute": steps, "far": 2}.get(fh["kind"]) or len(np.atleast_1d(steps))
+        rows = {"next": steps, "absolute": steps, "list": len(np.atleast_1d(steps))}.get(fh["kind"], 2)
         keys = [None]
         if self.y.index.nlevels > 1:
             keys = list(self.y.index.droplevel(-1).unique())
@@ -135,7 +133,7 @@ class ForecasterWalk:
 
     def still(self, what: str, forecaster: Any = None) -> None:
         """Require the same answer as before."""
-        found = (forecaster or self.forecaster).predict(self.asked, X=self.X_ahead)
+        found = (forecaster or self.forecaster).predict(self.fh, X=self.X_ahead)
         require_equal(found, self.answer, what)
 
     # ---- steps --------------------------------------------------------------------------------------
@@ -177,17 +175,20 @@ class ForecasterWalk:
     def step_update(self) -> None:
         if self.rows < 0 or self.rows > self.case["n"]:
             return
-        new = self.new[self.new.index.get_level_values(-1).isin(self.index[self.rows : self.rows + self.case["new"]])]
+        new = self.new[
+            self.new.index.get_level_values(-1).isin(self.index[self.rows : self.rows + self.case["new"]])
+        ]
         X = None if self.X is None else self.X[self.X.index.isin(new.index)]
         with untouched(new, X):
             self.forecaster.update(as_user(new), X=X)
         self.y, self.rows = pd.concat([self.y, new]).sort_index(), self.rows + len(new)
-        if self.case["fh"]["kind"] in ("next", "list"):
-            self.asked_again(self.asked, self.case["fh"])
+        if self.case["fh"]["kind"] in ("next", "list", "far"):
+            self.asked_again(self.fh, self.case["fh"])
+        else:
+            self.asked_again([1, 2], {"kind": "list", "steps": [1, 2]})
 
     def asked_again(self, fh: Any, steps: dict[str, Any]) -> None:
-        self.case = {**self.case, "fh": steps, "fh_in_fit": fh is None}
-        self.fh = fh
+        self.case, self.fh = {**self.case, "fh": steps}, fh
         self.answer = self.ask(fh)
 
     def step_update_predict(self) -> None:
@@ -198,7 +199,9 @@ class ForecasterWalk:
     def step_update_predict_single(self) -> None:
         if self.X is None and self.rows == self.case["n"] and self.y.index.nlevels == 1:
             found = self.forecaster.update_predict_single(as_user(self.new[:2]), fh=[1])
-            require(np.isfinite(found.to_numpy(dtype=float)).all(), "a forecast after an update is not finite")
+            require(
+                np.isfinite(found.to_numpy(dtype=float)).all(), "a forecast after an update is not finite"
+            )
             self.y, self.rows = pd.concat([self.y, self.new[:2]]), self.rows + 2
             self.asked_again([1, 2], {"kind": "list", "steps": [1, 2]})
 
@@ -208,7 +211,7 @@ class ForecasterWalk:
 
     def step_whole_paths(self) -> None:
         if self.case["options"].get("distribution") != "mse":
-            paths = self.forecaster.predict_proba(self.asked, X=self.X_ahead, marginal=False).sample(3)
+            paths = self.forecaster.predict_proba(self.fh, X=self.X_ahead, marginal=False).sample(3)
             require(np.isfinite(paths.to_numpy()).all(), "a path is not finite")
 
 

@@ -5,7 +5,7 @@ import torch
 
 from taylorformer_forecast.baselines.combination_fit import fit_combination
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.defaults import CORRECTION_SHIFT, CORRECTION_WIDTH
+from taylorformer_forecast.defaults import CORRECTION_SHIFT, CORRECTION_WIDTH, MOST_CORRECTED_STEPS
 from taylorformer_forecast.models.correction import CorrectionNet, correction_features
 
 H = 6
@@ -116,3 +116,9 @@ def test_every_parameter_is_trained(y):
     found = net(correction_features(fit_combination(y, H, (12,)), torch.full((3, 1), 39)))
     (found.shift.square() + found.below * found.above).sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in net.parameters())
+
+
+def test_steps_far_ahead_are_corrected_as_the_last_that_is_looked_at(y, net):
+    found = parts(net.correct(fit_combination(y[:1], MOST_CORRECTED_STEPS + 500, (12,))))
+    assert (found[..., MOST_CORRECTED_STEPS:] == found[..., MOST_CORRECTED_STEPS - 1 :][..., :1]).all()
+    assert (found.diff(dim=-1)[..., : MOST_CORRECTED_STEPS - 1] != 0).any()

@@ -88,6 +88,14 @@ def test_forecasts_follow_the_units(seed, factor):
         np.testing.assert_allclose(b / factor, a, rtol=0, atol=1e-6 * np.nanmax(np.abs(y)))
 
 
+@pytest.mark.parametrize("unit", [1e-150, 1e100])
+def test_counts_in_any_unit_stay_near_what_was_seen(unit):
+    series = [y for y in drawn(0, count) if y.any()]
+    for y, found in zip(series, deciles([unit * y for y in series]), strict=True):
+        assert found.min() >= 0
+        assert found.max() <= 3 * unit * y.max()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_forecasts_of_signed_series_follow_a_shift(seed):
     series = seldom_zero(drawn(seed, adversary, signed=True))

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from taylorformer_forecast.sktime import ContiFormerClassifier
 
@@ -94,3 +95,28 @@ def test_wrong_settings_are_named(settings, message):
     X, y = waves(6, 7)
     with pytest.raises(ValueError, match=message):
         ContiFormerClassifier(**{**SMALL, "max_steps": 1, **settings}).fit(X, y)
+
+
+def test_probabilities_do_not_depend_on_what_the_caller_has_set(fitted):
+    X, y = waves(6, 2)
+    expected = fitted.predict_proba(X)
+    torch.set_default_dtype(torch.float64)
+    try:
+        np.testing.assert_array_equal(fitted.predict_proba(X), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+        np.testing.assert_array_equal(fitted.predict_proba(X), expected)
+        again = ContiFormerClassifier(max_steps=1, **SMALL).fit(X, y)
+    np.testing.assert_array_equal(
+        again.predict_proba(X), ContiFormerClassifier(max_steps=1, **SMALL).fit(X, y).predict_proba(X)
+    )
+
+
+def test_a_fit_that_is_refused_loses_nothing():
+    X, y = waves(6, 2)
+    classifier = ContiFormerClassifier(max_steps=1, **SMALL).fit(X, y)
+    expected = classifier.predict_proba(X)
+    with pytest.raises(ValueError, match="infinite"):
+        classifier.fit(X.replace(X.iloc[3, 0], np.inf), y)
+    np.testing.assert_array_equal(classifier.predict_proba(X), expected)

@@ -286,6 +286,22 @@ def test_a_horizon_with_too_many_steps_is_refused_before_it_fills_the_memory():
         fitted(dates("s")[:N]).predict(fh=pd.DatetimeIndex([dates("s")[N] + pd.Timedelta(days=365)]))
 
 
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "pretrained"])
+def test_too_many_steps_are_refused_whatever_the_strategy(strategy):
+    y = pd.Series(np.arange(20.0), pd.RangeIndex(20))
+    forecaster = TaylorformerForecaster(strategy=strategy, num_samples=2, random_state=0).fit(y)
+    with pytest.raises(ValueError, match=r"fh ends at 1000019, 1000000 steps after .* at most 100000"):
+        forecaster.predict(fh=[1, 10**6])
+
+
+def test_steps_beyond_what_dates_can_count_are_refused_in_one_line():
+    index = pd.Timestamp("2001") + pd.to_timedelta([0, 400, 1300, 1900, 2500], unit="D")
+    forecaster = TaylorformerForecaster(random_state=0).fit(pd.Series(np.arange(5.0), index))
+    for steps in (400, 10**6):
+        with pytest.raises(ValueError, match=r"^fh goes beyond the dates that can be counted: [^\n]*$"):
+            forecaster.predict(fh=[steps])
+
+
 @pytest.mark.parametrize("fh", [[], None, [1, 1]], ids=str)
 def test_horizons_without_content_are_refused(fh):
     with pytest.raises(ValueError, match="fh"):

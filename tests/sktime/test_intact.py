@@ -41,7 +41,12 @@ def answer(estimator):
     return estimator.predict([1, 2, 30]).to_numpy()
 
 
-MAKERS = {name: lambda name=name, **o: forecaster(name, **o) for name in MODELS} | {"imputer": imputer}
+def corrected(**options):
+    return hosts.TaylorformerForecaster(strategy="corrected", num_samples=10, random_state=0, **options)
+
+
+MAKERS = {name: lambda name=name, **o: forecaster(name, **o) for name in MODELS}
+MAKERS |= {"imputer": imputer, "corrected": corrected}
 EVERY = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
@@ -80,7 +85,7 @@ def test_answers_do_not_depend_on_the_default_dtype_or_on_autocast(make):
         assert torch.is_autocast_enabled("cpu")
 
 
-@pytest.mark.parametrize("make", [forecaster, imputer])
+@pytest.mark.parametrize("make", [forecaster, imputer, corrected])
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu")])
 def test_a_fit_does_not_depend_on_what_the_caller_has_set(make, mode):
     with mode():
