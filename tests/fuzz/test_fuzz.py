@@ -12,6 +12,7 @@ from fuzz_oracle import LEVELS, WrongError, check_forecast, kind_of_error, untou
 from fuzz_run import WALKS, explore, quiet, random_case
 from hypothesis import HealthCheck, given, settings
 
+from taylorformer_forecast.engine.statistical import on_steps
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 N_CASES = 200
@@ -72,7 +73,7 @@ def test_growing_series_may_be_forecast_to_grow():
     y = np.exp(0.1 * np.arange(40.0))
     check_forecast(y, 10, y[-1:] * 2.5, None)
     with pytest.raises(WrongError, match="outside"):
-        check_forecast(y, 10, -3.5 * y[-1:], None)
+        check_forecast(y, 10, -8 * y[-1:], None)
 
 
 @pytest.mark.parametrize(
@@ -104,5 +105,6 @@ def test_errors_are_told_apart():
     forecaster = TaylorformerForecaster(strategy="baseline").fit(y)
     assert ended(lambda: TaylorformerForecaster(lr=-1.0).fit(y)) == "refused"
     assert ended(lambda: forecaster.predict("tomorrow")) == "host"
-    assert ended(lambda: TaylorformerForecaster(strategy="baseline", time_features=3).fit(y)) == "raw"
+    assert ended(lambda: forecaster.predict([1], X=3.5)) == "host"
+    assert ended(lambda: on_steps("abc")) == "raw"
     assert ended(lambda: np.zeros(3)[7]) == "raw"
