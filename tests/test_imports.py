@@ -17,18 +17,20 @@ import taylorformer_forecast
 import taylorformer_forecast.core
 import taylorformer_forecast.models
 
+COMPILER = "torch._dynamo"  # takes a second to load, and is of no use here
+
 IMPORT_AND_REPORT = """
 import importlib, json, sys, time
 start = time.process_time()
 for name in {names!r}:
     importlib.import_module(name)
 seconds = time.process_time() - start
-print(json.dumps([seconds, sorted({{name.partition(".")[0] for name in sys.modules}})]))
+print(json.dumps([seconds, sorted(sys.modules)]))
 """
 
 
 def import_in_fresh_interpreter(*names):
-    """Return the processor seconds that imports took and the top-level modules that are loaded afterwards."""
+    """Return the processor seconds that imports took and the modules that are loaded afterwards."""
     code = IMPORT_AND_REPORT.format(names=names)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     seconds, loaded = json.loads(run.stdout)
@@ -60,7 +62,26 @@ def test_core_and_models_know_neither_pandas_nor_lightning_nor_a_host():
     names = modules_of(taylorformer_forecast.core) + modules_of(taylorformer_forecast.models)
     _, loaded = import_in_fresh_interpreter(*names)
     assert "torch" in loaded
-    assert not {"pandas", "sktime", "skpro", "darts", "pytorch_lightning", "lightning"} & loaded
+    assert not {"pandas", "sktime", "skpro", "darts", "pytorch_lightning", "lightning", COMPILER} & loaded
+
+
+def test_a_default_fit_of_a_short_series_loads_neither_lightning_nor_the_compiler():
+    code = """
+import json, sys
+import pandas, scipy.stats, sktime.classification.base, sktime.forecasting.base, sktime.transformations.base
+import skpro.distributions.base
+import torch, einops, jaxtyping
+before = set(sys.modules)
+from taylorformer_forecast.sktime import TaylorformerForecaster
+added = {name.partition(".")[0] for name in set(sys.modules) - before}
+y = pandas.Series([float(i % 5) for i in range(30)], pandas.date_range("2020", periods=30))
+forecast = TaylorformerForecaster(num_samples=3).fit(y, fh=[1, 2, 3]).predict_interval()
+print(json.dumps([sorted(added), sorted(sys.modules)]))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    added, loaded = json.loads(run.stdout)
+    assert added == ["taylorformer_forecast"]
+    assert not {"pytorch_lightning", COMPILER} & set(loaded)
 
 
 def test_public_names_are_listed_and_found_on_first_use():

@@ -80,7 +80,7 @@ class Chunks:
         self.seed, self.n_chunks, self.n_steps, self.batch_points = seed, n_chunks, n_steps, batch_points
         self.kept: dict[int, Tasks] = {}
 
-    def chunk(self, number: int, n_series: int = SERIES) -> Tasks:
+    def chunk(self, number: int, n_series: int) -> Tasks:
         """Make a chunk."""
         rng = np.random.default_rng([self.seed, number])
         return make_tasks(n_series, draw_sizes(rng), int(rng.integers(2**31)))
@@ -92,7 +92,7 @@ class Chunks:
         number = int(rng.integers(max(0, made - KEPT), made))
         self.kept = {n: tasks for n, tasks in self.kept.items() if n >= made - KEPT}
         if number not in self.kept:
-            self.kept[number] = self.chunk(number)
+            self.kept[number] = self.chunk(number, SERIES)
         tasks = self.kept[number]
         size = max(16, min(LARGEST_BATCH, self.batch_points // tasks.window.y.shape[1]))
         return tasks.rows(torch.as_tensor(rng.permutation(len(tasks))[:size]))

@@ -18,7 +18,7 @@ from taylorformer_forecast.sktime._frames import check_values, instances, to_flo
 from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
-from taylorformer_forecast.sktime._parameters import TestParams
+from taylorformer_forecast.sktime._parameters import ONE_SEASON, TINY, TestParams
 
 __all__ = ["TaylorformerImputer"]
 
@@ -261,9 +261,7 @@ class TaylorformerImputer(GapAnswers, GapTraining, BaseTransformer):
         list of dict
             Parameters that construct test instances.
         """
-        small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 4, "random_state": 0}
         return [
-            {**small, "distribution": "normal", "logarithm": False},
-            {**small, "window_length": 12, "gap_length": 3, "distribution": "mixture"},
-            {**small, "time_features": None, "seasonal_periods": 4, "distribution": "quantile"},
+            {**TINY, "distribution": "normal", "logarithm": False},
+            {**TINY, "window_length": 12, "gap_length": 3, **ONE_SEASON, "distribution": "quantile"},
         ]

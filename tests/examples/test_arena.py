@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,15 +10,10 @@ import pytest
 ARENA = Path(__file__).parents[2] / "examples" / "benchmark" / "arena"
 
 
-def run(script: str, *args: object) -> str:
-    command = [sys.executable, str(ARENA / script), *map(str, args)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def results(tmp_path_factory, run_script):
     path = tmp_path_factory.mktemp("arena") / "arena.json"
-    return path, run("run.py", "--quick", "--out", path)
+    return path, run_script(ARENA / "run.py", "--quick", "--out", path)
 
 
 def test_every_model_of_the_quick_run_has_scores(results):
@@ -37,13 +30,13 @@ def test_the_table_has_a_line_for_every_model_and_the_best_in_bold(results):
     assert sum("**" in line for line in table) == 1
 
 
-def test_what_was_run_is_not_run_again_and_makes_a_page(results, tmp_path):
+def test_what_was_run_is_not_run_again_and_makes_a_page(results, run_script, tmp_path):
     path, _ = results
     before = json.loads(path.read_text())["rows"]
     row = {"series": "A", "context": 96, "targets": 96, "model": "previous", "nll": -1.0, "mse": 0.01}
     one_step = {"machine": {"processor": "a processor"}, "rows": [row]}
     path.with_name("teacher_forced.json").write_text(json.dumps(one_step))
-    run("report.py", path, "--docs", tmp_path)
+    run_script(ARENA / "report.py", path, "--docs", tmp_path)
     assert json.loads(path.read_text())["rows"] == before
     page = (tmp_path / "benchmark.md").read_text()
     assert "seasonal naive" in page
@@ -54,13 +47,13 @@ def test_what_was_run_is_not_run_again_and_makes_a_page(results, tmp_path):
         assert (tmp_path / "images" / picture).stat().st_size > 1000
 
 
-def test_the_page_says_how_far_seeds_are_apart(results, tmp_path):
+def test_the_page_says_how_far_seeds_are_apart(results, run_script, tmp_path):
     book = json.loads(results[0].read_text())
     ours = book["rows"][1]
     book["rows"].append({**ours, "seed": 1, "wql": 3 * ours["wql"]})
     path = tmp_path / "several.json"
     path.write_text(json.dumps(book))
-    run("report.py", path, "--docs", tmp_path)
+    run_script(ARENA / "report.py", path, "--docs", tmp_path)
     page = (tmp_path / "benchmark.md").read_text()
     assert "Means over 2 seeds; 1 of seasonal naive." in page
     assert "are 100.0% apart in the median" in page

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +13,10 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "benchmark" / "imputation.py"
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, run_script):
     folder = tmp_path_factory.mktemp("imputation")
     paths = folder / "imputation.json", folder / "imputation.md"
-    command = [sys.executable, str(SCRIPT), "--quick", "--out", str(paths[0]), "--page", str(paths[1])]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    out = run_script(SCRIPT, "--quick", "--out", paths[0], "--page", paths[1])
     return json.loads(paths[0].read_text()), paths[1].read_text(), out
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +84,7 @@ def test_training_goes_on_where_it_was_interrupted(script, tmp_path, monkeypatch
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, run_script):
     folder = tmp_path_factory.mktemp("neural_processes")
     common = ["--quick", "--checkpoints", folder / "checkpoints", "--out"]
     runs = (
@@ -96,8 +94,7 @@ def results(tmp_path_factory):
         ["report.py", "--results", folder, "--docs", folder / "docs"],
     )
     for script, *arguments in runs:
-        command = [sys.executable, str(FOLDER / script), *map(str, arguments)]
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        run_script(FOLDER / script, *arguments)
     return folder
 
 
@@ -127,11 +124,10 @@ def test_the_page_shows_scores_gaps_and_losses(results):
         assert (results / "docs" / "images" / f"{name}.png").stat().st_size > 1000
 
 
-def test_what_was_run_is_not_run_again(results):
+def test_what_was_run_is_not_run_again(results, run_script):
     out = results / "gp_regression.json"
     before = out.read_text()
-    command = [sys.executable, str(FOLDER / "gp_regression.py"), "--quick", "--out", str(out)]
-    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == ""
+    assert run_script(FOLDER / "gp_regression.py", "--quick", "--out", out) == ""
     assert out.read_text() == before
 
 

@@ -9,14 +9,16 @@ import torch
 
 
 @pytest.fixture(params=["train", "train_correction"])
-def trainer(request, script):
-    return script(request.param)
+def trainer(request, script, monkeypatch):
+    module = script(request.param)
+    monkeypatch.setattr(module, "SERIES", 8)  # few, to be quick
+    return module
 
 
 @pytest.fixture
 def train(trainer, monkeypatch):
     def run(out, *args):
-        monkeypatch.setattr(sys, "argv", [f"{trainer.__name__}.py", "--out", str(out), *args])
+        monkeypatch.setattr(sys, "argv", [f"{trainer.__name__}.py", "--out", str(out), "--quick", *args])
         threads = torch.get_num_threads()
         trainer.main()
         torch.set_num_threads(threads)
@@ -25,16 +27,12 @@ def train(trainer, monkeypatch):
     return run
 
 
-def test_one_seed_gives_one_file_and_another_seed_another(train, tmp_path):
-    first = train(tmp_path / "a.safetensors", "--quick")
-    assert train(tmp_path / "b.safetensors", "--quick") == first
-    assert train(tmp_path / "c.safetensors", "--quick", "--seed", "1") != first
-    card = (tmp_path / "a.md").read_text()
-    assert "--steps 3" in card
-
-
-def test_training_that_was_interrupted_goes_on_to_the_same_file(train, trainer, tmp_path, monkeypatch):
-    whole = train(tmp_path / "a.safetensors", "--quick")
+def test_one_seed_gives_one_file_interrupted_or_not_and_another_seed_another(
+    train, trainer, tmp_path, monkeypatch
+):
+    whole = train(tmp_path / "a.safetensors")
+    assert "--steps 3" in (tmp_path / "a.md").read_text()
+    assert train(tmp_path / "c.safetensors", "--seed", "1") != whole
 
     class Interrupted(Exception):
         pass
@@ -47,12 +45,14 @@ def test_training_that_was_interrupted_goes_on_to_the_same_file(train, trainer, 
     with monkeypatch.context() as patch:
         patch.setattr(trainer.Chunks, "batch", stop)
         with pytest.raises(Interrupted):
-            train(tmp_path / "b.safetensors", "--quick")
-    assert train(tmp_path / "b.safetensors", "--quick") == whole
+            train(tmp_path / "b.safetensors")
+    assert (tmp_path / "b.ckpt").exists()
+    assert train(tmp_path / "b.safetensors") == whole
 
 
 def test_training_goes_on_from_the_weights_of_a_file(script, tmp_path, monkeypatch):
     module = script("train_correction")
+    monkeypatch.setattr(module, "SERIES", 8)
     for out, more in (("a", []), ("b", ["--init", str(tmp_path / "a.safetensors")])):
         module.main(["--quick", "--out", str(tmp_path / f"{out}.safetensors"), *more])
     first, second = (module.load_correction(tmp_path / f"{name}.safetensors").net for name in "ab")

@@ -28,6 +28,7 @@ KINDS = {
 }
 AHEAD = range(1, 31)  # longer than a training window: paths are rolled
 MIXED = [-7, -1, 0, 1, 2, 14]
+STEPS = {"ahead": AHEAD, "mixed": MIXED}
 ALPHAS = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
 
 
@@ -56,25 +57,31 @@ def fitted(request):
     return tiny(**settings).fit(monthly(columns=["sales", "visits"]))
 
 
+@pytest.fixture(scope="module")
+def quantiles(fitted):
+    """Quantiles of all steps ahead, and of some mixed with steps back."""
+    return {name: fitted.predict_quantiles(fh=STEPS[name], alpha=ALPHAS) for name in STEPS}
+
+
 # --- one draw for all methods -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fh", [AHEAD, MIXED], ids=["ahead", "mixed"])
-def test_quantiles_are_those_of_the_distribution_to_the_last_bit(fitted, fh):
-    quantiles = fitted.predict_quantiles(fh=fh, alpha=ALPHAS)
-    pd.testing.assert_frame_equal(quantiles, fitted.predict_proba(fh=fh).quantile(ALPHAS), check_exact=True)
+@pytest.mark.parametrize("name", STEPS)
+def test_quantiles_are_those_of_the_distribution_to_the_last_bit(fitted, quantiles, name):
+    distribution = fitted.predict_proba(fh=STEPS[name])
+    pd.testing.assert_frame_equal(quantiles[name], distribution.quantile(ALPHAS), check_exact=True)
 
 
-def test_intervals_are_quantiles(fitted):
+def test_intervals_are_quantiles(fitted, quantiles):
     intervals = fitted.predict_interval(fh=MIXED, coverage=[0.5, 0.9])
-    quantiles = fitted.predict_quantiles(fh=MIXED, alpha=[0.25, 0.75, 0.05, 0.95])
-    np.testing.assert_allclose(intervals.to_numpy(), quantiles.to_numpy(), rtol=1e-12)
+    for column in ("sales", "visits"):
+        expected = quantiles["mixed"][column][[0.25, 0.75, 0.05, 0.95]]
+        np.testing.assert_allclose(intervals[column].to_numpy(), expected.to_numpy(), rtol=1e-12)
     assert (intervals.xs("lower", axis=1, level=2) < intervals.xs("upper", axis=1, level=2)).all(axis=None)
 
 
-def test_quantiles_grow_with_their_level(fitted):
-    quantiles = fitted.predict_quantiles(fh=MIXED, alpha=ALPHAS).to_numpy().reshape(len(MIXED), 2, -1)
-    assert (np.diff(quantiles, axis=-1) > 0).all()
+def test_quantiles_grow_with_their_level(quantiles):
+    assert (np.diff(quantiles["mixed"].to_numpy().reshape(len(MIXED), 2, -1), axis=-1) > 0).all()
 
 
 def test_the_point_forecast_is_the_mean_and_the_variance_that_of_the_distribution(fitted):
@@ -114,11 +121,11 @@ def test_joint_paths_and_marginals_come_from_the_same_draw(fitted):
 
 
 @pytest.mark.parametrize("step", [5, 12, 13, 30])
-def test_a_step_is_predicted_alike_alone_and_among_others(fitted, step):
+def test_a_step_is_predicted_alike_alone_and_among_others(fitted, quantiles, step):
     """Paths pass through all steps up to the last that is asked for."""
-    among = fitted.predict_quantiles(fh=AHEAD, alpha=[0.1, 0.9]).iloc[step - 1]
+    among = quantiles["ahead"].iloc[step - 1]
     for fh in ([step], [-3, 1, step]):
-        alone = fitted.predict_quantiles(fh=fh, alpha=[0.1, 0.9]).iloc[-1]
+        alone = fitted.predict_quantiles(fh=fh, alpha=ALPHAS).iloc[-1]
         np.testing.assert_allclose(alone, among, rtol=1e-4)
 
 
@@ -164,10 +171,9 @@ def itself(forecaster, _):
     [itself, through_deepcopy, through_pickle, through_a_file, refitted_clone],
     ids=lambda f: f.__name__,
 )
-def test_a_copy_predicts_the_same(fitted, copied, tmp_path):
-    before = fitted.predict_quantiles(fh=MIXED, alpha=[0.1, 0.9])
-    after = copied(fitted, tmp_path).predict_quantiles(fh=MIXED, alpha=[0.1, 0.9])
-    pd.testing.assert_frame_equal(before, after, check_exact=True)
+def test_a_copy_predicts_the_same(fitted, quantiles, copied, tmp_path):
+    after = copied(fitted, tmp_path).predict_quantiles(fh=MIXED, alpha=ALPHAS)
+    pd.testing.assert_frame_equal(quantiles["mixed"], after, check_exact=True)
 
 
 def test_a_saved_forecaster_holds_little_more_than_the_network_and_the_data():
@@ -228,16 +234,24 @@ def test_what_is_done_to_the_data_later_leaves_the_forecaster_alone():
 # --- units of the data ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.fixture(scope="module", params=KINDS)
+def in_units(request):
+    """Quantiles of a series in other units, and those of the same series as it is."""
+    settings, y = KINDS[request.param], monthly()
+
+    def quantiles(values):
+        return tiny(**settings).fit(values).predict_quantiles(fh=[-2, 1, 15], alpha=[0.1, 0.9])
+
+    expected = quantiles(y)
+    return lambda factor, offset: (quantiles(factor * y + offset), expected)
+
+
 @pytest.mark.parametrize(
     ("factor", "offset"), [(1e9, 0.0), (1e-9, 0.0), (3.0, -7.0), (1.0, 1e8), (1e140, 0.0), (1e-140, 0.0)]
 )
-def test_forecasts_follow_the_units_of_the_data(kind, factor, offset):
-    y = monthly()
-    expected = tiny(**KINDS[kind]).fit(y).predict_quantiles(fh=[-2, 1, 15], alpha=[0.1, 0.9])
-    moved = tiny(**KINDS[kind]).fit(factor * y + offset)
-    found = (moved.predict_quantiles(fh=[-2, 1, 15], alpha=[0.1, 0.9]) - offset) / factor
-    np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), rtol=1e-4)
+def test_forecasts_follow_the_units_of_the_data(in_units, factor, offset):
+    found, expected = in_units(factor, offset)
+    np.testing.assert_allclose((found - offset) / factor, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("level", [0.0, 5.0, -3e9, 0.1, 1e-300])
