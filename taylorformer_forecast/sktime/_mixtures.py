@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
+STEPS = 3  # of the search for quantiles with an approximation of the distribution function
 
 
 def average(values, w):
@@ -158,12 +159,19 @@ def _end(family, m, s, w, sign):
     return sign * (ends if w is None else np.where(w > 0, ends, -np.inf)).max(-1, initial=-np.inf)
 
 
+def _newton_step(goal, f, density):
+    """Newton step on ndtri(F(x)) = goal; nan or infinite where F is 0 or 1 or has no slope."""
+    with np.errstate(all="ignore"):
+        score = ndtri(f)
+        return (goal - score) * np.exp(-0.5 * score * score - 0.5 * np.log(2 * np.pi)) / density
+
+
 def quantiles(family, m, s, w, params, p):
     """Quantiles: exact where the family has them, else Newton steps on ndtri(F(x)) = ndtri(p).
 
-    Steps that leave the bracket or stall are bisections.
-    The score ndtri(F) is nearly straight, so three to six steps do. Above the median the mixture is
-    mirrored: F near 0 has all its digits, F near 1 has not.
+    Steps that leave the bracket or stall are bisections. The score ndtri(F) is nearly straight, so three to
+    six steps do, of which an approximation of F takes the first where the family has one. Above the median
+    the mixture is mirrored: F near 0 has all its digits, F near 1 has not.
     """
     shape, k, p = p.shape, m.shape[-1], p.ravel()
     if family.inverts_mixtures:
@@ -187,21 +195,24 @@ def quantiles(family, m, s, w, params, p):
     width = spread(m, s, w)
     low, high = low - 1e-6 * width, high + 1e-6 * width  # rounding must not put the root outside
     x, step = np.clip(average(m, w) + width * goal, low, high), high - low
+    for _ in range(STEPS):
+        rough = family.rough((x[:, None] - m) / s, params)
+        if rough is not None:
+            new = x + _newton_step(goal, average(rough[0], w), average(rough[1] / s, w))
+            x = np.where(np.isfinite(new), np.clip(new, low, high), x)
     for _ in range(200):
         z = (x[:, None] - m) / s
         side = sign[:, None]
         f = average(family.below(z, params, side), w)
         low, high = np.where(f < p, x, low), np.where(f < p, high, x)
-        with np.errstate(all="ignore"):  # a nan leads to a bisection
-            score = ndtri(f)
-            density = average(np.exp(family.log_pdf(z if family.symmetric else side * z, params)) / s, w)
-            slope = density / np.exp(-0.5 * score * score - 0.5 * np.log(2 * np.pi))
-            new = x + np.where(f == p, 0, (goal - score) / slope)
+        density = np.exp(family.log_pdf(z if family.symmetric else side * z, params)) / s
+        new = x + np.where(f == p, 0, _newton_step(goal, f, average(density, w)))
         newton = (new >= low) & (new <= high) & (np.abs(new - x) <= step / 2)
         new = np.where(newton, new, (low + high) / 2)
         x, step = new, np.abs(new - x)
         out[live] = sign * x
-        more = step > 1e-12 * np.maximum(np.abs(x), width)
+        # The error after a Newton step is about the square of the step, in widths of the narrowest component.
+        more = (step > 1e-12 * np.maximum(np.abs(x), width)) & ~(newton & (step < 1e-6 * s.min(-1)))
         if not more.any():
             break
         if not more.all():

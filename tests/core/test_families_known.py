@@ -267,3 +267,11 @@ def test_points_are_scored_by_squared_and_absolute_errors_and_draw_their_value()
         assert d.score(y).item() == expected
         assert draw(d).item() == d.sample().item() == d.mean.item() == 2.0
         assert d.expand((4, 1, 1)).mean.shape == (4, 1, 1)
+
+
+def test_the_approximation_of_the_student_t_is_near_it():
+    df, z = np.meshgrid([2.1, 3.0, 5.0, 12.0, 200.0], np.linspace(-8, 8, 41))
+    family, shape = FAMILIES["studentt"](), {"df": df}
+    probability, density = family.rough(z, shape)
+    np.testing.assert_allclose(probability, family.cdf(z, shape), atol=0.005)
+    np.testing.assert_allclose(density, np.exp(family.log_pdf(z, shape)), atol=0.01)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from scipy.special import gammaln, ndtri, stdtr, stdtrit
+from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 from torch import Tensor
 from torch.distributions import Chi2, Distribution, StudentT
 from torch.distributions.utils import broadcast_all
@@ -131,6 +131,14 @@ class StudentTFamily(LocationScaleFamily):
     def bounds(self, p: np.ndarray, shape: Shape, sign: Array = 1.0) -> tuple[Array, Array]:
         """Quantiles of the heaviest tail among the components and of the Normal tail."""
         return stdtrit(shape["df"].min(-1), p) * (1 + 1e-6), ndtri(p)
+
+    def rough(self, z: Array, shape: Shape) -> tuple[Array, Array]:
+        """Probability and density by the normal approximation of Wallace (1959)."""
+        df = shape["df"]
+        factor, ratio = (8 * df + 1) / (8 * df + 3), z * z / df
+        u = factor * np.sqrt(df * np.log1p(ratio))
+        slope = np.where(u > 0, factor**2 * np.abs(z) / np.where(u > 0, u, 1.0), factor) / (1 + ratio)
+        return ndtr(np.copysign(u, z)), slope * np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
 
     def random(self, rng: np.random.Generator, size: tuple[int, ...], shape: Shape) -> np.ndarray:
         """Draws from a numpy generator."""
