@@ -135,7 +135,10 @@ def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
     """
     support, own, index, counts = _bins(y)
     observed = ~y.isnan()
-    past = _past(support, index, observed)
+    # Small counts are units themselves; other values are seen in units of their mean where positive.
+    size = torch.where(y > 0, y, torch.nan).nanmean(1, keepdim=True).nan_to_num(1.0)
+    unit = torch.where(counts[:, None], 1.0, size)
+    past = _past(support / unit, index, observed)
     score = torch.where(observed[..., None], _scores(past, support.gather(1, index), counts), 0.0).cumsum(1)
     parametric = torch.arange(score.shape[2], device=y.device) < len(DEMAND_DECAYS) * len(DEMAND_SIZES)
     score = torch.where(counts[:, None, None] | ~parametric, score, -torch.inf)
@@ -143,9 +146,9 @@ def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
     mean, square = _moments(past)
     location = (weights * mean).sum(2)
     deviation = ((weights * square).sum(2) - location**2).clamp_min(0.0).sqrt()
-    probability = (weights[:, -1, :, None] * _last(past, support, counts)).sum(1) * own
+    probability = (weights[:, -1, :, None] * _last(past, support / unit, counts)).sum(1) * own
     cdf = probability.cumsum(1) / probability.sum(1, keepdim=True)
-    return Intermittent(support, cdf, location, deviation)
+    return Intermittent(support, cdf, location * unit, deviation * unit)
 
 
 @dataclass(frozen=True)

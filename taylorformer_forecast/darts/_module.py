@@ -223,6 +223,11 @@ class ForecastModule(BatchWindows):
         # Where the input chunk has no value of a component, nothing tells its level.
         unknown = batch.past_target.isnan().all(1)[:, None]
         unknown = unknown.repeat_interleave(predicted.shape[-1] // unknown.shape[-1], -1)
+        if not bool((predicted.isfinite() | unknown).all()):
+            raise RuntimeError(
+                "the sample paths run away: they are not finite. Scale the covariates (darts' Scaler does), "
+                "ask for fewer steps, or train longer"
+            )
         predicted = predicted.masked_fill(unknown, torch.nan)
         return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time
 

@@ -224,6 +224,18 @@ def test_models_do_not_depend_on_what_the_caller_has_set(strategy, mode):
             assert torch.is_grad_enabled() == grad
 
 
+@each_model
+def test_paths_that_are_not_finite_are_an_error_and_no_forecast(model_class):
+    huge = from_values(1e8 * np.random.default_rng(1).normal(size=80))
+    model = make(model_class, **({"strategy": "train"} if model_class is TaylorformerModel else {}))
+    model.fit(GOOD, past_covariates=huge)
+    with torch.no_grad():
+        for weight in model.model.net.parameters():
+            weight.fill_(torch.nan)
+    with pytest.raises(RuntimeError, match=r"^the sample paths run away: they are not finite[^\n]*$"):
+        model.predict(5, num_samples=2)
+
+
 def test_a_first_fit_that_fails_leaves_a_model_without_one():
     model = make(TaylorformerModel)
     with pytest.raises(ValueError, match="infinite"):

@@ -94,6 +94,9 @@ def test_counts_in_any_unit_stay_near_what_was_seen(unit):
     for y, found in zip(series, deciles([unit * y for y in series]), strict=True):
         assert found.min() >= 0
         assert found.max() <= 3 * unit * y.max()
+    y = pd.Series(unit * series[0])
+    insample = TaylorformerForecaster(strategy="baseline", random_state=0).fit(y).predict(range(-3, 1))
+    assert 0 <= insample.min() <= insample.max() <= y.max()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
