@@ -79,6 +79,9 @@ def _check_values(series: Sequence[TimeSeries], name: str) -> None:
                 f"number {number} of {name} has {one.n_components} components, but number 0 has "
                 f"{series[0].n_components}: all must have the same"
             )
+        if not one.time_index.is_unique:
+            double = one.time_index[one.time_index.duplicated()]
+            raise ValueError(f"{name} has duplicate time stamps: {double[0]} (first of {len(double)})")
         largest = np.nan_to_num(np.abs(one.all_values(copy=False)), posinf=np.inf).max((0, 2), initial=0.0)
         for component, value in zip(one.components, largest, strict=True):
             if np.isinf(value):

@@ -110,6 +110,13 @@ REFUSED = {
         {},
         "number 1 of the target series has 2 components, but number 0 has 1: all must have the same",
     ),
+    "duplicate stamps": (
+        TimeSeries.from_dataframe(
+            pd.DataFrame({"a": VALUES}, pd.date_range("2000", periods=40, freq="ms").as_unit("s"))
+        ),
+        {},
+        "the target series has duplicate time stamps: 2000-01-01 00:00:00 .first of 39.",
+    ),
     "two kinds of index": (
         GOOD,
         {"past_covariates": from_values(VALUES, dates=False)},

@@ -16,6 +16,7 @@ from fuzz_oracle import LEVELS, check_forecast, environment, require, untouched
 
 from taylorformer_forecast import darts as hosts
 
+PATHS = 50  # of which means are taken
 QUIET = {
     "accelerator": "cpu",
     "enable_progress_bar": False,
@@ -84,13 +85,13 @@ class DartsWalk:
 
     def ask(self, model: Any, **options: Any) -> list[TimeSeries]:
         """Sample paths of all series."""
-        options = {"num_samples": 9, "random_state": 1, **self.covariates, **options}
+        options = {"num_samples": PATHS, "random_state": 1, **self.covariates, **options}
         return model.predict(self.case["steps"], series=self.series, **options)
 
     def check(self, series: TimeSeries, found: TimeSeries) -> None:
         """Check the paths of every component."""
         steps, chunk = self.case["steps"], self.case["chunks"][0]
-        require(found.all_values().shape == (steps, series.n_components, 9), f"shape {found.shape}")
+        require(found.all_values().shape == (steps, series.n_components, PATHS), f"shape {found.shape}")
         statistical = self.model.summary().strategy in ("baseline", "corrected")
         for c in range(series.n_components):
             y, paths = series.all_values()[:, c, 0], found.all_values()[:, c]
@@ -142,7 +143,7 @@ class DartsWalk:
     def step_other_series(self) -> None:
         if not self.covariates:
             other = self.series[0][-max(3, len(self.series[0]) // 2) :]
-            found = self.model.predict(self.case["steps"], series=other, num_samples=9, random_state=1)
+            found = self.model.predict(self.case["steps"], series=other, num_samples=PATHS, random_state=1)
             self.check(other, found)
             self.still("forecasts of another series changed those of the first")
 
