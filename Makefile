@@ -13,7 +13,7 @@ INCOMPLETE := $(VENV)/.incomplete
 unexport PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dist docs test fuzz format clean
+.PHONY: help demo dist docs versions test fuzz format clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
@@ -33,6 +33,10 @@ fuzz: $(STAMP) ## try N random cases that follow from SEED on all estimators (ma
 
 dist: ## build the packages, check them, and try the wheel in three fresh environments
 	PYTHON=$(PYTHON) .ci/packages
+
+versions: ## try the lowest and the newest versions of what the package needs (gigabytes: PyTorch twice)
+	PYTHON=$(PYTHON) .ci/versions lowest
+	PYTHON=$(PYTHON) .ci/versions newest
 
 docs: $(STAMP) ## build the site into build/docs; its pages are executed, and warnings are errors
 	@$(PIP) install $(INSTALL_FLAGS) -c $(CONSTRAINTS) --no-build-isolation -e '.[docs]'

@@ -37,6 +37,8 @@ CELLS = {
 def test_code_of_a_page_runs(code):
     """Blocks run each by itself; the cells of a page run in order."""
     matplotlib.use("Agg")
+    if "optuna" in code:  # an environment made before the extra `test` had it
+        pytest.importorskip("optuna")
     exec(code, {"__name__": "page"})
     plt.close("all")
 
@@ -98,6 +100,25 @@ def test_lines_that_install_are_accepted_by_pip(line):
     asked = set(re.findall(r"[\w-]+", line.partition("[")[2].partition("]")[0]))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert asked <= set(extras)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_have_the_words_of_the_field(name):
+    """Models are not persons, and parts have one name."""
+    private = r"(?i)\b(anchors?|honest\w*|foretold|made.up series|knows?|believes?|tells?|wants?|is sure|by heart)\b"
+    prose = re.sub(r"```.*?```|`[^`]*`", "", PAGES[name], flags=re.S)
+    assert not re.findall(private, prose)
+
+
+def test_no_page_recommends_a_model_for_speed_that_takes_longer():
+    rows = json.loads((ROOT / "docs/results/arena.json").read_text())["rows"]
+    of_60_s = {row["model"]: [] for row in rows}
+    for row in rows:
+        if row["budget_s"] == 60:
+            of_60_s[row["model"]].append(row["fit_s"])
+    assert np.mean(of_60_s["lam_sktime"]) > np.mean(of_60_s["taylorformer_sktime"])
+    for name, text in PAGES.items():
+        assert "speed matters" not in text, name
 
 
 def test_every_page_is_on_the_site():

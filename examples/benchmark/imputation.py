@@ -200,9 +200,9 @@ def page(book: dict) -> str:
     return f"""# Filling gaps
 
 Made by `examples/benchmark/imputation.py` from `results/imputation.json`. Mean absolute errors on hidden
-points (lowest in bold); for `TaylorformerImputer` also its CRPS, which is to be compared with the errors of
-the methods that give one value, and the coverage of its 80 % interval, which should be 0.80 (in brackets: of
-single placements of the gaps; in the last column: of the first three placements, which all series have):
+points, lowest in bold. `TaylorformerImputer` also has a CRPS, to be compared with the errors of the methods
+that give one value. The coverage of its 80 % interval should be 0.80. In brackets is that of single placements
+of the gaps, and in the last column that of the first three placements, which all series have.
 
 {table(book)}
 
@@ -217,14 +217,14 @@ Where another method is better, or the coverage lies outside 70 to 90 %:
 Of every series disjoint gaps of one length were hidden at random places, at least {100 * HIDDEN:.0f} % of its
 points, with {APART} points or more between them; scores are over all hidden points of {placements}
 placements (the table counts the points; airline, the shortest, has more, as coverage on its first
-three varies too much to say anything). The imputer runs with its
-defaults and sees nothing of what was hidden: how wide its intervals are follows from gaps that it cuts
-itself. Linear interpolation and drift are the usual ones (drift: sktime's `Imputer("drift")`); "line
-between seasons" interpolates every season (every January, say) on its own.
+three varies too much). The imputer runs with its defaults, without the hidden values. The width of its
+intervals follows from further gaps, which it cuts itself. Linear interpolation and drift are the usual ones
+(drift: sktime's `Imputer("drift")`). "Line between seasons" interpolates every season by itself, for instance
+every January.
 
-These series and placements were also looked at while the method was made (the learning rate of the process
-and the rule that calibration never narrows intervals were chosen then; the choice between values and their
-logarithms was made on other placements in airline and sunspots): on others, expect somewhat less.
+These series and placements were also used while the method was made. The learning rate of the process, and
+the rule that calibration never narrows intervals, were chosen on them. The choice between values and their
+logarithms was made on other placements in airline and sunspots. Expect somewhat less on other series.
 
 | series | what | length | season |
 |---|---|---|---|
@@ -235,15 +235,14 @@ A fit took {ours["fit_s"].median():.0f} s (median; at most {ours["fit_s"].max():
 
 ## How it works
 
-Every point is predicted around the conditional mean of a Gaussian process, given what was observed before,
-between and after the gaps and what has been drawn already, in units of its conditional deviation. The
-process has a level, a line, three Matérn parts and one that repeats with the seasons; its parameters are
-fitted by marginal likelihood. The same likelihood says whether it describes the values or their logarithms,
-for columns that never fall below zero: where the spread grows with the level, logarithms are taken, and
-fills are mapped back. Deviations fitted by maximum likelihood are too small: they are enlarged as those
-of a regression with as many parameters and points. The Taylorformer learns what all this leaves: shape,
-spread and shifts. Then gaps are cut that training has not seen, with lengths like those of the data, and
-on them the weights of the network and the inflation of its distributions are chosen.
+Every point is predicted around the conditional mean of a Gaussian process, in units of its conditional
+deviation. The conditions are all observed values, before, between and after the gaps, and the values drawn so
+far. The covariance has a level, a line, three Matérn parts and one that repeats with the seasons. Its
+parameters are fitted by marginal likelihood. The same likelihood chooses between values and logarithms, for
+columns that are never negative. Deviations fitted by maximum likelihood are too small. They are enlarged as
+those of a regression with as many parameters and points. The Taylorformer is trained on what is left: shape,
+spread and shifts. Then further gaps are cut, with lengths like those of the data. On them the weights of the
+network and the inflation of its distributions are chosen.
 
 ## Machine
 

@@ -14,7 +14,7 @@ TEXT = """\
 The protocol of the Taylorformer paper: every target is predicted from the true values of the context **and of
 all targets before it**. These numbers are one step ahead, whatever the number of targets. They cannot be
 compared with the free-running table above, nor with errors of forecasts over a whole horizon. Where a series
-moves slowly, as here, repeating the previous true value is a strong rule, which everything has to beat first.
+moves slowly, as here, repeating the previous true value is a strong rule. A useful model has to beat it.
 Made by `examples/benchmark/teacher_forced.py`, in nats per target (lower is better) and in squared deviations
 of the training part:"""
 
@@ -28,7 +28,7 @@ How it was measured:
   published code divides by the rows of the test part, which makes its scores on exchange smaller in size by
   13 % at 96 targets: the published NLL of -1.31 there is -1.50 by the divisor used here.
 - **Rules.** The deviation of their Gaussian is that of their errors in the training part, one for all times.
-- **Networks.** The Taylorformer is `preset="code"` in the published sizes, with no anchor of this library;
+- **Networks.** The Taylorformer is `preset="code"` in the published sizes, without a baseline of this package;
   TNP-A has the sizes of its own paper. Weights of the best check on 100 windows of the validation part are
   scored. Published: 40,000 steps of 32 windows, Adam at a constant rate of 0.0003. Here: steps, windows of a
   step and peak rate as in the table; AdamW, a warm-up, then a cosine, gradients clipped at 1. Of the rates

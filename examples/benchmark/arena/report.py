@@ -26,9 +26,9 @@ __all__ = ["page"]
 FEWEST = 5  # series that a comparison of two models needs
 
 PROTOCOL = """\
-Every model is trained once on the first 80 % of a series and forecasts from evenly spaced origins in the
-rest. At an origin it sees the true past, and of the future nothing: paths go on from their own values.
-Statistical models have nothing to train; they are refitted at every origin, to four contexts or seasons.
+Every model is trained once, on the first 80 % of a series. It forecasts from evenly spaced origins in the
+rest. At an origin the past is given, and nothing of the future: paths go on from their own values.
+Statistical models are refitted at every origin, to four contexts or seasons.
 
 - **Scores.** WQL is twice the pinball loss over nine deciles, over the sum of absolute values; lower is
   better. In brackets: the coverage of the central 80 % interval, which should be 0.80. MASE is the error of

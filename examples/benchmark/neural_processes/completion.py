@@ -190,8 +190,8 @@ Over the same images, in brackets standard errors over images and trainings:
 
 {differences(rows)}
 
-Grey levels are quantised, and a density of continuous values has no upper bound on them: a model that is sure
-of black pixels gains without end as its deviation shrinks. Every deviation here is at least {lowest}, which
+Grey levels are quantised, and a density of continuous values has no upper bound on them: the likelihood of
+black pixels grows without end as the deviation shrinks. Every deviation here is at least {lowest}, which
 bounds the log-likelihood at {top:.2f}; numbers with another bound cannot be compared with these. Hence the
 columns for *black pixels* and *others*, and the root mean squared error of the means (*RMSE*): seen / unseen.
 The *joint Gaussian* predicts linearly from all pixels known, with the covariance of the training images.

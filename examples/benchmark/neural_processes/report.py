@@ -237,7 +237,7 @@ def ablation(rows: list[Row]) -> str:
 def consistency(book: dict) -> str:
     """Table of spreads over orders of the targets."""
     lines = [
-        "| network | orders learnt at once | seeds | log-likelihood | median spread | 90 % below "
+        "| network | orders in a step | seeds | log-likelihood | median spread | 90 % below "
         "| context changes |",
         "|---" * 7 + "|",
     ]
@@ -254,7 +254,7 @@ def consistency(book: dict) -> str:
 
 
 def little_learnt(rows: list[Row]) -> str:
-    """A warning where several orders left a network behind: what knows little is consistent."""
+    """A warning where several orders left a network behind: poor predictions are consistent."""
     names = []
     for name in NETWORKS:
         own = of(rows, network=name)
@@ -264,8 +264,8 @@ def little_learnt(rows: list[Row]) -> str:
     if not names:
         return ""
     return (
-        f"\nIn several orders {' and '.join(names)} learnt less by more than {LITTLE:g} nats: a network that "
-        "knows little is\nconsistent, and its small spread is no merit.\n"
+        f"\nIn several orders {' and '.join(names)} is worse by more than {LITTLE:g} nats: poor predictions "
+        "are\nconsistent easily, and their small spread is no merit.\n"
     )
 
 
@@ -391,12 +391,12 @@ context) by the variance of the noise:
 
 The paper's RBF and Matérn numbers lie above the ceilings at the larger noises: its data had less noise, and
 none of its numbers can be compared with ours. Comparable are differences between networks, with care: the
-paper trained for 250,000 steps on another protocol, and does not say how it averaged (*pooled* or not).
+paper trained for 250,000 steps on another protocol. How it averaged (*pooled* or not) is not stated.
 
 ## Parts
 
 The Taylorformer without its stream over times (MHA-X), without LocalTaylor (neighbours, differences,
-derivatives, and means around a neighbour's expansion), and without both; widths make up for what is missing.
+derivatives, and means around a neighbour's expansion), and without both. Widths are larger without a part.
 As the paper's Figure 5:
 
 {ablation(parts["rows"])}
@@ -408,7 +408,7 @@ As the paper's Figure 5:
 A process has one joint density, whatever the order of its points. For every test sequence
 ({NAMES[one["kernel"]]}, noise {one["noise"]:g}) the joint log-likelihood of its targets was computed in
 {orders["orders"]} orders of them; *spread* is the standard deviation, in nats of the whole sequence. Networks
-learnt {sequences}, in {one["steps"]:,} steps.
+were trained on {sequences}, in {one["steps"]:,} steps.
 The order of the context must change nothing: *context changes* is the largest change of any log-density after
 a shuffle, in float64. As the paper's Figure 3:
 
@@ -438,9 +438,8 @@ with noise 1e-4, most on RBF, scored on the same test sequences. Far more of the
 
 The Taylorformer is that of the paper, `preset="paper"`: with the first-order term of its expansion
 (`taylor_order=1`), derivatives at the neighbours, averaged over two (`n_derivative_neighbours=2`), and none
-beyond 20 in size (`derivative_clip=20`). Neither the linear forecast nor the Gaussian-process
-anchor of this package is used. No network can state a deviation below 0.001, that of the noise of variance
-1e-6.
+beyond 20 in size (`derivative_clip=20`). No baseline of this package is used. Deviations are at least 0.001,
+that of the noise of variance 1e-6.
 
 ## Machine
 
