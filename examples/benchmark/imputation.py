@@ -201,8 +201,8 @@ def page(book: dict) -> str:
 
 Made by `examples/benchmark/imputation.py` from `results/imputation.json`. Mean absolute errors on hidden
 points, lowest in bold. `TaylorformerImputer` also has a CRPS, to be compared with the errors of the methods
-that give one value. The coverage of its 80 % interval should be 0.80. In brackets is that of single placements
-of the gaps, and in the last column that of the first three placements, which all series have.
+that give one value. The coverage of its 80 % interval should be 0.80. In brackets is that of single
+placements of the gaps, and in the last column that of the first three placements, which all series have.
 
 {table(book)}
 

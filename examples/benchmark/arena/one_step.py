@@ -28,7 +28,7 @@ How it was measured:
   published code divides by the rows of the test part, which makes its scores on exchange smaller in size by
   13 % at 96 targets: the published NLL of -1.31 there is -1.50 by the divisor used here.
 - **Rules.** The deviation of their Gaussian is that of their errors in the training part, one for all times.
-- **Networks.** The Taylorformer is `preset="code"` in the published sizes, without a baseline of this package;
+- **Networks.** The Taylorformer is `preset="code"` in the published sizes, without our baselines;
   TNP-A has the sizes of its own paper. Weights of the best check on 100 windows of the validation part are
   scored. Published: 40,000 steps of 32 windows, Adam at a constant rate of 0.0003. Here: steps, windows of a
   step and peak rate as in the table; AdamW, a warm-up, then a cosine, gradients clipped at 1. Of the rates
