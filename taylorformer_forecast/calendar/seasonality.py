@@ -83,6 +83,8 @@ def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 def _peaks(y: np.ndarray, max_periods: int, threshold: float) -> list[int]:
     known, t = np.isfinite(y), np.arange(len(y))
+    if not known.any():
+        return []  # differences of neighbours, where every other value is missing
     trend = np.polyval(np.polyfit(t[known], y[known], 1), t)
     residual = np.where(known, y - trend, 0.0)
     if np.abs(residual).max() <= 1e-9 * np.abs(y[known]).max():
