@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from taylorformer_forecast.engine.statistical import on_steps
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
-N_CASES = 200
+N_CASES = 120
 
 
 @pytest.mark.parametrize("part", range(4))
