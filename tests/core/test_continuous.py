@@ -9,6 +9,7 @@ from reference_solvers import PairwiseAttention
 from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.local import log_window
+from taylorformer_forecast.core.continuous import problem
 from taylorformer_forecast.core.continuous.attention import DYNAMICS, ContinuousAttention
 from taylorformer_forecast.core.continuous.closed_form import Relaxation, between_all, moment
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
@@ -288,6 +289,26 @@ def test_a_hidden_key_has_no_weight(options, when):
 
     one = (torch.arange(N) == 3)[:, None].double()
     assert torch.equal(with_key(0.0), with_key(7.0))
+
+
+@each_time
+@pytest.mark.parametrize("masked", ["no", "alike", "each"])
+def test_windows_may_be_taken_a_few_at_a_time(when, masked, monkeypatch):
+    x, t, later, _ = draw()
+    built, at = layer(), times_of(when, t, later)
+    visible = torch.arange(N) < torch.tensor([N - 2, N - 1])[:, None]
+    mask = {"no": None, "alike": visible[:1, None], "each": visible[:, None]}[masked]
+
+    def found():
+        out = built(x, t, mask, at)
+        return out, *torch.autograd.grad(out.square().sum(), list(built.parameters()))
+
+    whole, rows = found(), []
+    built.heads.query.register_forward_hook(lambda _, args, out: rows.append(len(args[0])))
+    monkeypatch.setattr(problem, "FEW_SCORES", 1)
+    for one, other in zip(found(), whole, strict=True):
+        close(one, other)
+    assert rows == [1] * B
 
 
 def test_a_query_that_sees_nothing_gets_the_bias():

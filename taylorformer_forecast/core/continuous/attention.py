@@ -25,7 +25,7 @@ from taylorformer_forecast.core.attention.local import log_window
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, between_all, mean_decay
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
-from taylorformer_forecast.core.continuous.problem import Problem
+from taylorformer_forecast.core.continuous.problem import Problem, few_windows
 from taylorformer_forecast.core.continuous.solvers import MLPField, shared
 from taylorformer_forecast.core.window import holds_everywhere
 
@@ -78,10 +78,6 @@ class ContinuousAttention(nn.Module):
     ------
     ValueError
         If an option is unknown, the solver does not serve the dynamics, or ``attention`` is a kernel.
-
-    References
-    ----------
-    Chen et al., "ContiFormer: Continuous-Time Transformer for Irregular Time Series Modeling".
 
     Examples
     --------
@@ -173,15 +169,19 @@ class ContinuousAttention(nn.Module):
         Tensor
             Output of the layer, (B, M, I). Queries that see nothing get zeros and the bias of the output.
         """
+        if self.solver == "closed":
+            n_scores = self.heads.n_heads * t.shape[1] * (t if at is None else at).shape[1]
+            if len(pieces := few_windows((x, t, mask, at, x_at, shift), n_scores)) > 1:
+                return torch.cat([self(*piece) for piece in pieces])
         heads, t, at = self.heads, t.detach(), None if at is None else at.detach()
         query = Interpolation.through(t, heads.query(x), self.interpolation)
         offset = None if shift is None else shift @ heads.query.weight.mT
+        times = t if at is None else at
         if x_at is not None:
             row = heads.query(x_at)
         else:
             row = query.coefficients[0] if at is None else query(at)
             row = row if offset is None else row + offset
-        times = t if at is None else at
         problem = Problem(query, heads.key(x), heads.value(x), times, row, offset, at is None)
 
         late = t[:, None] > times[:, :, None]  # (B, M, N)

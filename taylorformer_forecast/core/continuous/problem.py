@@ -10,7 +10,9 @@ from torch import Tensor
 
 from taylorformer_forecast.core.continuous.interpolation import Interpolation, take
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "few_windows"]
+
+FEW_SCORES = 2**21  # of one table: larger ones leave the cache of processors, and are twice as slow
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,29 @@ class Problem:
         key, value, row = spread(self.key, nothing), spread(self.value, nothing), spread(blank, self.row)
         everywhere = Problem(self.query.refine(t), key, value, t, row, offset, True)
         return everywhere, place[:, n:], place[:, :n]
+
+
+def few_windows(parts: tuple[Tensor | None, ...], n_scores: int) -> list[tuple[Tensor | None, ...]]:
+    """Split a batch, on a CPU, so that a table of scores holds at most ``FEW_SCORES``.
+
+    Parameters
+    ----------
+    parts : tuple of Tensor or None
+        What belongs to the windows, each of shape (B, ...), or (1, ...) for all of them; first what has B.
+    n_scores : int
+        Scores of a window.
+
+    Returns
+    -------
+    list of tuple
+        The same for some windows at a time.
+    """
+    first = parts[0]
+    assert first is not None
+    if first.device.type != "cpu" or torch.compiler.is_compiling():
+        return [parts]
+    n, size = len(first), max(1, FEW_SCORES // max(1, n_scores))
+    return [
+        tuple(part if part is None or len(part) < n else part[start : start + size] for part in parts)
+        for start in range(0, n, size)
+    ]
