@@ -22,8 +22,7 @@ from taylorformer_forecast.synthetic.frame import log_uniform
 __all__ = ["LEVELS", "CorrectionTasks", "deciles", "make_correction_tasks", "pinball"]
 
 LEVELS = torch.arange(1, 10) / 10
-SHORTEST, LONGEST = 10, 800  # points of the histories
-MOST_POINTS = 30_000  # of all series together: the time of a chunk grows with them
+SHORTEST, LONGEST = 10, 300  # points of the histories
 NEAREST, FARTHEST = 3, 60  # steps ahead
 PER_SERIES = 3  # origins of one series: the last, and random ones after the first third
 FEWEST = 5  # values before an origin
@@ -78,7 +77,7 @@ def make_correction_tasks(n_series: int, seed: int | tuple[int, ...]) -> Correct
     Parameters
     ----------
     n_series : int
-        How many series, fewer of long ones; origins without enough values before them give no task.
+        How many series; origins without enough values before them give no task.
     seed : int or tuple of int
         Seed of everything.
     """
@@ -86,7 +85,6 @@ def make_correction_tasks(n_series: int, seed: int | tuple[int, ...]) -> Correct
     length = round(float(log_uniform(rng, SHORTEST, LONGEST, 1)[0]))
     most = min(FARTHEST, max(2 * NEAREST, 0.6 * length))
     horizon = round(float(log_uniform(rng, NEAREST, most, 1)[0]))
-    n_series = min(n_series, MOST_POINTS // length)
     generator = SyntheticGenerator(int(rng.integers(2**31)), n_series, processes={"irregular_times": 0.0})
     batch = generator.batch(0, length + horizon, horizon)
     season = np.round(batch.periods[:, 0]).astype(int)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from correction_tasks import LONGEST, SHORTEST, CorrectionTasks, deciles, make_correction_tasks, pinball
+from correction_tasks import CorrectionTasks, deciles, make_correction_tasks, pinball
 
 from taylorformer_forecast.engine.correction import load_correction, save_correction
 from taylorformer_forecast.engine.training import private_rng
@@ -160,8 +160,8 @@ in {curve[-1]["seconds"] / 60:.0f} minutes of one core; torch {torch.__version__
 - **Network.** A transformer of {n_parameters:,} parameters, stored in half precision. It sees patches of the
   latest values, their one-step errors and the forecasts of all families of members of the statistical
   combination, and moves locations and widths of all steps at once. `{json.dumps(SIZES)}`
-- **Data.** Series of `taylorformer_forecast.synthetic` only; no real one. Regular times, histories of
-  {SHORTEST} to {LONGEST} points, up to 60 steps ahead, any season or none.
+- **Data.** Series of `taylorformer_forecast.synthetic` only; no real one. Regular times, histories of 10 to
+  300 points, up to 60 steps ahead, any season or none.
 - **Loss.** Pinball loss over nine deciles, in scales of the combination's errors. AdamW with warm-up and
   cosine, averaged weights.
 - **Weight.** {args.weight:g} of the shift of locations is taken, all of the change of widths.
