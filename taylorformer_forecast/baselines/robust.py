@@ -1,7 +1,7 @@
 """Guards of a forecast: series without outliers, and the range that forecasts may not leave.
 
 Everything but :func:`without_outliers` is causal: row ``t`` of a result depends on the values up to ``t``,
-and of :func:`winsorise` on whether it is the last.
+and of :func:`winsorise` on whether it is one of the last two.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
 
     A value is compared with the range between the value before it and the value one season earlier. What
     lies further from this range than eight mean absolute steps is moved to that distance. The third such
-    value in a row on the same side is a shift of the level and stays as it is. The last value of all, of
-    which one cannot tell an outlier from a shift, is moved to two steps.
+    value in a row on the same side is a shift of the level and stays as it is. Of the last two values one
+    cannot tell outliers from a shift: they are moved to two steps.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> np.nd
         away = value - inside
         side = np.sign(away) * (np.abs(away) > limit)
         row = np.where(now, np.where(side * row > 0, row + side, side), row)
-        most = np.where((side != 0) & (t == len(values) - 1), LAST_OUTLIER_SIZE * step, limit)
+        undecided = (side != 0) & (t > len(values) - LEVEL_SHIFT_RUN)
+        most = np.where(undecided, LAST_OUTLIER_SIZE * step, limit)
         held = np.maximum(np.minimum(away, most), -most)
         new = inside + np.where(np.abs(row) >= LEVEL_SHIFT_RUN, away, held)
         size = (np.minimum(np.abs(new - last), limit) - step) / np.minimum(

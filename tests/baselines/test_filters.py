@@ -131,6 +131,19 @@ def test_winsorising_follows_a_shift_of_the_level():
     close(winsorise(y)[:, 42:], y[:, 42:])
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_outliers_among_the_last_two_values_are_moved_further_than_earlier_ones(count):
+    y = walk(120, rows=20)
+    step = y.diff(dim=1).abs().mean(1, keepdim=True)
+    y[:, -count:] += 1e3
+    followed = torch.cat([y, y[:, -count - 1, None].expand(-1, 2)], 1)
+    late, early = (
+        (winsorise(rows)[:, 120 - count : 120] - y[:, 119 - count, None]) / step for rows in (y, followed)
+    )
+    assert (late < 3 * count).all()
+    assert (early > 6).all()
+
+
 def test_ranges_widen_by_the_width_so_far_and_stay_nonnegative():
     low, high = forecast_range(torch.tensor([[2.0, 6.0, 4.0]]).double(), 2)
     assert low[0, -1].tolist() == [0.0, 0.0]
