@@ -13,6 +13,7 @@ Tolerances of rounding, orders of quadrature, and what bounds time or memory alo
 
 # --- Families of distributions -----------------------------------------------------------------------------
 SCALE_FLOOR = 1e-3  # of a predicted scale; published: the likelihood of the Taylorformer adds it
+LARGEST_LOG_SCALE = 20.0  # of a predicted scale: far values of X would make it infinite; by hand
 QUANTILE_LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # symmetric; by hand
 MIN_DF = 2.1  # degrees of freedom: the deviation is at most 4.6 scales; by hand
 NEARLY_NORMAL_DF = 1e3  # degrees of freedom that stand for a Gaussian distribution; by hand

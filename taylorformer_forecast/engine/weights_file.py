@@ -50,8 +50,9 @@ def write_weights(path: str | Path, name: str, tensors: Mapping[str, Tensor], he
         key: (value.detach().half() if value.is_floating_point() else value.detach()).contiguous()
         for key, value in tensors.items()
     }
-    text = json.dumps(dict(header), sort_keys=True)
-    save_file(halved, path, {name: text, CHECKSUM: _checksum(text, halved)})
+    # In the header itself: of several headers safetensors writes now one, now another first.
+    checked = {**header, CHECKSUM: _checksum(header, halved)}
+    save_file(halved, path, {name: json.dumps(checked, sort_keys=True)})
 
 
 def read_weights(
@@ -123,20 +124,21 @@ def _read(path: Path, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
     if name not in metadata:
         raise ValueError(f"it has no header {name!r}")
-    if metadata.get(CHECKSUM, "") not in ("", _checksum(metadata[name], tensors)):
-        raise ValueError("it is damaged: its checksum is another")
     if len(metadata[name]) > LARGEST["characters of a header"]:
         raise ValueError("its header is too long")
+    header = dict(json.loads(metadata[name]))
+    if header.pop(CHECKSUM, None) not in (None, _checksum(header, tensors)):
+        raise ValueError("it is damaged: its checksum is another")
     for key, value in tensors.items():
         if value.is_floating_point() and not bool((value.abs() <= LARGEST["weight"]).all()):
             raise ValueError(f"it is damaged: a number of {key} is not finite, or too large")
     weights = {key: value.float() if value.is_floating_point() else value for key, value in tensors.items()}
-    return dict(json.loads(metadata[name])), weights
+    return header, weights
 
 
-def _checksum(header: str, tensors: Mapping[str, Tensor]) -> str:
+def _checksum(header: Mapping, tensors: Mapping[str, Tensor]) -> str:
     """SHA-256 of a header and of names, types, shapes and bits of tensors."""
-    found = hashlib.sha256(header.encode())
+    found = hashlib.sha256(json.dumps(dict(header), sort_keys=True).encode())
     for key in sorted(tensors):
         value = tensors[key]
         found.update(f"{key} {value.dtype} {tuple(value.shape)}".encode())

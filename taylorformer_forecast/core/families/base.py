@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
-from taylorformer_forecast.defaults import SCALE_FLOOR
+from taylorformer_forecast.defaults import LARGEST_LOG_SCALE, SCALE_FLOOR
 
 __all__ = ["POINT_MASS", "SCALES", "Components", "Described", "Family", "ResidualScale"]
 
@@ -25,7 +25,7 @@ ResidualScale: TypeAlias = Float[Tensor, "*b #D"] | float
 
 def exp_scale(raw: Tensor) -> Tensor:
     """Positive scale, ``exp(raw)`` plus a floor."""
-    return raw.exp() + SCALE_FLOOR
+    return raw.clamp_max(LARGEST_LOG_SCALE).exp() + SCALE_FLOOR
 
 
 def bounded_scale(raw: Tensor) -> Tensor:
