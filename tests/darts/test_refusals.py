@@ -220,8 +220,8 @@ def test_models_do_not_depend_on_what_the_caller_has_set(strategy, mode):
         torch.set_default_dtype(torch.float64)
         try:
             found = forecast()
-            # Weights of a new network are drawn in the default dtype.
-            assert found == expected or strategy in ("train", "finetune")
+            if strategy not in ("train", "finetune"):  # whose weights are drawn in the default dtype
+                np.testing.assert_allclose(found.all_values(), expected.all_values(), rtol=1e-6)
         finally:
             torch.set_default_dtype(torch.float32)
     else:
