@@ -61,9 +61,9 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.robust import winsorise
-    >>> y = torch.tensor([[1.0, 2.0, 1.0, 2.0, 1.0, 1e6, 2.0]])
+    >>> y = torch.tensor([[1.0, 2.0, 1.0, 2.0, 1.0, 1e6, 2.0, 1.0]])
     >>> winsorise(y).tolist()
-    [[1.0, 2.0, 1.0, 2.0, 1.0, 9.0, 2.0]]
+    [[1.0, 2.0, 1.0, 2.0, 1.0, 9.0, 2.0, 1.0]]
     """
     observed = ~y.isnan()
     rows = _pulled_back(torch.nan_to_num(y).T.numpy(force=True), observed.T.numpy(force=True), season)
