@@ -197,9 +197,10 @@ def quantiles(family, m, s, w, params, p):
     x, step = np.clip(average(m, w) + width * goal, low, high), high - low
     for _ in range(STEPS):
         rough = family.rough((x[:, None] - m) / s, params)
-        if rough is not None:
-            new = x + _newton_step(goal, average(rough[0], w), average(rough[1] / s, w))
-            x = np.where(np.isfinite(new), np.clip(new, low, high), x)
+        if rough is None:
+            break
+        new = x + _newton_step(goal, average(rough[0], w), average(rough[1] / s, w))
+        x = np.where(np.isfinite(new), np.clip(new, low, high), x)
     for _ in range(200):
         z = (x[:, None] - m) / s
         side = sign[:, None]

@@ -13,6 +13,7 @@ import torchmetrics
 from darts.models import NaiveEnsembleModel, NaiveSeasonal, RegressionEnsembleModel
 from darts.utils.likelihood_models import torch as likelihoods
 from darts.utils.timeseries_generation import gaussian_timeseries, linear_timeseries, sine_timeseries
+from quiet import QUIET
 
 from taylorformer_forecast.darts import (
     ContiFormerModel,
@@ -24,13 +25,6 @@ from taylorformer_forecast.darts import (
 )
 
 MODELS = [TaylorformerModel, LAMModel, ContiFormerModel, TNPModel, UNNModel]
-QUIET = {
-    "accelerator": "cpu",
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "logger": False,
-    "enable_checkpointing": False,
-}
 N = 60
 
 each_model = pytest.mark.parametrize("model_class", MODELS)

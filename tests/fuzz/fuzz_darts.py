@@ -13,17 +13,11 @@ import pandas as pd
 from darts import TimeSeries
 from fuzz_data import LATER, column, make_index, make_values
 from fuzz_oracle import LEVELS, check_forecast, environment, require, untouched
+from quiet import QUIET
 
 from taylorformer_forecast import darts as hosts
 
 PATHS = 50  # of which means are taken
-QUIET = {
-    "accelerator": "cpu",
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "logger": False,
-    "enable_checkpointing": False,
-}
 
 
 def make_series(case: dict[str, Any], number: int = 0) -> TimeSeries:

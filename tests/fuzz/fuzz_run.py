@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import sys
 import time
 import traceback
 import warnings
@@ -15,13 +16,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
+from hypothesis import Phase, given, seed, settings
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # of what tests share, which pytest finds by itself
 from fuzz_cases import Case, cases
 from fuzz_darts import DartsWalk
 from fuzz_oracle import kind_of_error
 from fuzz_sktime import ClassifierWalk, ForecasterWalk, ImputerWalk
-from hypothesis import Phase, given, seed, settings
 
 WALKS = {"sktime": ForecasterWalk, "darts": DartsWalk, "imputer": ImputerWalk, "classifier": ClassifierWalk}
 KINDS = ("ok", "refused", "host", "no data", "raw", "wrong")

@@ -17,6 +17,7 @@ import pytest
 import torch
 from darts.utils.serialization import add_safe_globals
 from darts.utils.timeseries_generation import sine_timeseries
+from quiet import QUIET
 from sktime.base import load
 from sktime.datasets import load_airline
 from torch import nn
@@ -32,14 +33,6 @@ from taylorformer_forecast.models import specs
 from taylorformer_forecast.models.documentation import document
 from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
-
-QUIET = {
-    "accelerator": "cpu",
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "logger": False,
-    "enable_checkpointing": False,
-}
 
 # --- a model from outside the package: a network, its specification, a class for each host ------------------
 
