@@ -201,14 +201,15 @@ class BaseForecastModel(MixedCovariatesTorchModel):
             return self._fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
     def _fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int, **kwargs: Any) -> Any:
-        start, trainer_params = time.perf_counter(), self.trainer_params
+        start, trainer_params = time.perf_counter(), dict(self.trainer_params)
+        self.trainer_params = dict(trainer_params)  # darts writes into them, and load takes the user's own
         if epochs == 0 and self._arguments["n_epochs"] is None and self.n_epochs:
             per_epoch = max(1, math.ceil(len(train_dataset) / self.batch_size))
             epochs = min(self.spec.num_epochs, max(1, round(self.spec.max_steps / per_epoch)))
             # One pass over a long series is more than enough.
-            self.trainer_params = {"max_steps": max(self.spec.max_steps, 1), **trainer_params}
+            self.trainer_params.setdefault("max_steps", max(self.spec.max_steps, 1))
         super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
-        self.trainer_params = trainer_params
+        self.trainer_params = {**trainer_params, "precision": self.trainer_params["precision"]}
         if self._requires_training:  # without an epoch, it does not start
             self.model.begin(train_dataset, _batch_collate_fn_train)
             self.model.finish(train_dataset, _batch_collate_fn_train)

@@ -83,7 +83,7 @@ def _check_values(series: Sequence[TimeSeries], name: str) -> None:
             double = one.time_index[one.time_index.duplicated()]
             raise ValueError(f"{name} has duplicate time stamps: {double[0]} (first of {len(double)})")
         largest = np.nan_to_num(np.abs(one.all_values(copy=False)), posinf=np.inf).max((0, 2), initial=0.0)
-        for component, value in zip(one.components, largest, strict=True):
+        for component, value in zip(one.components, largest.astype(float), strict=True):
             if np.isinf(value):
                 raise ValueError(f"{name}: component {component!r} has infinite values")
             if value > LARGEST:

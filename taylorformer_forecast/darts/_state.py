@@ -19,7 +19,7 @@ def in_own_state(model: Any) -> Iterator[None]:
     Parameters
     ----------
     model : TorchForecastingModel
-        The model, whose dtype is the default one in the block.
+        The model, whose dtype is the default one in the block; without a network it is float32.
     """
     with own_state(model.model), interruptible():
         yield

@@ -55,7 +55,7 @@ def own_state(net: torch.nn.Module | None = None) -> Iterator[None]:
     Parameters
     ----------
     net : ForecastNet, optional
-        Network whose dtype becomes the default one.
+        Network whose dtype becomes the default one; without one it is that of new networks, float32.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def own_state(net: torch.nn.Module | None = None) -> Iterator[None]:
     True
     """
     before = torch.get_default_dtype()
-    own = next((p.dtype for p in net.parameters()), before) if net is not None else before
+    own = torch.float32 if net is None else next((p.dtype for p in net.parameters()), torch.float32)
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())

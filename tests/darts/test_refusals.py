@@ -211,17 +211,17 @@ def test_ctrl_c_is_a_keyboard_interrupt(strategy):
 @pytest.mark.parametrize(
     "mode", ["float64", torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu")]
 )
-def test_models_do_not_depend_on_what_the_caller_has_set(strategy, mode):
+@pytest.mark.parametrize("precision", [{}, {"precision": "32-true"}], ids=["", "32-true"])
+def test_models_do_not_depend_on_what_the_caller_has_set(strategy, mode, precision):
     def forecast():
-        return make(TaylorformerModel, strategy=strategy).fit(GOOD).predict(6, num_samples=3, random_state=1)
+        model = make(TaylorformerModel, strategy=strategy, pl_trainer_kwargs={**QUIET, **precision})
+        return model.fit(GOOD).predict(6, num_samples=3, random_state=1)
 
     expected = forecast()
     if mode == "float64":
         torch.set_default_dtype(torch.float64)
         try:
-            found = forecast()
-            if strategy not in ("train", "finetune"):  # whose weights are drawn in the default dtype
-                np.testing.assert_allclose(found.all_values(), expected.all_values(), rtol=1e-6)
+            assert forecast() == expected
         finally:
             torch.set_default_dtype(torch.float32)
     else:
@@ -229,6 +229,15 @@ def test_models_do_not_depend_on_what_the_caller_has_set(strategy, mode):
             grad = torch.is_grad_enabled()
             assert forecast() == expected
             assert torch.is_grad_enabled() == grad
+
+
+def test_options_that_are_given_to_load_stay_as_they_are(tmp_path):
+    make(TaylorformerModel).fit(GOOD.astype("float32")).save(str(tmp_path / "model.pt"))
+    options = dict(QUIET)
+    model = TaylorformerModel.load(str(tmp_path / "model.pt"), pl_trainer_kwargs=options)
+    model.fit(GOOD.astype("float32"))
+    assert options == QUIET
+    assert model.predict(4).dtype == np.float32
 
 
 @each_model
