@@ -2,6 +2,8 @@
 
 import os
 import warnings
+from hashlib import sha256
+from pathlib import Path
 
 import taylorformer_forecast
 
@@ -36,8 +38,12 @@ numpydoc_show_class_members = False
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
-nb_execution_mode = "cache"  # a page runs again when its code changes
-nb_execution_cache_path = "../build/docs-cache"
+# A page runs again when its code changes, or the package.
+package = Path(taylorformer_forecast.__file__).parent
+files = sorted([*package.rglob("*.py"), *package.rglob("*.safetensors")])
+state = sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(package.parent / "build/docs-cache" / state)
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_output_stderr = "remove"  # progress and hints of other libraries

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -113,13 +112,13 @@ def plot_forecast(
     return figure
 
 
-def plot_explanation(parts: pd.DataFrame) -> Figure:
+def plot_explanation(parts: Any) -> Figure:
     """Draw the parts of a forecast: baseline and network over time, and how much every input changes.
 
     Parameters
     ----------
-    parts : pandas.DataFrame
-        What ``explain`` of a forecaster of sktime returned, for one column of one series.
+    parts : pandas.DataFrame or dict of darts.TimeSeries
+        What ``explain`` returned, for one column of one series.
 
     Returns
     -------
@@ -143,17 +142,22 @@ def plot_explanation(parts: pd.DataFrame) -> Figure:
     """
     import matplotlib.pyplot as plt
 
-    if parts.columns.nlevels > 1 and len(parts.columns.droplevel(0).unique()) == 1:
-        parts = parts.droplevel(1, axis=1)
-    if parts.index.nlevels > 1 or parts.columns.nlevels > 1:
-        raise ValueError("choose one series, parts.loc[key], and one column, parts.xs(name, axis=1, level=1)")
+    columns: dict[str, list[Column]] = {}
+    for name, part in parts.items():  # (name, column) where y is a frame
+        columns.setdefault(name[0] if isinstance(name, tuple) else name, []).extend(_columns(part))
+    if any(len(found) > 1 for found in columns.values()):
+        raise ValueError(
+            "choose one series, parts.loc[key], and one column, parts.xs(name, axis=1, level=1); with darts "
+            "{part: series[name] for part, series in parts.items()}"
+        )
     figure, (over_time, sizes) = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained")
-    (_, x, forecast), (_, _, baseline) = list(_columns(parts[["forecast", "baseline"]]))
+    drawn = {name: found[0] for name, found in columns.items()}
+    (_, x, forecast), (_, _, baseline) = drawn.pop("forecast"), drawn.pop("baseline")
     over_time.plot(x, forecast, color=BLUE, lw=2, label="forecast")
     over_time.plot(x, baseline, color="0.35", lw=1.3, ls="--", label="baseline")
     over_time.legend(frameon=False, fontsize="small")
-    change = parts.drop(columns=["forecast", "baseline"]).abs().mean()
-    sizes.barh([str(name) for name in change.index], change, color=BLUE)
+    changes = [np.nanmean(np.abs(values)) for _, _, values in drawn.values()]
+    sizes.barh(list(drawn), changes, color=BLUE)
     sizes.invert_yaxis()
     sizes.set_title("mean absolute change", loc="left", fontsize="medium")
     _tidy(over_time, x)

@@ -105,3 +105,17 @@ def test_parts_of_a_forecast_are_drawn_with_the_size_of_every_change():
     both = pd.concat([y, 2 * y.set_axis(["b"], axis=1)], axis=1)
     with pytest.raises(ValueError, match="choose one series"):
         plot_explanation(fitted(both).explain())
+
+
+def test_parts_of_a_darts_forecast_are_drawn_as_those_of_sktime():
+    times = pd.date_range("2020", periods=H, freq="D")
+    parts = {
+        name: TimeSeries.from_times_and_values(times, np.full((H, 2), value), columns=["a", "b"])
+        for name, value in {"forecast": 5.0, "baseline": 7.0, "network": -2.0, "past: rain": 0.5}.items()
+    }
+    with pytest.raises(ValueError, match="choose one series"):
+        plot_explanation(parts)
+    over_time, sizes = plot_explanation({part: series["a"] for part, series in parts.items()}).axes
+    assert (lines(over_time)["baseline"].get_ydata() == 7).all()
+    assert [label.get_text() for label in sizes.get_yticklabels()] == ["network", "past: rain"]
+    assert [bar.get_width() for bar in sizes.patches] == [2, 0.5]

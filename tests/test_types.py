@@ -46,6 +46,7 @@ def with_darts(series: TimeSeries) -> None:
     model.fit(series, verbose=False).predict(12, num_samples=5)
     LAMModel(36, 12).fit(series)
     print(model.summary().seasons)
+    plot_explanation(model.explain(12, lags=12))
     LAMModel("36", 12)  # type: ignore[arg-type]
 """
 

@@ -23,6 +23,7 @@ from darts.utils.ts_utils import series2seq
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._checks import check_horizon, check_parameters, check_series
+from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import NOTES, PARAMETERS
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
@@ -36,7 +37,7 @@ from taylorformer_forecast.models.spec import ModelSpec
 __all__ = ["BaseForecastModel"]
 
 
-class BaseForecastModel(MixedCovariatesTorchModel):
+class BaseForecastModel(Explaining):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
@@ -231,8 +232,7 @@ class BaseForecastModel(MixedCovariatesTorchModel):
         ValueError
             If the model was not fitted.
         """
-        if self.model is None:
-            raise ValueError("the model has not been fitted: call fit first")
+        self._check_fitted()
         seasonal = self._seasonal
         return summarise(
             self.model.net,

@@ -30,6 +30,7 @@ from taylorformer_forecast.defaults import (
     N_PARAMETER_PATHS,
 )
 from taylorformer_forecast.engine.calibration import inflate_by_paths
+from taylorformer_forecast.engine.explanation import baseline_alone, with_part
 from taylorformer_forecast.engine.lightning import make_optimizer, time_spent
 from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
@@ -114,6 +115,10 @@ class ForecastModule(BatchWindows):
     def build_network(self, task: Task, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of one column, or of all components."""
         return self.spec.build(task, **network)
+
+    def without_network(self) -> ForecastModule:
+        """Return a copy that forecasts by its baseline."""
+        return with_part(self, "net", baseline_alone(self.net))
 
     def on_train_start(self) -> None:
         """Fit what has a closed-form solution before the first step."""

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.correction import PretrainedCorrection
+from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.statistical import Columns, Question, answer, on_steps
 from taylorformer_forecast.models.correction import CorrectionNet
 
@@ -46,6 +47,10 @@ class StatisticalModule(PLForecastingModule):
     def net(self) -> PretrainedCorrection | None:
         """What corrects the forecasts, if anything."""
         return None if self.corrects is None else PretrainedCorrection(self.corrects, self.weight)
+
+    def without_network(self) -> StatisticalModule:
+        """Return a copy that corrects nothing."""
+        return with_part(self, "corrects", None)
 
     def forward(self, x_in: PLModuleInput) -> PLModuleOutput:
         """Refuse: there is no network."""

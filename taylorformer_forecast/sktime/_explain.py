@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.engine.explanation import baseline_alone, lag_blocks, split
 from taylorformer_forecast.sktime._host import Host
 
 __all__ = ["Explaining"]
@@ -63,21 +64,21 @@ class Explaining(Host):
         (['forecast', 'baseline', 'network'], True)
         """
         self.check_is_fitted()
-        if lags is not None and lags < 1:
-            raise ValueError(f"lags={lags} must be at least 1")
-        forecast = self.predict(fh=fh, X=X)
-        baseline = self._without_network().predict(fh=fh, X=X)
-        parts = {"forecast": forecast, "baseline": baseline, "network": forecast - baseline}
+        blocks = lag_blocks(lags, self.context_length_)
+        without = {}
         for name in [] if self._cur_X is None else self._cur_X.columns:
-            mean = self._cur_X[name].mean()
-            ahead = X.assign(**{name: mean}) if X is not None and name in X else X
-            parts[f"X: {name}"] = forecast - self._with(_cur_X=self._cur_X.assign(**{name: mean})).predict(
-                fh=fh, X=ahead
-            )
-        length = self.context_length_
-        bounds = [] if lags is None else [*range(0, length, lags), length]
-        for first, last in pairwise(bounds):
-            parts[f"lags {first + 1}-{last}"] = forecast - self._without_lags(first, last).predict(fh=fh, X=X)
+            mean = {name: self._cur_X[name].mean()}
+            ahead = X.assign(**mean) if X is not None and name in X else X
+            still = self._with(_cur_X=self._cur_X.assign(**mean))
+            without[f"X: {name}"] = partial(still.predict, fh=fh, X=ahead)
+        for name, (first, last) in blocks.items():
+            without[name] = partial(self._without_lags(first, last).predict, fh=fh, X=X)
+        alone = (
+            self._with(_correction=None)
+            if self.network_ is None
+            else self._with(network_=baseline_alone(self.network_))
+        )
+        parts = split(partial(self.predict, fh=fh, X=X), partial(alone.predict, fh=fh, X=X), without)
         return pd.concat(parts, axis=1)
 
     def _with(self, **attributes):
@@ -85,14 +86,6 @@ class Explaining(Host):
         changed = copy.copy(self)
         vars(changed).update(attributes)
         return changed
-
-    def _without_network(self):
-        """A copy that forecasts by its baseline."""
-        if self.network_ is None:
-            return self._with(_correction=None)
-        network = copy.deepcopy(self.network_)
-        network.calibration.set(weight=0.0)
-        return self._with(network_=network)
 
     def _without_lags(self, first, last):
         """A copy to which the past values number ``first`` to ``last``, counted backwards, are missing."""
