@@ -109,7 +109,6 @@ class GaussianProcessBaseline(Baseline):
         Nobody sees points that were not observed: their columns are zero, and their rows are those that they
         would have if they alone were observed beside the others.
         """
-        assert window.observed is not None
         t, covariates = only_time(window, self).double(), window.covariates
         eye = torch.eye(t.shape[1], dtype=t.dtype, device=t.device)
         total = self.covariance(t, covariates)[:, None] + (self.log_noise.to(t).exp() + JITTER) * eye
@@ -153,7 +152,6 @@ class GaussianProcessBaseline(Baseline):
 
     def loss(self, window: Window) -> Float[Tensor, ""]:
         """Negative log-density of all observed points of a batch, in nats for each."""
-        assert window.observed is not None
         _, shocks, deviation = self.whiten(window)
         nats = 0.5 * shocks.square() + deviation.log() + 0.5 * math.log(2 * math.pi)
         return (nats * window.observed).sum() / window.observed.sum().clamp_min(1)

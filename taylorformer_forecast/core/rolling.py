@@ -93,7 +93,6 @@ def mean_range(
 
 def context_limits(window: Window) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
     """Bounds of the means of all targets, from the contexts alone: see :func:`mean_range`."""
-    assert window.observed is not None
     n, t = window.n_context, window.times[..., 0]
     y = torch.where(window.observed, window.y, torch.nan)[:, :n]
     return mean_range(t[:, :n], y, t[:, n:])

@@ -278,7 +278,6 @@ def forecast_paths(
                 window = window.map(lambda value: value.repeat_interleave(n_paths, 0))
                 floor = floor.repeat_interleave(n_paths, 0) if isinstance(floor, Tensor) else floor
                 paths_each = 1
-            assert window.observed is not None
             known = slice(n_context, n_context + chunk)
             y, observed = window.y.clone(), window.observed.clone()
             y[:, known] = parts[-1].paths.flatten(0, 1).to(y.dtype)

@@ -80,8 +80,6 @@ def scale_window(
     True
     """
     dtype, n_context = dtype or torch.get_default_dtype(), window.n_context
-    if window.observed is None:  # unreachable: Window fills it in
-        raise ValueError("the window does not say what was observed")
     y, weight = window.y[:, :n_context], window.observed[:, :n_context].to(window.y.dtype)
     count = weight.sum(1, keepdim=True).clamp_min(1.0)
     loc = (y * weight).sum(1, keepdim=True) / count

@@ -41,7 +41,6 @@ def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
     >>> on_grid(w, 4).flatten().tolist()
     [0.0, 1.0, 2.0, 4.0]
     """
-    assert window.observed is not None
     n = window.n_context
     y, observed, t = window.y[:, :n], window.observed[:, :n], window.times[:, :n, 0]
     grid = torch.arange(1 - n_steps, 1, device=t.device, dtype=t.dtype) / n_steps

@@ -81,7 +81,7 @@ class Window:
 
     t: Float[Tensor, "B N *X"]
     y: Float[Tensor, "B N D"]
-    observed: Bool[Tensor, "B N D"] | None = None
+    observed: Bool[Tensor, "B N D"] = None  # type: ignore[assignment]  # never None once it is made
     covariates: Float[Tensor, "B N C"] | None = None
     series: Int[Tensor, "B N"] | None = None
     n_context: int = field(kw_only=True)
@@ -120,13 +120,11 @@ class Window:
     @property
     def visible(self) -> Bool[Tensor, "B N"]:
         """Points at which any column was observed: those that others may attend."""
-        assert self.observed is not None
         return self.observed.any(-1)
 
     @property
     def targets(self) -> tuple[Float[Tensor, "B T D"], Bool[Tensor, "B T D"]]:
         """Values of the targets and which of them were observed."""
-        assert self.observed is not None
         return self.y[:, self.n_context :], self.observed[:, self.n_context :]
 
     def attention_mask(self) -> Bool[Tensor, "#B N N"]:
@@ -147,7 +145,6 @@ class Window:
 
         When a target is looked at, it will have been drawn.
         """
-        assert self.observed is not None
         is_target = torch.arange(self.y.shape[1], device=self.y.device)[:, None] >= self.n_context
         return replace(self, y=self.y.masked_fill(is_target, 0.0), observed=self.observed | is_target)
 
@@ -215,7 +212,6 @@ def join_columns(window: Window) -> Window:
     >>> points.observed[0, :, 0].tolist()
     [True, False, True, True]
     """
-    assert window.observed is not None
     n_windows, n, n_columns = window.y.shape
     series = torch.arange(n_columns, device=window.y.device).repeat(n).expand(n_windows, -1)
     return Window(

@@ -13,15 +13,6 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Components, Described, Family
 
-__all__ = [
-    "LikelihoodDistribution",
-    "LikelihoodFamily",
-    "LocationScaleAdapter",
-    "PointAdapter",
-    "QuantileAdapter",
-    "RegisteredAdapter",
-]
-
 UNIT_SCALE = math.log(math.expm1(1.0))  # softplus of it is 1
 
 

@@ -34,8 +34,6 @@ from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.models.spec import ModelSpec
 
-__all__ = ["BaseForecastModel"]
-
 
 class BaseForecastModel(Explaining):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from darts import TimeSeries
 
-__all__ = ["check_horizon", "check_parameters", "check_series"]
-
 LARGEST = 1e150  # value whose square is a number
 SIZES = ("d_model", "n_heads", "n_layers", "n_derivative_neighbours")
 

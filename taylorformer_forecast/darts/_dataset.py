@@ -15,8 +15,6 @@ from torch import Tensor
 
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["DatasetWindows", "sample_places", "samples_by_weight"]
-
 
 def samples_by_weight(dataset: Sequence[Any], most: int, n_targets: int) -> tuple[list[Any], int]:
     """Samples of a training set in their order, and the number of those in a row that share targets.

@@ -35,8 +35,6 @@ from taylorformer_forecast.engine.lightning import make_optimizer, time_spent
 from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
 
-__all__ = ["ForecastModule"]
-
 
 class ForecastModule(BatchWindows):
     """Base of the package's darts modules; a subclass names its model.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["NOTES", "PARAMETERS"]
-
 PARAMETERS = """
 input_chunk_length : int or (int, int)
     Past steps that a forecast is conditioned on. With ``(min, max)`` shorter series are padded.

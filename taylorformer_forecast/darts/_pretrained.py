@@ -33,8 +33,6 @@ from taylorformer_forecast.engine.strategy import (
 )
 from taylorformer_forecast.models.spec import Task
 
-__all__ = ["DISTRIBUTION", "PretrainedModel", "PretrainedModule"]
-
 UNTRAINED = (*STATISTICAL, "pretrained")  # strategies after which training has nothing to go on from
 DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTLikelihood reads alike
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from taylorformer_forecast.engine.training import interruptible, own_state
 
-__all__ = ["as_before_a_failure", "in_own_state"]
-
 
 @contextmanager
 def in_own_state(model: Any) -> Iterator[None]:

@@ -19,8 +19,6 @@ from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.statistical import Columns, Question, answer, on_steps
 from taylorformer_forecast.models.correction import CorrectionNet
 
-__all__ = ["StatisticalModule", "gaps_too_wide"]
-
 
 class StatisticalModule(PLForecastingModule):
     """Statistical forecasts of every component by itself, from all of its past that a batch has.

@@ -19,8 +19,6 @@ from taylorformer_forecast.darts._adapters import LikelihoodFamily
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.windows import least_scale
 
-__all__ = ["BatchWindows", "without_unknown_past"]
-
 
 def without_unknown_past(batch: TorchTrainingBatch) -> TorchTrainingBatch:
     """Hide the targets of components of which the input chunk has no value: nothing tells their level."""

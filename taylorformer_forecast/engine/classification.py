@@ -109,7 +109,6 @@ class _LabelledBatches:
                 window = self.windows.stack([self.series[i] for i in chunk], self.labels[chunk])
                 shown = torch.rand(window.t.shape) >= self.hide * torch.rand(len(chunk), 1)
                 shown[:, window.n_context :] = True
-                assert window.observed is not None
                 yield Window(
                     window.t, window.y, window.observed & shown[..., None], n_context=window.n_context
                 )

@@ -50,7 +50,6 @@ def least_scale(window: Window, floor: float | Tensor, spread: float | Tensor = 
     >>> least_scale(Window(torch.zeros(2, 3), y, n_context=3), 0.25).flatten().tolist()
     [0.25, 1.0]
     """
-    assert window.observed is not None
     few = window.observed[:, : window.n_context].sum(1, keepdim=True) < MIN_CONTEXT_POINTS
     least, usual = (torch.as_tensor(value).to(window.y) for value in (floor, spread))
     return torch.where(few, torch.maximum(usual, least), least)

@@ -111,7 +111,6 @@ class ContinuousLayers(ForecastNet):
 
     def references(self, window: Window, features: Tensor) -> References:
         """Observed points of the context, in order of time."""
-        assert window.observed is not None
         n = window.n_context
         t, y, observed, features = (
             v[:, :n] for v in (window.times[..., 0], window.y, window.observed, features)

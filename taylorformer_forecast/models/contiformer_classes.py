@@ -32,7 +32,6 @@ def slopes(window: Window) -> Float[Tensor, "B N D"]:
     >>> slopes(Window(torch.arange(3.0)[None], y[None, :, None], n_context=3)).flatten().tolist()
     [0.0, 0.0, 1.0]
     """
-    assert window.observed is not None
     place = torch.arange(window.y.shape[1], device=window.y.device)[:, None]
     last = torch.where(window.observed, place, -1).cummax(1).values
     before = F.pad(last[:, :-1], (0, 0, 1, 0), value=-1)

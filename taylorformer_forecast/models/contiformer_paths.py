@@ -122,7 +122,6 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
 
     def sequence(self, window: Window) -> Sequence:
         """Observed context points in order of time, then the targets."""
-        assert window.observed is not None
         features = self.features(window)
         r, targets = self.references(window, features), slice(window.n_context, None)
         y, observed, at = window.y[:, targets], window.observed[:, targets], window.times[:, targets, 0]

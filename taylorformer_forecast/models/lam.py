@@ -148,7 +148,6 @@ class LAMTransformer(OneShotNet):
                 f"the window has {window.n_context} context points and {window.n_targets} targets, but the "
                 f"network was built for {self.context_length} and at most {self.horizon}"
             )
-        assert window.observed is not None
         context = slice(0, window.n_context)
         visible = window.visible[:, context]
         mask = None if holds_everywhere(visible) else visible[:, None]

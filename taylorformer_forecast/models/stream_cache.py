@@ -62,7 +62,6 @@ class StreamCache:
         n_paths : int
             Paths S to be drawn of each window.
         """
-        assert window.observed is not None
         tokens, last = streams.tokens, streams.x_last
         context, targets = slice(0, window.n_context), slice(window.n_context, None)
         mask = window.attention_mask()

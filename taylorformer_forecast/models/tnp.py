@@ -220,7 +220,6 @@ class TNPA(StepwiseNet):
         Distribution
             Batch shape (B, T, D).
         """
-        assert window.observed is not None
         x, y, mask = self.locations(window), window.y, shown_and_hidden(window)
         if self.training and self.value_noise:
             is_target = torch.arange(y.shape[1], device=y.device)[:, None] >= window.n_context
@@ -238,7 +237,6 @@ class TNPA(StepwiseNet):
 
     def encode(self, window: Window, n_paths: int) -> TNPAState:
         """Pass the context through the layers; see ``ForecastNet``."""
-        assert window.observed is not None
         n = window.n_context
         x, mask, visible = self.locations(window), shown_and_hidden(window), window.visible[:, :n]
         attended = None if holds_everywhere(visible) else visible

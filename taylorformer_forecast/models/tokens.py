@@ -90,7 +90,6 @@ class Tokens(nn.Module):
     def forward(self, window: Window, mask: Bool[Tensor, "#B N N"]) -> Features:
         """Neighbours, X features, and what values show at every point and its neighbours."""
         observed = window.observed
-        assert observed is not None
         found = self.local.neighbours(window.times, mask, observed)
         near = gather_points(window.y, found.index) * found.valid
         difference = (window.y[:, :, None] - near) * (found.valid & observed[:, :, None])

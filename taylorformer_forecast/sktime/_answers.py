@@ -20,8 +20,6 @@ from taylorformer_forecast.sktime._predictive import predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
 from taylorformer_forecast.sktime._statistical import as_predictive, on_grids
 
-__all__ = ["PredictiveMethods"]
-
 
 class PredictiveMethods(Host):
     """Mean, quantiles, variances and distributions of a fitted :class:`BaseTorchForecaster`."""

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 from skpro.distributions.base import BaseDistribution
 
-__all__ = ["ArrayDistribution"]
-
 
 class ArrayDistribution(BaseDistribution):
     """Labels, pandas indexing, quantile and sample frames over arrays.

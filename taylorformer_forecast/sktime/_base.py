@@ -39,8 +39,6 @@ from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
-__all__ = ["BaseTorchForecaster"]
-
 
 class BaseTorchForecaster(
     Pretraining, Explaining, PredictiveMethods, NetworkFitting, KnownData, BaseForecaster

@@ -16,19 +16,6 @@ from taylorformer_forecast.engine.strategy import STRATEGIES
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance, shown
 from taylorformer_forecast.sktime._panel import Panel
 
-__all__ = [
-    "RULES",
-    "check_enough",
-    "check_levels",
-    "check_observed",
-    "check_panel_observed",
-    "check_parameters",
-    "check_positive",
-    "check_same_kind",
-    "is_whole",
-    "known_future",
-]
-
 
 def is_whole(value, least):
     """Whether a parameter is a whole number, at least some."""

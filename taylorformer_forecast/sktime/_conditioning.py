@@ -10,8 +10,6 @@ import pandas as pd
 from taylorformer_forecast.sktime._checks import known_future
 from taylorformer_forecast.sktime._host import Host
 
-__all__ = ["Conditioning"]
-
 
 class Conditioning(Host):
     """What ``order="random"`` makes possible, for forecasters with a parameter ``order``."""

@@ -11,8 +11,6 @@ from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._requests import ColumnSeries
 
-__all__ = ["KnownData"]
-
 
 class KnownData(Host):
     """Series and covariates of a :class:`BaseTorchForecaster`, up to the cutoff."""

@@ -12,8 +12,6 @@ import pandas as pd
 from taylorformer_forecast.engine.explanation import baseline_alone, lag_blocks, split
 from taylorformer_forecast.sktime._host import Host
 
-__all__ = ["Explaining"]
-
 
 class Explaining(Host):
     """Parts of the mean of a fitted :class:`BaseTorchForecaster`."""

@@ -11,8 +11,6 @@ import pandas as pd
 from taylorformer_forecast.defaults import FARTHEST_X
 from taylorformer_forecast.sktime._panel import Panel
 
-__all__ = ["ExogenousScaler", "arranged", "check_values", "instances", "of_instance", "shown", "to_float"]
-
 LARGEST = 1e150  # of a value: its square is still a float64
 
 

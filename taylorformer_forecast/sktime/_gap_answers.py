@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from taylorformer_forecast.sktime.distributions import PathMixture
     from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
-__all__ = ["GapAnswers"]
-
 
 class GapAnswers(GapMethods):
     """Public methods of a :class:`TaylorformerImputer`, all of one draw."""

@@ -19,8 +19,6 @@ from taylorformer_forecast.sktime._imputations import fill_gaps
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 
-__all__ = ["GapMethods", "fill_frame", "gap_lengths"]
-
 
 class GapMethods(Host):
     """Data and draws of a fitted :class:`TaylorformerImputer`."""

@@ -27,8 +27,6 @@ from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
 from taylorformer_forecast.sktime._logarithm import choose_offsets, nats_of_columns
 
-__all__ = ["GapTraining"]
-
 
 class GapTraining:
     """Training of a :class:`TaylorformerImputer`."""

@@ -16,8 +16,6 @@ from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 
-__all__ = ["Gaps"]
-
 
 @dataclass(frozen=True)
 class Gaps:
@@ -108,4 +106,4 @@ class Gaps:
         covariates = None
         if s.covariates is not None and self.covariates is not None:
             covariates = join(s.covariates[around], self.covariates[missing])[None]
-        return Window(join(s.t[around], asked)[None], y[None], None, covariates, n_context=n_context)
+        return Window(join(s.t[around], asked)[None], y[None], covariates=covariates, n_context=n_context)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["Host"]
-
 if TYPE_CHECKING:
     from sktime.forecasting.base import BaseForecaster as Host
 else:

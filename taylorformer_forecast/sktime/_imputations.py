@@ -17,8 +17,6 @@ from taylorformer_forecast.engine.gaps import scale_gaps
 from taylorformer_forecast.engine.training import resolve_device
 from taylorformer_forecast.sktime._gaps import Gaps
 
-__all__ = ["fill_gaps", "gap_windows", "in_random_order"]
-
 WINDOWS_AT_ONCE = 64
 
 

@@ -16,8 +16,6 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.sktime._gaps import Gaps
 
-__all__ = ["choose_offsets", "nats_of_columns"]
-
 
 def choose_offsets(
     nats: Callable[[Sequence[float | None]], np.ndarray], possible: Sequence[bool]
@@ -105,7 +103,6 @@ def nats_of_columns(
         bent = torch.tensor([own[i].log is not None for i in of])[:, None, None]
         # The slope of a logarithm z is exp(-z) where values were observed.
         steep = torch.where(bent, center + spread * window.y, 0.0)
-        assert window.observed is not None
         units = ((scale.scale.log() + spread.log() + steep) * window.observed).sum() / window.observed.sum()
         with torch.no_grad():
             each = process.loss(scaled) + units

@@ -11,18 +11,6 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import logsumexp, ndtri
 
-__all__ = [
-    "average",
-    "cdf",
-    "distance",
-    "log_pdf",
-    "mapped",
-    "mean",
-    "quantiles",
-    "self_distance",
-    "variance",
-]
-
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 STEPS = 3  # of the search for quantiles with an approximation of the distribution function
 

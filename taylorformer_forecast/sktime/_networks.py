@@ -11,8 +11,6 @@ from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._statistical import on_grids
 
-__all__ = ["NetworkFitting"]
-
 USUAL_DISTRIBUTION = "studentt"  # of a network; statistical forecasts have their own, in its place
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-__all__ = ["Panel"]
-
 
 @dataclass(frozen=True)
 class Panel:

@@ -8,20 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "ATTRIBUTES",
-    "ONE_SEASON",
-    "PARAMETERS",
-    "TINY",
-    "VALIDATED",
-    "Columns",
-    "Options",
-    "Periods",
-    "Seed",
-    "Source",
-    "TestParams",
-]
-
 Columns = str | Sequence[Hashable] | None
 Options = Mapping[str, Any] | None
 Periods = str | float | Sequence[float] | None

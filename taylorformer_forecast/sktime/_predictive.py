@@ -24,8 +24,6 @@ from taylorformer_forecast.engine.training import own_state, resolve_device
 from taylorformer_forecast.engine.windows import least_scale
 from taylorformer_forecast.sktime._requests import Predictive, Request
 
-__all__ = ["predict_requests"]
-
 ROWS_AT_ONCE = 8192  # windows times paths
 
 

@@ -14,8 +14,6 @@ from taylorformer_forecast.sktime._checks import check_enough
 from taylorformer_forecast.sktime._frames import ExogenousScaler, arranged
 from taylorformer_forecast.sktime._host import Host
 
-__all__ = ["Pretrained", "Pretraining"]
-
 
 @dataclass(frozen=True)
 class Pretrained:

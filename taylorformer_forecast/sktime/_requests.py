@@ -9,8 +9,6 @@ import numpy as np
 from taylorformer_forecast.core.families import Family
 from taylorformer_forecast.engine.windows import Series
 
-__all__ = ["ColumnSeries", "Predictive", "Request"]
-
 
 @dataclass(frozen=True)
 class ColumnSeries:

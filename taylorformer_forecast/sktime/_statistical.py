@@ -12,8 +12,6 @@ from taylorformer_forecast.engine.statistical import Columns, on_steps
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._requests import Predictive
 
-__all__ = ["as_predictive", "on_grids"]
-
 
 def on_grids(panel: Panel, axis: TimeAxis) -> Iterator[tuple[tuple, float, np.ndarray | None]]:
     """Yield key, first time and values of every column of every instance, on its own grid of steps.
