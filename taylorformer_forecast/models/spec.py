@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from taylorformer_forecast.core.families import Family
@@ -55,8 +56,8 @@ class ModelSpec:
         Name of the model, as in titles.
     build : callable
         ``build(task, **options)`` returns an untrained network for a :class:`Task`. Its keyword-only
-        arguments are the model's options: constructors of host classes name those that they offer, with the
-        same defaults.
+        arguments, or those that :func:`functools.partial` binds, are the model's options: constructors of
+        host classes name those that they offer, with the same defaults.
     docs : str, default=""
         Options and their meaning, as in the section "Parameters" of a docstring, without default values.
         They go into the docstrings of the host classes
@@ -80,8 +81,6 @@ class ModelSpec:
         Whether the network needs points on a regular grid.
     joins_columns : bool, default=False
         Whether the columns of the data share windows.
-    has_pretrained : bool, default=False
-        Whether there is a pretrained network for it, and a choice of strategy.
 
     Examples
     --------
@@ -104,11 +103,12 @@ class ModelSpec:
     most_points: int | None = None
     regular: bool = False
     joins_columns: bool = False
-    has_pretrained: bool = False
 
     @property
     def defaults(self) -> dict[str, Any]:
         """Options of the network, with their default values."""
+        if isinstance(self.build, partial):
+            return self.build.keywords
         arguments = inspect.signature(self.build).parameters.items()
         return {
             name: argument.default for name, argument in arguments if argument.kind is argument.KEYWORD_ONLY

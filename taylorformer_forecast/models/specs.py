@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline, LinearTwoSidedBaseline
@@ -9,7 +12,6 @@ from taylorformer_forecast.defaults import LARGEST_SLOPE, NETWORK_WEIGHT
 from taylorformer_forecast.models.contiformer import ContinuousLayers
 from taylorformer_forecast.models.contiformer_paths import build_contiformer
 from taylorformer_forecast.models.lam import LAMTransformer
-from taylorformer_forecast.models.lam_trunks import Attention
 from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
@@ -18,20 +20,9 @@ from taylorformer_forecast.models.unn import UNN as UNNet
 __all__ = ["CONTIFORMER", "LAM", "TAYLORFORMER", "TNP", "UNN"]
 
 
-def _taylorformer(
-    task: Task,
-    *,
-    d_model: int = 32,
-    n_heads: int = 2,
-    n_layers: int = 2,
-    dropout: float = 0.1,
-    linear_path: bool = True,
-    taylor_order: int = 0,
-    n_derivative_neighbours: int = 1,
-    attention: Attention = "full",
-    order: str = "time",
-) -> Taylorformer:
+def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> Taylorformer:
     # The network has more options than the host classes: what they cannot change is not in these errors.
+    taylor_order, attention = options["taylor_order"], options["attention"]
     if taylor_order not in (0, 1):
         raise ValueError(f"taylor_order={taylor_order}, but it must be 0 or 1")
     if isinstance(attention, str) and attention not in ("full", "local"):
@@ -44,28 +35,32 @@ def _taylorformer(
         baseline = kind(task.n_context, task.horizon, task.shift)
     return Taylorformer(
         dim_covariates=task.n_covariates,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        dropout=dropout,
         distribution=task.family,
-        n_derivative_neighbours=n_derivative_neighbours,
         derivative_clip=LARGEST_SLOPE * task.n_context,  # slopes are per context length
-        taylor_order=taylor_order,
-        attention=attention,
         baseline=baseline,
         weight=task.weight,
         both_sides=order == "random",
+        **options,
     )
 
 
 TAYLORFORMER = ModelSpec(
     "Taylorformer",
-    _taylorformer,
+    partial(
+        _taylorformer,
+        d_model=32,
+        n_heads=2,
+        n_layers=2,
+        dropout=0.1,
+        linear_path=True,
+        taylor_order=0,
+        n_derivative_neighbours=1,
+        attention="full",
+        order="time",
+    ),
     weight=NETWORK_WEIGHT,
     max_steps=150,
     longest_context=336,
-    has_pretrained=True,
     docs="""
 n_layers : int
     Layers of each of the two streams, at least 2.
@@ -108,16 +103,7 @@ pretrained : "default" or path
 )
 
 
-def _lam(
-    task: Task,
-    *,
-    d_model: int = 32,
-    n_heads: int = 4,
-    n_layers: int = 2,
-    dropout: float = 0.1,
-    attention: Attention = "local",
-    preset: str = "modern",
-) -> LAMTransformer:
+def _lam(task: Task, preset: str, **options: Any) -> LAMTransformer:
     baseline = None
     if task.has_location and preset == "modern":
         baseline = LinearBaseline(task.n_context, task.horizon)
@@ -125,21 +111,17 @@ def _lam(
         task.n_context,
         task.horizon,
         dim_covariates=task.n_covariates,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        dropout=dropout,
         distribution=task.family,
         preset=preset,
-        attention=attention,
         baseline=baseline,
         weight=task.weight,
+        **options,
     )
 
 
 LAM = ModelSpec(
     "LAM transformer",
-    _lam,
+    partial(_lam, d_model=32, n_heads=4, n_layers=2, dropout=0.1, attention="local", preset="modern"),
     usual_context=336,
     longest_context=336,
     longest_horizon=720,
@@ -159,37 +141,30 @@ preset : {"modern", "faithful"}
 )
 
 
-def _contiformer(
-    task: Task,
-    *,
-    d_model: int = 32,
-    n_heads: int = 4,
-    n_layers: int = 1,
-    dropout: float = 0.1,
-    joint: bool | None = None,
-    dynamics: str = "linear",
-    solver: str | None = None,
-    attention: Attention = "full",
-) -> ContinuousLayers:
+def _contiformer(task: Task, joint: bool | None, **options: Any) -> ContinuousLayers:
     return build_contiformer(
         joint,
         dim_covariates=task.n_covariates,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        dropout=dropout,
         distribution=task.family,
         linear=(task.n_context, task.horizon, task.shift) if task.has_location else None,
         weight=task.weight,
-        dynamics=dynamics,
-        solver=solver,
-        attention=attention,
+        **options,
     )
 
 
 CONTIFORMER = ModelSpec(
     "ContiFormer",
-    _contiformer,
+    partial(
+        _contiformer,
+        d_model=32,
+        n_heads=4,
+        n_layers=1,
+        dropout=0.1,
+        joint=None,
+        dynamics="linear",
+        solver=None,
+        attention="full",
+    ),
     num_epochs=40,
     docs="""
 n_layers : int
@@ -208,31 +183,14 @@ attention : {"full", "local"}
 )
 
 
-def _tnp(
-    task: Task,
-    *,
-    d_model: int = 32,
-    n_heads: int = 4,
-    n_layers: int = 3,  # about as large as the default Taylorformer
-    dropout: float = 0.0,
-    value_noise: float = 0.0,
-    attention: Attention = "full",
-) -> TNPA:
-    return TNPA(
-        dim_covariates=task.n_covariates,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        dropout=dropout,
-        distribution=task.family,
-        value_noise=value_noise,
-        attention=attention,
-    )
+def _tnp(task: Task, **options: Any) -> TNPA:
+    return TNPA(dim_covariates=task.n_covariates, distribution=task.family, **options)
 
 
 TNP = ModelSpec(
     "TNP-A",
-    _tnp,
+    # About as large as the default Taylorformer.
+    partial(_tnp, d_model=32, n_heads=4, n_layers=3, dropout=0.0, value_noise=0.0, attention="full"),
     num_epochs=30,
     docs="""
 value_noise : float
@@ -244,32 +202,15 @@ attention : str or callable
 )
 
 
-def _unn(
-    task: Task,
-    *,
-    d_model: int = 32,
-    n_heads: int = 8,
-    n_layers: int = 2,
-    dropout: float = 0.1,
-    history_indicator: bool = True,
-    attention: Attention = "full",
-) -> UNNet:
+def _unn(task: Task, **options: Any) -> UNNet:
     return UNNet(
-        n_series=task.n_columns,
-        dim_covariates=task.n_covariates,
-        d_model=d_model,
-        n_heads=n_heads,
-        n_layers=n_layers,
-        dropout=dropout,
-        distribution=task.family,
-        history_indicator=history_indicator,
-        attention=attention,
+        n_series=task.n_columns, dim_covariates=task.n_covariates, distribution=task.family, **options
     )
 
 
 UNN = ModelSpec(
     "UNN",
-    _unn,
+    partial(_unn, d_model=32, n_heads=8, n_layers=2, dropout=0.1, history_indicator=True, attention="full"),
     num_epochs=30,
     most_points=384,  # time and memory grow with the square of all points in a window
     joins_columns=True,
