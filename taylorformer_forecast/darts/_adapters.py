@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Components, Described, Family
+from taylorformer_forecast.core.families.base import Generator, Noise
 
 UNIT_SCALE = math.log(math.expm1(1.0))  # softplus of it is 1
 
@@ -92,21 +93,12 @@ class LikelihoodFamily(Family):
         params = self.likelihood._params_from_output(_raw(distribution))
         return self.likelihood._distr_from_params(params).mean
 
-    def sample(
-        self,
-        distribution: Distribution,
-        generator: torch.Generator | None = None,
-        noise: Tensor | None = None,
-    ) -> Tensor:
+    def sample(self, distribution: Distribution, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw with the likelihood's own sampler: from torch's global generator, whatever the noise."""
         return self.likelihood.sample(_raw(distribution))
 
     def sample_paths(
-        self,
-        distribution: Distribution,
-        n_paths: int,
-        generator: torch.Generator | None = None,
-        noise: Tensor | None = None,
+        self, distribution: Distribution, n_paths: int, generator: Generator = None, noise: Noise = None
     ) -> Tensor:
         """Draw path after path: samplers of likelihoods have no axis of paths."""
         follow = [None] * n_paths if noise is None else noise.unbind(1)
@@ -152,12 +144,7 @@ class PointAdapter(LikelihoodFamily):
         """The location."""
         return _raw(distribution)[..., 0]
 
-    def sample(
-        self,
-        distribution: Distribution,
-        generator: torch.Generator | None = None,
-        noise: Tensor | None = None,
-    ) -> Tensor:
+    def sample(self, distribution: Distribution, generator: Generator = None, noise: Noise = None) -> Tensor:
         """The location."""
         return _raw(distribution)[..., 0]
 
@@ -259,12 +246,7 @@ class RegisteredAdapter(LikelihoodFamily):
         family = self.likelihood.family
         return family.center(family.rebuild(self.components(distribution)))
 
-    def sample(
-        self,
-        distribution: Distribution,
-        generator: torch.Generator | None = None,
-        noise: Tensor | None = None,
-    ) -> Tensor:
+    def sample(self, distribution: Distribution, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw with the family's own sampler."""
         return self.components(distribution).sample(generator, noise).to(_raw(distribution).dtype)
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -28,6 +29,15 @@ from taylorformer_forecast.core.attention.cache import CachedPoints
 from taylorformer_forecast.core.window import holds_everywhere
 
 __all__ = ["Full", "FunctionKernel", "Kernel", "softmax_attention", "softmax_query", "softmax_weights"]
+
+Queries: TypeAlias = Float[Tensor, "B H Q E"]
+Keys: TypeAlias = Float[Tensor, "B H N E"]
+Values: TypeAlias = Float[Tensor, "B H N V"]
+Mask: TypeAlias = Bool[Tensor, "#B #Q N"] | None
+Rows: TypeAlias = Float[Tensor, "B H Q V"]
+PathRows: TypeAlias = Float[Tensor, "B H S E"]  # one for each path
+Scores: TypeAlias = Float[Tensor, "#B H Q N"]
+Weights: TypeAlias = Float[Tensor, "B H Q N"]
 
 FUSED_WIDTH = 16  # width of heads at which PyTorch's fused kernel is fastest on CPUs
 
@@ -53,14 +63,7 @@ class Kernel:
     (True, False)
     """
 
-    def __call__(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H N E"],
-        v: Float[Tensor, "B H N V"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "B H Q V"]:
+    def __call__(self, q: Queries, k: Keys, v: Values, mask: Mask = None, scale: float | None = None) -> Rows:
         """Attend from all queries.
 
         Parameters
@@ -79,9 +82,7 @@ class Kernel:
         """
         raise NotImplementedError
 
-    def one_query(
-        self, query: Float[Tensor, "B H S E"], points: CachedPoints, scale: float
-    ) -> Float[Tensor, "B H S E"]:
+    def one_query(self, query: PathRows, points: CachedPoints, scale: float) -> PathRows:
         """Attend from one query of every path, as the whole-sequence form does from that query's row.
 
         Parameters
@@ -100,9 +101,7 @@ class Kernel:
         """
         raise NotImplementedError
 
-    def weigh(
-        self, scores: Float[Tensor, "#B H Q N"], mask: Bool[Tensor, "#B #Q N"], n_global: int = 0
-    ) -> Float[Tensor, "B H Q N"]:
+    def weigh(self, scores: Scores, mask: Bool[Tensor, "#B #Q N"], n_global: int = 0) -> Weights:
         """Weights of the values, from scores and a mask.
 
         Parameters
@@ -140,14 +139,7 @@ class FunctionKernel(Kernel):
     def __init__(self, function: Callable[..., Tensor]) -> None:
         self.function = function
 
-    def __call__(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H N E"],
-        v: Float[Tensor, "B H N V"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "B H Q V"]:
+    def __call__(self, q: Queries, k: Keys, v: Values, mask: Mask = None, scale: float | None = None) -> Rows:
         """Call the function."""
         return self.function(q, k, v, mask, scale)
 
@@ -169,19 +161,21 @@ def softmax_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scal
     return (F.scaled_dot_product_attention(q, k, v, mask | ~sees, scale=scale) * sees)[..., :width]
 
 
-def softmax_query(
-    query: Float[Tensor, "B H S E"], points: CachedPoints, scale: float
-) -> Float[Tensor, "B H S E"]:
+def softmax_query(query: PathRows, points: CachedPoints, scale: float) -> PathRows:
     """Softmax attention of one query of every path to cached points."""
     weights, sees = points.scores(query * scale).softmax(-1), points.sees_any()
     return points.weighted_sum(weights if sees is None else weights.nan_to_num(0.0), sees)
 
 
-def softmax_weights(
-    scores: Float[Tensor, "#B H Q N"], mask: Bool[Tensor, "#B #Q N"]
-) -> Float[Tensor, "B H Q N"]:
-    """Softmax of scores over the keys that a mask allows, zero where it allows none."""
-    return scores.masked_fill(~mask[:, None], float("-inf")).softmax(-1).nan_to_num(0.0)
+def softmax_weights(scores: Scores, mask: Mask) -> Weights:
+    """Softmax of scores over the keys that a mask allows; rows without any are zero and pass no gradient."""
+    if mask is None:
+        return scores.softmax(-1)
+    mask = mask[:, None]
+    sees = mask.any(-1, keepdim=True)
+    if holds_everywhere(sees):
+        return scores.masked_fill(~mask, float("-inf")).softmax(-1)
+    return scores.masked_fill(~mask & sees, float("-inf")).softmax(-1) * sees
 
 
 @dataclass(frozen=True)
@@ -197,25 +191,14 @@ class Full(Kernel):
     torch.Size([2, 4, 7, 8])
     """
 
-    def __call__(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H N E"],
-        v: Float[Tensor, "B H N V"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "B H Q V"]:
+    def __call__(self, q: Queries, k: Keys, v: Values, mask: Mask = None, scale: float | None = None) -> Rows:
         """Attend from all queries; see :class:`Kernel`."""
         return softmax_attention(q, k, v, None if mask is None else mask[:, None], scale)
 
-    def one_query(
-        self, query: Float[Tensor, "B H S E"], points: CachedPoints, scale: float
-    ) -> Float[Tensor, "B H S E"]:
+    def one_query(self, query: PathRows, points: CachedPoints, scale: float) -> PathRows:
         """Attend from one query of every path; see :class:`Kernel`."""
         return softmax_query(query, points, scale)
 
-    def weigh(
-        self, scores: Float[Tensor, "#B H Q N"], mask: Bool[Tensor, "#B #Q N"], n_global: int = 0
-    ) -> Float[Tensor, "B H Q N"]:
+    def weigh(self, scores: Scores, mask: Bool[Tensor, "#B #Q N"], n_global: int = 0) -> Weights:
         """Weights of the values; see :class:`Kernel`."""
         return softmax_weights(scores, mask)

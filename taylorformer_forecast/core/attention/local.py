@@ -16,12 +16,20 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
 from taylorformer_forecast.core.attention.cache import CachedPoints
 from taylorformer_forecast.core.attention.kernels import (
     Kernel,
+    Keys,
+    Mask,
+    PathRows,
+    Queries,
+    Rows,
+    Scores,
+    Values,
+    Weights,
     softmax_attention,
     softmax_query,
     softmax_weights,
@@ -79,14 +87,7 @@ class Local(Kernel):
         """Return the kernel with the window that it has among ``n`` points."""
         return replace(self, window=self.reach(n))
 
-    def __call__(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H N E"],
-        v: Float[Tensor, "B H N V"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "B H Q V"]:
+    def __call__(self, q: Queries, k: Keys, v: Values, mask: Mask = None, scale: float | None = None) -> Rows:
         """Attend from the last Q of the N positions; see :class:`Kernel`.
 
         Raises
@@ -110,15 +111,11 @@ class Local(Kernel):
             out = _Blocks.apply(*wide, mask, scale, reach)
         return out.to(v.dtype).unflatten(0, q.shape[:2])
 
-    def one_query(
-        self, query: Float[Tensor, "B H S E"], points: CachedPoints, scale: float
-    ) -> Float[Tensor, "B H S E"]:
+    def one_query(self, query: PathRows, points: CachedPoints, scale: float) -> PathRows:
         """Attend from one query of every path, to points within the window; see :class:`Kernel`."""
         return softmax_query(query, points.last(self.reach(points.n_points)), scale)
 
-    def weigh(
-        self, scores: Float[Tensor, "#B H Q N"], mask: Bool[Tensor, "#B #Q N"], n_global: int = 0
-    ) -> Float[Tensor, "B H Q N"]:
+    def weigh(self, scores: Scores, mask: Bool[Tensor, "#B #Q N"], n_global: int = 0) -> Weights:
         """Weights of the values, the queries at the last Q positions; see :class:`Kernel`."""
         rows, n = scores.shape[2], scores.shape[3] - n_global
         band = _band(rows, n, n - rows, self.reach(n), scores.device)

@@ -9,10 +9,18 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.core.attention.kernels import Kernel, softmax_attention
+from taylorformer_forecast.core.attention.kernels import (
+    Kernel,
+    Keys,
+    Mask,
+    Queries,
+    Rows,
+    Values,
+    softmax_attention,
+)
 
 __all__ = ["Prob"]
 
@@ -61,14 +69,7 @@ class Prob(Kernel):
         if self.factor < 1:
             raise ValueError(f"factor={self.factor} must be at least 1")
 
-    def __call__(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H N E"],
-        v: Float[Tensor, "B H N V"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
-        scale: float | None = None,
-    ) -> Float[Tensor, "B H Q V"]:
+    def __call__(self, q: Queries, k: Keys, v: Values, mask: Mask = None, scale: float | None = None) -> Rows:
         """Attend from all queries; see :class:`~taylorformer_forecast.core.attention.kernels.Kernel`.
 
         Hidden keys count neither in the choice of queries nor in the means.
@@ -90,12 +91,7 @@ class Prob(Kernel):
         return max(1, min(n, self.factor * math.ceil(math.log(n))))
 
     @torch.no_grad()
-    def standing_out(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H N E"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
-    ) -> Float[Tensor, "B H Q"]:
+    def standing_out(self, q: Queries, k: Keys, mask: Mask = None) -> Float[Tensor, "B H Q"]:
         """How much each query's largest drawn score exceeds the sum of the drawn scores over N."""
         generator = torch.Generator().manual_seed(0) if self.generator is None else self.generator
         rows, n = q.shape[2], k.shape[2]

@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from taylorformer_forecast.core.attention.kernels import softmax_weights
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.local import log_window
 from taylorformer_forecast.core.attention.registry import Attention
@@ -200,7 +201,7 @@ class ContinuousAttention(nn.Module):
             place = torch.arange(t.shape[1], device=t.device)
             near = (place[:, None] - place).abs() < window
             mask = near[None] if mask is None else mask & near
-        weights = masked_softmax(scores * heads.scale, None if mask is None else mask[:, None])
+        weights = softmax_weights(scores * heads.scale, mask)
         elapsed = (times[:, :, None] - t[:, None]).abs()
         return heads.merge(self.mix(weights, heads.split(problem.value), values, elapsed))
 
@@ -283,15 +284,3 @@ def pick(
     h, n = table.shape[1], table.shape[3]
     table = table.gather(2, rows[:, None, :, None].expand(-1, h, -1, n))
     return table.gather(3, columns[:, None, None].expand(-1, h, rows.shape[1], -1))
-
-
-def masked_softmax(
-    scores: Float[Tensor, "B H M N"], mask: Bool[Tensor, "#B 1 #M N"] | None
-) -> Float[Tensor, "B H M N"]:
-    """Softmax over what a mask allows; rows that see nothing are zero and pass no gradient."""
-    if mask is None:
-        return scores.softmax(-1)
-    sees = mask.any(-1, keepdim=True)
-    if holds_everywhere(sees):
-        return scores.masked_fill(~mask, float("-inf")).softmax(-1)
-    return scores.masked_fill(~mask & sees, float("-inf")).softmax(-1) * sees

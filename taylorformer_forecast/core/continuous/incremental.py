@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.core.continuous.attention import ContinuousAttention, masked_softmax
+from taylorformer_forecast.core.attention.kernels import softmax_weights
+from taylorformer_forecast.core.continuous.attention import ContinuousAttention
 from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, between_all, mean_decay
 from taylorformer_forecast.core.continuous.interpolation import Interpolation
 
@@ -163,7 +164,7 @@ class IncrementalSums:
             sees, elapsed = (
                 torch.cat([a, b], 1) for a, b in ((sees, sees.new_ones(len(x), 1)), (elapsed, at - at))
             )
-        weights = masked_softmax(scores * heads.scale, sees[:, None, None])
+        weights = softmax_weights(scores * heads.scale, sees[:, None])
 
         field, elapsed = self.layer.value_field, elapsed[:, None, None]
         assert isinstance(field, LinearField)

@@ -20,7 +20,11 @@ __all__ = ["POINT_MASS", "SCALES", "Components", "Described", "Family", "Residua
 
 POINT_MASS = 1e-12  # scale of a component that stands for a single value, in units of the largest value
 
+Raw: TypeAlias = Float[Tensor, "*b D P"]  # unconstrained parameters
+Location: TypeAlias = Float[Tensor, "*b D"]
 ResidualScale: TypeAlias = Float[Tensor, "*b #D"] | float
+Generator: TypeAlias = torch.Generator | None
+Noise: TypeAlias = Tensor | None  # standard Gaussian, that a draw follows
 
 
 def exp_scale(raw: Tensor) -> Tensor:
@@ -113,7 +117,7 @@ class Components:
         """Components of mean 0 and standard deviation about 1, with the same shapes and weights."""
         return self.family.standard(self)
 
-    def sample(self, generator: torch.Generator | None = None, noise: Tensor | None = None) -> Tensor:
+    def sample(self, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw once, (..., D); see :func:`~taylorformer_forecast.core.families.draw`."""
         return self.family.draw(self, generator, noise)
 
@@ -154,9 +158,7 @@ class Family(ABC):
         """Unconstrained parameters for each column."""
 
     @abstractmethod
-    def distribution(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
+    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Distribution around ``loc``, in units of a residual scale.
 
         Parameters
@@ -174,9 +176,7 @@ class Family(ABC):
             Batch shape (..., D).
         """
 
-    def __call__(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
+    def __call__(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Distribution with these parameters; see :meth:`distribution`."""
         return self.distribution(raw, loc, scale)
 
@@ -209,21 +209,12 @@ class Family(ABC):
         """What training minimises, by default the negative log-density."""
         return -distribution.log_prob(value)
 
-    def sample(
-        self,
-        distribution: Distribution,
-        generator: torch.Generator | None = None,
-        noise: Tensor | None = None,
-    ) -> Tensor:
+    def sample(self, distribution: Distribution, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw once; see :func:`~taylorformer_forecast.core.families.draw`."""
         return self.components(distribution).sample(generator, noise)
 
     def sample_paths(
-        self,
-        distribution: Distribution,
-        n_paths: int,
-        generator: torch.Generator | None = None,
-        noise: Tensor | None = None,
+        self, distribution: Distribution, n_paths: int, generator: Generator = None, noise: Noise = None
     ) -> Tensor:
         """Draw S times from a distribution (B, T, D), shape (B, S, T, D)."""
         parts = self.components(distribution).map(
@@ -231,9 +222,7 @@ class Family(ABC):
         )
         return parts.sample(generator, noise)
 
-    def draw(
-        self, parts: Components, generator: torch.Generator | None = None, noise: Tensor | None = None
-    ) -> Tensor:
+    def draw(self, parts: Components, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw once from components of this family, (..., D)."""
         raise NotImplementedError(f"there are no components of {self}")
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily
 
 from taylorformer_forecast.core.families import numeric
-from taylorformer_forecast.core.families.base import Components, Family
+from taylorformer_forecast.core.families.base import Components, Family, Generator, Noise
 from taylorformer_forecast.core.families.numeric import Array
 
 __all__ = ["Array", "LocationScaleFamily", "Shape"]
@@ -81,9 +81,7 @@ class LocationScaleFamily(Family):
         weights = Categorical(parts.weights, validate_args=False)
         return MixtureSameFamily(weights, self.of(**tensors), validate_args=False)
 
-    def draw(
-        self, parts: Components, generator: torch.Generator | None = None, noise: Tensor | None = None
-    ) -> Tensor:
+    def draw(self, parts: Components, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw once from components, (..., D): choose one, and draw from it."""
         loc, scale, shape = parts.loc, parts.scale, dict(parts.shape)
         if parts.weights is not None:
@@ -96,13 +94,7 @@ class LocationScaleFamily(Family):
         shape = {name: value[..., 0] for name, value in shape.items()}
         return loc + scale * self.noise(loc, shape, generator, noise)
 
-    def noise(
-        self,
-        like: Tensor,
-        shape: Mapping[str, Tensor],
-        generator: torch.Generator | None = None,
-        given: Tensor | None = None,
-    ) -> Tensor:
+    def noise(self, like: Tensor, shape: Mapping[str, Tensor], generator: Generator, given: Noise) -> Tensor:
         """Draws of Z with the shape of a tensor; they increase with given Gaussian noise.
 
         By default the quantiles of uniform numbers.

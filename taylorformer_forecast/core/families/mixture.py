@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily, Normal
 
-from taylorformer_forecast.core.families.base import Components, Family, ResidualScale
+from taylorformer_forecast.core.families.base import Components, Family, Location, Raw, ResidualScale
 from taylorformer_forecast.core.families.normal import NormalFamily
 from taylorformer_forecast.core.families.registry import family_of
 
@@ -45,9 +44,7 @@ class MixtureFamily(Family):
         """Location, scale and logit of each component."""
         return 3 * self.n_components
 
-    def distribution(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
+    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Mixture with component locations ``loc + scale * raw``."""
         shift, log_scale, logits = raw.chunk(3, -1)
         scale = scale[..., None] if isinstance(scale, Tensor) else scale

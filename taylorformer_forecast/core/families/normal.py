@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from scipy.special import erf, ndtr, ndtri
 from torch import Tensor
 from torch.distributions import Distribution, Normal
 
-from taylorformer_forecast.core.families.base import ResidualScale
+from taylorformer_forecast.core.families.base import Generator, Location, Noise, Raw, ResidualScale
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
 
 __all__ = ["NormalFamily"]
@@ -38,19 +37,11 @@ class NormalFamily(LocationScaleFamily):
     symmetric = True
     has_pair_distance = True
 
-    def distribution(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
+    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Gaussian with mean ``loc + scale * raw[..., 0]``."""
         return Normal(loc + scale * raw[..., 0], scale * self.positive(raw[..., 1]), validate_args=False)
 
-    def noise(
-        self,
-        like: Tensor,
-        shape: Mapping[str, Tensor],
-        generator: torch.Generator | None = None,
-        given: Tensor | None = None,
-    ) -> Tensor:
+    def noise(self, like: Tensor, shape: Mapping[str, Tensor], generator: Generator, given: Noise) -> Tensor:
         """Gaussian noise: what is given, if it is."""
         if given is not None:
             return given

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.families.base import Components, Family, ResidualScale
+from taylorformer_forecast.core.families.base import Components, Family, Location, Raw, ResidualScale
 from taylorformer_forecast.core.families.normal import NormalFamily
 
 __all__ = ["Point", "PointFamily"]
@@ -92,9 +91,7 @@ class PointFamily(Family):
     is_point = True
     n_params = 1
 
-    def distribution(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
+    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Point at ``loc + scale * raw[..., 0]``."""
         return Point(loc + scale * raw[..., 0], self.power)
 

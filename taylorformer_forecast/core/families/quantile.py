@@ -11,7 +11,15 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.families.base import Components, Family, ResidualScale
+from taylorformer_forecast.core.families.base import (
+    Components,
+    Family,
+    Generator,
+    Location,
+    Noise,
+    Raw,
+    ResidualScale,
+)
 from taylorformer_forecast.core.families.uniform import UniformFamily
 from taylorformer_forecast.defaults import QUANTILE_LEVELS, SCALE_FLOOR
 
@@ -141,9 +149,7 @@ class QuantileFamily(Family):
     kind = QuantileFunction
     n_params = len(QUANTILE_LEVELS)
 
-    def distribution(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
+    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Piecewise linear quantile function with median ``loc + scale * raw[..., 0]``."""
         levels = torch.tensor(QUANTILE_LEVELS, dtype=raw.dtype, device=raw.device)
         middle = len(QUANTILE_LEVELS) // 2
@@ -195,9 +201,7 @@ class SegmentFamily(UniformFamily):
     SegmentFamily(scale='exp')
     """
 
-    def draw(
-        self, parts: Components, generator: torch.Generator | None = None, noise: Tensor | None = None
-    ) -> Tensor:
+    def draw(self, parts: Components, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw once; given noise decides the quantile of segments in order."""
         if noise is None:
             return super().draw(parts, generator)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.families.base import SCALES, Components, Described, Family
+from taylorformer_forecast.core.families.base import SCALES, Components, Described, Family, Generator, Noise
 from taylorformer_forecast.core.families.location_scale import LocationScaleFamily
 
 __all__ = [
@@ -235,9 +234,7 @@ def center_of(distribution: Distribution) -> Tensor:
     return family_of(distribution).center(distribution)
 
 
-def draw(
-    distribution: Distribution, generator: torch.Generator | None = None, noise: Tensor | None = None
-) -> Tensor:
+def draw(distribution: Distribution, generator: Generator = None, noise: Noise = None) -> Tensor:
     """Draw once from a distribution with a private random generator.
 
     ``torch.distributions`` samples from the global generator only; forecasters must leave that alone.

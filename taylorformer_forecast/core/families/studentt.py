@@ -9,13 +9,19 @@ from dataclasses import replace
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 from torch import Tensor
 from torch.distributions import Chi2, Distribution, StudentT
 from torch.distributions.utils import broadcast_all
 
-from taylorformer_forecast.core.families.base import Components, ResidualScale
+from taylorformer_forecast.core.families.base import (
+    Components,
+    Generator,
+    Location,
+    Noise,
+    Raw,
+    ResidualScale,
+)
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
 from taylorformer_forecast.defaults import MIN_DF, NEARLY_NORMAL_DF
 
@@ -68,9 +74,7 @@ class StudentTFamily(LocationScaleFamily):
     positive_names = ("df",)
     symmetric = True
 
-    def distribution(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
+    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Student-t with location ``loc + scale * raw[..., 0]``."""
         # Twelve degrees of freedom at raw = 0: nearly Gaussian at the start, so that early paths do not jump.
         df = (2.0 + F.softplus(raw[..., 2] + 10.0)).clamp_min(MIN_DF)
@@ -80,13 +84,7 @@ class StudentTFamily(LocationScaleFamily):
         """Student-t with these parameters, which are not checked."""
         return QuickStudentT(**parameters)
 
-    def noise(
-        self,
-        like: Tensor,
-        shape: Mapping[str, Tensor],
-        generator: torch.Generator | None = None,
-        given: Tensor | None = None,
-    ) -> Tensor:
+    def noise(self, like: Tensor, shape: Mapping[str, Tensor], generator: Generator, given: Noise) -> Tensor:
         """Draws by Bailey's polar method (1994), exact for any degrees of freedom."""
         df, tiny = shape["df"], torch.finfo(like.dtype).tiny
 

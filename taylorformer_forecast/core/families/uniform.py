@@ -6,11 +6,18 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily, Uniform
 
-from taylorformer_forecast.core.families.base import POINT_MASS, Components, ResidualScale
+from taylorformer_forecast.core.families.base import (
+    POINT_MASS,
+    Components,
+    Generator,
+    Location,
+    Noise,
+    Raw,
+    ResidualScale,
+)
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
 
 __all__ = ["UniformFamily"]
@@ -37,9 +44,7 @@ class UniformFamily(LocationScaleFamily):
     has_pair_distance = True
     inverts_mixtures = True
 
-    def distribution(
-        self, raw: Float[Tensor, "*b D P"], loc: Float[Tensor, "*b D"], scale: ResidualScale = 1.0
-    ) -> Distribution:
+    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Uniform distribution around ``loc + scale * raw[..., 0]``."""
         middle, half = loc + scale * raw[..., 0], scale * self.positive(raw[..., 1])
         return Uniform(middle - half, middle + half, validate_args=False)
@@ -58,13 +63,7 @@ class UniformFamily(LocationScaleFamily):
         weights = Categorical(parts.weights, validate_args=False)
         return MixtureSameFamily(weights, Uniform(low, high, validate_args=False), validate_args=False)
 
-    def noise(
-        self,
-        like: Tensor,
-        shape: Mapping[str, Tensor],
-        generator: torch.Generator | None = None,
-        given: Tensor | None = None,
-    ) -> Tensor:
+    def noise(self, like: Tensor, shape: Mapping[str, Tensor], generator: Generator, given: Noise) -> Tensor:
         """Uniform noise between -1 and 1."""
         if given is not None:
             return 2 * torch.special.ndtr(given) - 1
