@@ -12,7 +12,6 @@ from torch import Tensor
 from taylorformer_forecast.baselines.combination_fit import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.errors import at_shape, dependence
 from taylorformer_forecast.baselines.intermittent import Intermittent, fit_intermittent, is_intermittent
-from taylorformer_forecast.baselines.members import FAMILIES
 
 __all__ = ["Correction", "Forecast", "forecast"]
 
@@ -59,10 +58,6 @@ class Forecast:
         Which series are intermittent; their distributions are on ``support``.
     support, cdf : Tensor of shape (B, K)
         Values and cumulative probabilities of intermittent series, the same for every step.
-    families : Tensor of shape (B, 4)
-        Weights of the families of members, see ``baselines.members.FAMILIES``.
-    season : Tensor of shape (B,)
-        Weight of the members with a season.
     """
 
     loc: Float[Tensor, "B n H"]
@@ -76,8 +71,6 @@ class Forecast:
     counts: Bool[Tensor, " B"]
     support: Float[Tensor, "B K"]
     cdf: Float[Tensor, "B K"]
-    families: Float[Tensor, "B 4"]
-    season: Float[Tensor, " B"]
 
     def standard(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Errors in units of their scale, at the quantiles of a standard normal distribution."""
@@ -198,9 +191,7 @@ def _forecast(
 ) -> Forecast:
     """Forecast series that have the same seasons."""
     fit = fit_combination(y, horizon, seasons)
-    unit, weights = fit.unit, fit.member_weights[:, -1]
-    family = torch.stack([weights[:, fit.found.family == k].sum(1) for k in range(len(FAMILIES))], 1)
-    n_plain = fit.found.base.shape[3]
+    unit = fit.unit
     counts = is_intermittent(y)
     demand = _demand(torch.where(y < 0, torch.nan, y), counts.any(1))
     loc = torch.where(counts[..., None], demand.mean[..., None], fit.loc * unit[..., None])
@@ -222,8 +213,6 @@ def _forecast(
         counts=counts[:, -1],
         support=demand.support,
         cdf=demand.cdf,
-        families=family,
-        season=weights[:, n_plain:].sum(1) if seasons else weights.new_zeros(len(y)),
     )
 
 

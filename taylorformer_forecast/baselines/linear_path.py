@@ -175,13 +175,9 @@ class LinearTwoSidedBaseline(LinearBaseline):
         state = self.encode(window, 1)
         return state.loc + self.error_between(state, neighbourhood), state.scale
 
-    def scale_at(self, state: LinearState, step: int) -> Float[Tensor, "B 1 1"]:
-        """Scale of one target."""
-        return state.scale[:, step, None]
-
     def at(
         self, state: LinearState, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None
     ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1"]]:
         """Location of one target on every path, and its scale."""
         error = self.error_between(state, neighbourhood)
-        return state.loc[:, None, step] + error, self.scale_at(state, step)
+        return state.loc[:, None, step] + error, state.scale[:, step, None]

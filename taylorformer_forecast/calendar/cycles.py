@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from taylorformer_forecast.baselines.robust import without_outliers
-from taylorformer_forecast.calendar.axis import CYCLES, TimeAxis
+from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
 from taylorformer_forecast.defaults import LONGEST_CONTEXT_PERIOD, N_HARMONICS
 
@@ -46,17 +46,12 @@ class SeasonalFeatures:
         """Choose what is left at "auto" by a series, given as stamps and values (n,)."""
         if isinstance(cycles, str) and cycles == "auto":
             cycles = axis.usual_cycles()
-        names: tuple[str, ...] = (cycles,) if isinstance(cycles, str) else tuple(cycles or ())  # type: ignore[arg-type]
-        unknown = [name for name in names if name not in CYCLES]
-        if unknown:
-            raise ValueError(f"time_features has {unknown[0]!r}, which is not one of {', '.join(CYCLES)}")
+        names: tuple[str, ...] = tuple(cycles or ())  # type: ignore[arg-type]
         if isinstance(periods, str) and periods == "auto":
             t, y = (torch.as_tensor(v, dtype=torch.float64) for v in (axis.numbers(index), values))
             grid = axis.on_grid(index, without_outliers(t, y).numpy())
             periods = seasons_beside([axis.cycle_steps(name) for name in names], grid)
         seasons = np.atleast_1d(() if periods is None else periods).astype(float)  # type: ignore[call-overload]
-        if not ((seasons >= 1) & np.isfinite(seasons)).all():
-            raise ValueError(f"seasonal_periods={periods!r}: a season has at least one step")
         return cls(axis, names, tuple(seasons.tolist()))
 
     def __bool__(self) -> bool:

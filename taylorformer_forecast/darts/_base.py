@@ -22,13 +22,14 @@ from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.darts._checks import check_horizon, check_parameters, check_series
+from taylorformer_forecast.darts._checks import check_horizon, check_series
 from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import NOTES, PARAMETERS
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
+from taylorformer_forecast.engine.rules import check_rules
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.documentation import SIZES, document
@@ -69,7 +70,7 @@ class BaseForecastModel(Explaining):
         }
         params = {**own, **arguments["kwargs"]}
         self._arguments = {name: value for name, value in params.items() if name != "pl_trainer_kwargs"}
-        check_parameters(params)
+        check_rules(params)
         if params.get("likelihood") is None and params.get("loss_fn") is None:
             params["likelihood"] = StudentTLikelihood()
         family_of_likelihood(params.get("likelihood"))  # refuses what it cannot serve

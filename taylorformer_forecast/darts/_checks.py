@@ -1,42 +1,22 @@
-"""Errors in the user's words: parameters and series that no model can use."""
+"""Errors in the user's words: horizons and series that no model can use."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from darts import TimeSeries
 
+from taylorformer_forecast.engine.rules import is_whole
+
 LARGEST = 1e150  # value whose square is a number
-SIZES = ("d_model", "n_heads", "n_layers", "n_derivative_neighbours")
-
-
-def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Raise a ValueError if a parameter of a model is not what it may be."""
-    for name in SIZES:
-        value = parameters.get(name, 1)
-        if not _is_whole(value) or value < 1:
-            raise ValueError(f"{name}={value!r}, but it must be a whole number, at least 1")
-    lr, dropout = parameters["lr"], parameters.get("dropout", 0.0)
-    if not isinstance(lr, Real) or not 0 < float(lr) < np.inf:
-        raise ValueError(f"lr={lr!r}, but it must be a positive number")
-    if not isinstance(dropout, Real) or not 0 <= float(dropout) < 1:
-        raise ValueError(f"dropout={dropout!r}, but it must be a number, at least 0 and below 1")
-    epochs = parameters["n_epochs"]
-    if epochs is not None and (not _is_whole(epochs) or epochs < 0):
-        raise ValueError(f"n_epochs={epochs!r}, but it must be None or a whole number, at least 0")
 
 
 def check_horizon(n: Any) -> None:
     """Raise a ValueError if a forecast has no steps."""
-    if not _is_whole(n) or n < 1:
+    if not is_whole(n, 1):
         raise ValueError(f"n={n!r}, but it must be a whole number of steps, at least 1")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence[TimeSeries] | None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.darts._windows import BatchWindows
 
 
 def samples_by_weight(dataset: Sequence[Any], most: int, n_targets: int) -> tuple[list[Any], int]:
@@ -66,18 +67,6 @@ def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets:
     return torch.stack([series * most + back, length - back * dataset.stride - n_targets, length], -1)
 
 
-class WindowModule(Protocol):
-    """What makes windows, of one column each, from samples of a training set."""
-
-    floor: Tensor
-    input_chunk_length: int
-    output_chunk_length: int | None
-
-    def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
-        """Scaled windows of samples."""
-        ...
-
-
 class DatasetWindows:
     """Windows of a training set by their time, named and cut as those of a ``WindowMaker`` are.
 
@@ -86,7 +75,7 @@ class DatasetWindows:
 
     Parameters
     ----------
-    module : WindowModule
+    module : BatchWindows
         Makes windows, of one column each, from samples.
     dataset : sequence of TorchTrainingSample
         The training set.
@@ -94,7 +83,7 @@ class DatasetWindows:
         Makes batches of samples.
     """
 
-    def __init__(self, module: WindowModule, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+    def __init__(self, module: BatchWindows, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         self.module, self.dataset, self.collate = module, dataset, collate
         self.n_context = module.input_chunk_length
         self.n_targets, self.n_components = module.output_chunk_length or 1, len(module.floor)

@@ -26,7 +26,6 @@ from taylorformer_forecast.engine.correction import choose_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, build_direct, load_pretrained
 from taylorformer_forecast.engine.strategy import (
     STATISTICAL,
-    STRATEGIES,
     Strategy,
     choose_strategy,
     obstacle_of_options,
@@ -73,8 +72,6 @@ class PretrainedModel(BaseForecastModel):
         self._strategy, self._tuning = None, False
         self._settings: Mapping[str, Any] | None = None  # of the pretrained network, once they are known
         asked, source = arguments["strategy"], arguments["pretrained"]
-        if asked not in STRATEGIES:
-            raise ValueError(f"strategy={asked!r}, but it must be one of {', '.join(STRATEGIES)}")
         if isinstance(source, PathLike):  # darts loads no paths
             arguments = {**arguments, "pretrained": fspath(source)}
             if "pretrained" in self.model_params:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import product
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +34,6 @@ from taylorformer_forecast.engine.windows import Batches
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 __all__ = [
-    "WindowSource",
     "calibrate_gaussian_process",
     "calibrate_pretrained",
     "deciles",
@@ -43,21 +41,6 @@ __all__ = [
     "inflate_by_paths",
     "pinball",
 ]
-
-
-class WindowSource(Protocol):
-    """Cuts windows by their place in the series, as ``WindowMaker`` does."""
-
-    n_context: int
-    n_targets: int
-
-    def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
-        """Windows whose first target lies between fractions of its series."""
-        ...
-
-    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, object]:
-        """Scaled windows; targets beyond a fraction of their series are hidden."""
-        ...
 
 
 def fitting_inflation(paths: Float[Tensor, "B S T D"], window: Window) -> float:
@@ -141,7 +124,7 @@ def inflate_by_paths(net: ForecastNet, window: Window) -> None:
 
 @torch.no_grad()
 def calibrate_pretrained(
-    net: OneShotNet, source: WindowSource, min_context: int, usual: float, keep: float = 1.0
+    net: OneShotNet, source: Any, min_context: int, usual: float, keep: float = 1.0
 ) -> None:
     """Choose the weight of a pretrained network, and the inflation of its forecasts.
 
@@ -154,7 +137,7 @@ def calibrate_pretrained(
     ----------
     net : OneShotNet
         The network with pretrained weights, its baseline not fitted yet. Its calibration is set.
-    source : WindowSource
+    source : WindowMaker or DatasetWindows
         Cuts windows from the series.
     min_context : int
         Rows that precede the first target of a window, at least.
@@ -163,54 +146,41 @@ def calibrate_pretrained(
     keep : float, default=1.0
         Fraction of every series to use.
     """
-    held_out = _HeldOut.of(net, source, min_context, keep)
+    held_out = _held_out(net, source, min_context, keep)
     if held_out is None:
         net.calibration.set(weight=usual, inflation=1.0)
         return
-    weight = NETWORK_WEIGHTS[int(held_out.losses().sum(1).argmin())]
-    generator = torch.Generator().manual_seed(0)
-    paths = draw_paths(held_out.with_weight(weight), N_HELD_OUT_PATHS, generator).paths
-    fitting = fitting_inflation(paths, held_out.window)
-    net.calibration.set(weight=weight, inflation=float(np.clip(np.sqrt(fitting), *PRETRAINED_INFLATIONS)))
+    fitted, window = held_out
+    raw, loc, scale = fitted.parts(window)
+
+    def forecast(weight: float) -> Distribution:
+        return fitted.head(weight * raw, loc, scale.expand_as(loc))
+
+    found = [deciles(forecast(weight), N_HELD_OUT_PATHS + 1) for weight in NETWORK_WEIGHTS]
+    losses = torch.stack([pinball(levels, window).sum((1, 2)) for levels in found]).sum(1)
+    weight = NETWORK_WEIGHTS[int(losses.argmin())]
+    paths = draw_paths(forecast(weight), N_HELD_OUT_PATHS, torch.Generator().manual_seed(0)).paths
+    inflation = np.sqrt(fitting_inflation(paths, window))
+    net.calibration.set(weight=weight, inflation=float(np.clip(inflation, *PRETRAINED_INFLATIONS)))
 
 
-class _HeldOut:
-    """Windows of the last part of every series, and a network whose baseline has not seen them."""
-
-    def __init__(self, fitted: OneShotNet, window: Window) -> None:
-        self.fitted, self.window = fitted, window
-
-    @classmethod
-    def of(cls, net: OneShotNet, source: WindowSource, min_context: int, keep: float) -> _HeldOut | None:
-        """Split the series; None where there are too few windows."""
-        split = HOLDOUT_START * keep
-        early = source.starts(min_context, keep=split)
-        late = source.starts(min_context, skip=split, keep=keep)
-        if min(len(early), len(late)) < MIN_HELD_OUT_WINDOWS:
-            return None
-        some = late[torch.linspace(0, len(late) - 1, min(len(late), N_CALIBRATION_WINDOWS)).round().long()]
-        window = source.windows(some, keep)[0]
-        if not window.targets[1].any():
-            return None
-        fitted = copy.deepcopy(net).eval()
-        fitted.calibration.set(weight=1.0, inflation=1.0)
-        fitted.fit_closed_form(*Batches(source, early, len(early), last=split).sample())
-        return cls(fitted, window)
-
-    @cached_property
-    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
-        raw, loc, scale = self.fitted.parts(self.window)
-        return raw, loc, scale.expand_as(loc)
-
-    def with_weight(self, weight: float) -> Distribution:
-        """Forecasts with a part of what the network adds."""
-        raw, loc, scale = self._parts
-        return self.fitted.head(weight * raw, loc, scale)
-
-    def losses(self) -> Float[Tensor, "P B"]:
-        """Pinball losses of all :data:`~taylorformer_forecast.defaults.NETWORK_WEIGHTS` on every window."""
-        found = (deciles(self.with_weight(choice), N_HELD_OUT_PATHS + 1) for choice in NETWORK_WEIGHTS)
-        return torch.stack([pinball(levels, self.window).sum((1, 2)) for levels in found])
+def _held_out(
+    net: OneShotNet, source: Any, min_context: int, keep: float
+) -> tuple[OneShotNet, Window] | None:
+    """A network whose baseline has not seen the last part of every series, and windows of it, if enough."""
+    split = HOLDOUT_START * keep
+    early = source.starts(min_context, keep=split)
+    late = source.starts(min_context, skip=split, keep=keep)
+    if min(len(early), len(late)) < MIN_HELD_OUT_WINDOWS:
+        return None
+    some = late[torch.linspace(0, len(late) - 1, min(len(late), N_CALIBRATION_WINDOWS)).round().long()]
+    window = source.windows(some, keep)[0]
+    if not window.targets[1].any():
+        return None
+    fitted = copy.deepcopy(net).eval()
+    fitted.calibration.set(weight=1.0, inflation=1.0)
+    fitted.fit_closed_form(*Batches(source, early, len(early), last=split).sample())
+    return fitted, window
 
 
 @torch.no_grad()

@@ -106,19 +106,12 @@ class TrainingModule(pl.LightningModule):
         Peak learning rate of AdamW.
     max_steps : int
         Steps of the schedule: a linear warm-up, then a cosine to zero.
-    warmup : float, default=0.05
-        Fraction of the steps spent on warm-up.
-    weight_decay : float, default=0.01
-        Weight decay of matrices; biases, gains and offsets have none.
     """
 
-    def __init__(
-        self, net: ForecastNet, lr: float, max_steps: int, warmup: float = 0.05, weight_decay: float = 0.01
-    ) -> None:
+    def __init__(self, net: ForecastNet, lr: float, max_steps: int) -> None:
         super().__init__()
         self.net = net
         self.lr, self.max_steps = lr, max_steps
-        self.warmup, self.weight_decay = warmup, weight_decay
 
     def training_step(self, batch: Window, batch_idx: int) -> Tensor:
         """Mean score of the observed targets."""
@@ -137,9 +130,7 @@ class TrainingModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         """AdamW with warm-up and cosine."""
-        optimizer, schedule = make_optimizer(
-            self.net, self.lr, self.max_steps, self.warmup, self.weight_decay, time_spent(self)
-        )
+        optimizer, schedule = make_optimizer(self.net, self.lr, self.max_steps, spent=time_spent(self))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 

@@ -6,12 +6,13 @@ Source: "ContiFormer: Continuous-Time Transformer for Irregular Time Series Mode
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline
@@ -24,19 +25,19 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.blocks import Block, head_width
 from taylorformer_forecast.models.stepwise import start_at_baseline
 
-__all__ = ["ContiFormer", "ContinuousLayers"]
+__all__ = ["ContiFormer", "ContinuousLayers", "Points", "last_visible"]
 
 
 @dataclass(frozen=True)
-class References:
-    """What was observed of the context, in order of time, and copies of the last point after it.
+class Points:
+    """Points in order of time: what was observed of the context, copies of its last point, maybe the targets.
 
     Parameters
     ----------
     t : Tensor of shape (B, L)
         Times.
     visible : bool Tensor of shape (B, L)
-        Which points are there; the others are copies.
+        Which points may be attended; the others are copies.
     tokens : Tensor of shape (B, L, F)
         Values, what was observed of them, features of times and covariates.
     features : Tensor of shape (B, L, G)
@@ -50,6 +51,11 @@ class References:
     tokens: Tensor
     features: Tensor
     y: Tensor
+
+
+def last_visible(visible: Bool[Tensor, "B N"]) -> Int[Tensor, "B N"]:
+    """Number of the last visible point up to each, 0 before the first."""
+    return torch.where(visible, torch.arange(visible.shape[1], device=visible.device), 0).cummax(1).values
 
 
 class ContinuousLayers(ForecastNet):
@@ -109,7 +115,7 @@ class ContinuousLayers(ForecastNet):
         encoded = self.encoding(window.times)
         return encoded if window.covariates is None else torch.cat([encoded, window.covariates], -1)
 
-    def references(self, window: Window, features: Tensor) -> References:
+    def references(self, window: Window, features: Tensor) -> Points:
         """Observed points of the context, in order of time."""
         n = window.n_context
         t, y, observed, features = (
@@ -125,7 +131,25 @@ class ContinuousLayers(ForecastNet):
         known = torch.where(observed, place[..., None], 0).cummax(1).values
         before = y.gather(1, known)
         tokens = torch.cat([y, observed.to(y.dtype), features], -1)
-        return References(t, place < count, tokens, features, before)
+        return Points(t, place < count, tokens, features, before)
+
+    def states(
+        self,
+        points: Points,
+        mask: Bool[
+            Tensor,
+            (
+                B  # M N
+            ),
+        ],
+        layers: Sequence[Block],
+    ) -> Float[Tensor, "B N I"]:
+        """States after some layers; where nothing was observed, they stay as at the point before."""
+        held = last_visible(points.visible)
+        x = take(self.embed(points.tokens), held)
+        for layer in layers:
+            x = take(layer.finish(layer.attention(x, points.t, mask), x), held)
+        return x
 
 
 class ContiFormer(ContinuousLayers, OneShotNet):
@@ -194,11 +218,8 @@ class ContiFormer(ContinuousLayers, OneShotNet):
         features = self.features(window)
         r = self.references(window, features)
         *inner, last = self.layers
-        x, mask = self.embed(r.tokens), r.visible[:, None]
-        # What fills a window up stays a copy, though a layer that counts points may treat it otherwise.
-        held = torch.where(r.visible, torch.arange(x.shape[1], device=x.device), 0).cummax(1).values
-        for layer in inner:
-            x = take(layer.finish(layer.attention(x, r.t, mask), x), held)
+        mask = r.visible[:, None]
+        x = self.states(r, mask, inner)
         at, kind = window.times[:, window.n_context :, 0], last.attention.interpolation
         shift = self.target(
             features[:, window.n_context :] - Interpolation.through(r.t, r.features, kind)(at)

@@ -11,7 +11,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
-from taylorformer_forecast.core.continuous.interpolation import take
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContinuousLayers
 
@@ -85,10 +84,7 @@ class ContiFormerClasses(ContinuousLayers):
         """
         window = replace(window, covariates=slopes(window))
         r = self.references(window, self.features(window))
-        x, mask = self.embed(r.tokens), r.visible[:, None]
-        held = torch.where(r.visible, torch.arange(x.shape[1], device=x.device), 0).cummax(1).values
-        for layer in self.layers:
-            x = take(layer.finish(layer.attention(x, r.t, mask), x), held)
+        x = self.states(r, r.visible[:, None], self.layers)
         seen, count = r.visible[..., None], r.visible.sum(1, keepdim=True)
         mean = (x * seen).sum(1) / count.clamp_min(1)
         largest = torch.where(seen, x, -torch.inf).amax(1).where(count > 0, 0.0)

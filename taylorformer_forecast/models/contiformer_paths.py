@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -16,35 +16,12 @@ from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.continuous.incremental import IncrementalSums
 from taylorformer_forecast.core.continuous.interpolation import take
 from taylorformer_forecast.core.window import Window, holds_everywhere
-from taylorformer_forecast.models.contiformer import ContiFormer, ContinuousLayers
+from taylorformer_forecast.models.contiformer import ContiFormer, ContinuousLayers, Points, last_visible
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
 __all__ = ["ContiFormerPaths", "PathsState", "build_contiformer"]
 
 NEEDED = {"interpolation": "hold", "both_sides": False, "window": None, "attention": "full"}
-
-
-@dataclass
-class Sequence:
-    """Context and targets as one sequence in order of time.
-
-    Parameters
-    ----------
-    t : Tensor of shape (B, N)
-        Times.
-    visible : bool Tensor of shape (B, N)
-        Which points may be attended.
-    tokens, features : Tensor of shape (B, N, F) and (B, N, G)
-        What the network sees of every point, and what it knows of targets beforehand.
-    y : Tensor of shape (B, N, D)
-        Values; where a column was not observed, that before it.
-    """
-
-    t: Tensor
-    visible: Bool[Tensor, "B N"]
-    tokens: Tensor
-    features: Tensor
-    y: Tensor
 
 
 @dataclass
@@ -55,7 +32,7 @@ class PathsState:
     ----------
     sums : list of IncrementalSums
         Keys and values that each layer attends.
-    sequence : Sequence
+    sequence : Points
         Context and targets; what is known of the latter beforehand.
     baseline : BaselineState
         The baseline.
@@ -66,7 +43,7 @@ class PathsState:
     """
 
     sums: list[IncrementalSums]
-    sequence: Sequence
+    sequence: Points
     baseline: BaselineState
     values: Tensor
     x: Tensor
@@ -120,7 +97,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
 
     # ---- teacher-forced ------------------------------------------------------------------------------
 
-    def sequence(self, window: Window) -> Sequence:
+    def sequence(self, window: Window) -> Points:
         """Observed context points in order of time, then the targets."""
         features = self.features(window)
         r, targets = self.references(window, features), slice(window.n_context, None)
@@ -141,7 +118,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         place = torch.arange(t.shape[1], device=t.device)[:, None]
         values = values.gather(1, torch.where(seen, place, 0).cummax(1).values)
         visible = torch.cat([r.visible, observed.any(-1)], 1)
-        return Sequence(t, visible, tokens, torch.cat([r.features, features], 1), values)
+        return Points(t, visible, tokens, torch.cat([r.features, features], 1), values)
 
     def forward(self, window: Window) -> Distribution:
         """Distribution of every target given the context and the true earlier targets.
@@ -163,13 +140,9 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         """
         s, first = self.sequence(window), window.n_context
         place = torch.arange(s.t.shape[1], device=s.t.device)
-        # Where nothing was observed, everything stays as it was at the point before.
-        held = torch.where(s.visible, place, 0).cummax(1).values
         *inner, last = self.layers
         upto = s.visible[:, None] & (place[:, None] >= place)
-        x = take(self.embed(s.tokens), held)
-        for layer in inner:
-            x = take(layer.finish(layer.attention(x, s.t, upto), x), held)
+        x, held = self.states(s, upto, inner), last_visible(s.visible)
         before = torch.cat([held[:, :1], held[:, :-1]], 1)
         shift = self.target(s.features - take(s.features, before))
         x_at = take(x, before) + shift
@@ -203,7 +176,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         """
         s, n = self.sequence(window), window.n_context
         t, visible = s.t[:, :n], s.visible[:, :n]
-        held = torch.where(visible, torch.arange(n, device=t.device), 0).cummax(1).values
+        held = last_visible(visible)
         x, sums = self.embed(s.tokens[:, :n]), []
         for layer in self.layers:
             x = take(x, held)

@@ -18,7 +18,6 @@ from taylorformer_forecast.sktime._frames import instances, of_instance, to_floa
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._predictive import predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
-from taylorformer_forecast.sktime._statistical import as_predictive, on_grids
 
 
 class PredictiveMethods(Host):
@@ -85,7 +84,7 @@ class PredictiveMethods(Host):
             asked.append(stamps)
             numbers.append(steps)
         questions, seasons = [], []
-        for k, (key, first, y) in enumerate(on_grids(panel, axis)):
+        for k, (key, first, y) in enumerate(panel.on_grids(axis)):
             if y is None:
                 raise ValueError(
                     f"y{of_instance(key)} is no longer regular, which statistical forecasts need"
@@ -95,7 +94,9 @@ class PredictiveMethods(Host):
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
         answers = answer(questions, seasons, n_paths, self._seed, self._correction)
         keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
-        return self._as_given(self._index(keys, asked), keys, as_predictive(answers, len(panel.columns)))
+        return self._as_given(
+            self._index(keys, asked), keys, Predictive.of_columns(answers, len(panel.columns))
+        )
 
     def _as_given(self, index, keys, result):
         """Instances and columns in the order of the data."""

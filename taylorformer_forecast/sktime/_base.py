@@ -27,6 +27,7 @@ from taylorformer_forecast.sktime._checks import (
     check_enough,
     check_parameters,
     check_same_kind,
+    store_parameters,
 )
 from taylorformer_forecast.sktime._data import KnownData
 from taylorformer_forecast.sktime._explain import Explaining
@@ -36,7 +37,7 @@ from taylorformer_forecast.sktime._frames import (
 )
 from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
-from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS
+from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS, TestParams
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
 
@@ -73,6 +74,7 @@ class BaseTorchForecaster(
     _config = {"remember_data": False}
 
     spec: ModelSpec
+    _test_params: tuple[dict[str, Any], ...] = ({},)  # small settings for sktime's test suite
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -88,9 +90,7 @@ class BaseTorchForecaster(
 
     def _store(self, arguments):
         """Set the parameters of a constructor, given its ``locals()``, as they are."""
-        for name, value in arguments.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+        store_parameters(self, arguments)
 
     @property
     def _is_point(self):
@@ -106,6 +106,11 @@ class BaseTorchForecaster(
     def _reorder(self):
         """How targets of training windows are ordered: a function of windows, None for order of time."""
         return None
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
+        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
+        return [dict(settings) for settings in cls._test_params]
 
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
 

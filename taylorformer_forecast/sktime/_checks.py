@@ -1,103 +1,23 @@
-"""Errors in the user's words: parameters, and data that cannot be fitted."""
+"""Parameters as they are given, and errors in the user's words: parameters and data that cannot be used."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral, Real
-from os import PathLike
 
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.axis import CYCLES, content
-from taylorformer_forecast.engine.strategy import STRATEGIES
+from taylorformer_forecast.calendar.axis import content
+from taylorformer_forecast.engine.rules import check_rules
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance, shown
 from taylorformer_forecast.sktime._panel import Panel
 
 
-def is_whole(value, least):
-    """Whether a parameter is a whole number, at least some."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
-
-
-def _fraction(value):
-    return isinstance(value, Real) and 0 <= value < 1
-
-
-# What parameters may be: names, the rule in words, the rule. A forecaster obeys those on names that it has.
-RULES = [
-    (
-        (
-            "num_samples",
-            "batch_size",
-            "d_model",
-            "n_heads",
-            "n_layers",
-            "n_derivative_neighbours",
-            "max_points",
-        ),
-        "a whole number, at least 1",
-        lambda value: is_whole(value, 1),
-    ),
-    (
-        ("patience", "update_steps", "finetune_steps"),
-        "a whole number, at least 0",
-        lambda value: is_whole(value, 0),
-    ),
-    (
-        ("max_steps", "num_epochs"),
-        "None or a whole number, at least 0",
-        lambda value: value is None or is_whole(value, 0),
-    ),
-    (
-        ("context_length", "horizon", "window_length", "gap_length"),
-        "None or a whole number, at least 1",
-        lambda value: value is None or is_whole(value, 1),
-    ),
-    (
-        ("instance_norm", "joint", "logarithm"),
-        "None, True or False",
-        lambda value: value is None or isinstance(value, bool),
-    ),
-    (("pretrained",), "'default' or a path", lambda value: isinstance(value, (str, PathLike))),
-    (("strategy",), f"one of {', '.join(STRATEGIES)}", lambda value: value in STRATEGIES),
-    (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
-    (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
-    (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < float(value) < math.inf),
-    (("dropout", "hide"), "a number, at least 0 and below 1", _fraction),
-    (
-        ("validation_split",),
-        "None or a number, at least 0 and below 1",
-        lambda value: value is None or _fraction(value),
-    ),
-    (
-        ("time_features",),
-        f"'auto', None or a tuple of names among {', '.join(CYCLES)}",
-        lambda value: (
-            value is None
-            or value == "auto"
-            or (isinstance(value, (tuple, list)) and all(name in CYCLES for name in value))
-        ),
-    ),
-    (
-        ("seasonal_periods",),
-        "'auto', None or numbers, at least 1",
-        lambda value: (
-            value is None
-            or (isinstance(value, str) and value == "auto")
-            or all(isinstance(p, Real) and 1 <= float(p) < math.inf for p in np.atleast_1d(value))
-        ),
-    ),
-    (
-        ("past_only",),
-        "None, 'all' or a tuple of columns of X",
-        lambda value: value is None or value == "all" or isinstance(value, (tuple, list)),
-    ),
-    (("device",), "a string", lambda value: isinstance(value, str)),
-    (("trainer_kwargs",), "None or a dict", lambda value: value is None or isinstance(value, Mapping)),
-]
+def store_parameters(estimator, arguments):
+    """Set the parameters of a constructor, given its ``locals()``, as they are."""
+    for name, value in arguments.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
 
 
 def check_parameters(parameters):
@@ -106,10 +26,7 @@ def check_parameters(parameters):
 
     from taylorformer_forecast.engine.training import resolve_device
 
-    for names, rule, obeys in RULES:
-        for name in names:
-            if name in parameters and not obeys(parameters[name]):
-                raise ValueError(f"{name}={parameters[name]!r}, but it must be {rule}")
+    check_rules(parameters)
     lengths = [name for name in ("max_steps", "num_epochs") if name in parameters]
     if all(parameters[name] is None for name in lengths):
         raise ValueError(f"{' and '.join(lengths)} {'are both' if len(lengths) > 1 else 'is'} None: give one")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.sktime._checks import check_levels, is_whole
+from taylorformer_forecast.engine.rules import is_whole
+from taylorformer_forecast.sktime._checks import check_levels
 from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame
 

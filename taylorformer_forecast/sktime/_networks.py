@@ -9,7 +9,6 @@ from taylorformer_forecast.models.spec import Task
 from taylorformer_forecast.sktime._frames import of_instance
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel
-from taylorformer_forecast.sktime._statistical import on_grids
 
 USUAL_DISTRIBUTION = "studentt"  # of a network; statistical forecasts have their own, in its place
 
@@ -106,7 +105,7 @@ class NetworkFitting(Host):
 
     def _irregular(self):
         """Why the statistical forecasts cannot be used: they need regular steps."""
-        for key, _, y in on_grids(self._known_panel(), self._axis):
+        for key, _, y in self._known_panel().on_grids(self._axis):
             if y is None:
                 return f"the times{of_instance(key)} are not regular, which statistical forecasts need"
         return None

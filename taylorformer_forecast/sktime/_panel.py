@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.engine.statistical import on_steps
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -31,6 +34,9 @@ class Panel:
     Examples
     --------
     >>> import pandas as pd
+
+    from taylorformer_forecast.calendar.axis import TimeAxis
+    from taylorformer_forecast.engine.statistical import on_steps
     >>> from taylorformer_forecast.sktime._panel import Panel
     >>> index = pd.MultiIndex.from_tuples([("a", 0), ("a", 1), ("b", 1)])
     >>> panel = Panel.of(pd.DataFrame({"y": [1.0, 2.0, 3.0]}, index))
@@ -91,6 +97,23 @@ class Panel:
         """Key, numbers of stamps and values of every instance."""
         for key, first, end in zip(self.keys, self.bounds[:-1], self.bounds[1:], strict=True):
             yield key, self.at[first:end], self.values[first:end]
+
+    def on_grids(self, axis: TimeAxis) -> Iterator[tuple[tuple, float, np.ndarray | None]]:
+        """Yield key, first time and values of every column of every instance, on its own grid of steps.
+
+        The values are None where steps are not regular. Times are counted in steps.
+        """
+        times = axis.numbers(self.stamps)
+        for key, at, values in self.parts():
+            for column in values.T:
+                seen = ~np.isnan(column)
+                t = times[at[seen]]
+                steps = on_steps(t)
+                y = None
+                if steps is not None:
+                    y = np.full(steps[-1] + 1, np.nan)
+                    y[steps] = column[seen]
+                yield key, t[0], y
 
     def is_sorted(self) -> bool:
         """Whether the stamps of every instance increase, with no double."""

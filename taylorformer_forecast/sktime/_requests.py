@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taylorformer_forecast.core.families import Family
+from taylorformer_forecast.core.families import Family, find_component
+from taylorformer_forecast.engine.statistical import Columns
 from taylorformer_forecast.engine.windows import Series
 
 
@@ -118,6 +120,21 @@ class Predictive:
     weights: np.ndarray | None
     shape: dict[str, np.ndarray]
     family: Family
+
+    @classmethod
+    def of_columns(cls, answers: Sequence[Columns], n_columns: int) -> Predictive:
+        """Join the answers for all columns of one instance after another, ``n_columns`` of each."""
+        rows = np.cumsum([0, *(len(found.loc) for found in answers[::n_columns])])
+        shape = rows[-1], n_columns, max(found.loc.shape[1] for found in answers)
+        paths = np.empty((len(answers[0].paths), *shape[:2]))
+        loc, scale, weights = np.empty(shape), np.empty(shape), np.zeros(shape)
+        for number, found in enumerate(answers):
+            instance, d = divmod(number, n_columns)
+            at, n_pieces = slice(*rows[instance : instance + 2]), found.loc.shape[1]
+            paths[:, at, d], weights[at, d, :n_pieces] = found.paths, found.weights
+            for every, own in ((loc, found.loc), (scale, found.scale)):
+                every[at, d, :n_pieces], every[at, d, n_pieces:] = own, own[:, -1:]
+        return cls(paths, loc, scale, weights, {}, find_component("uniform"))
 
     def take(self, rows: list | np.ndarray | slice = slice(None), columns: list | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import CONTIFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
-from taylorformer_forecast.sktime._parameters import (
-    TINY,
-    VALIDATED,
-    Columns,
-    Options,
-    Periods,
-    Seed,
-    TestParams,
-)
+from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed
 
 __all__ = ["ContiFormerForecaster"]
 
@@ -52,6 +44,10 @@ class ContiFormerForecaster(BaseTorchForecaster):
     """
 
     spec = CONTIFORMER
+    _test_params = (
+        {**TINY, "horizon": 2, "distribution": "normal", "joint": False, **VALIDATED},
+        {**TINY, "context_length": 4, "n_layers": 2, "distribution": "mixture"},
+    )
 
     def __init__(
         self,
@@ -85,11 +81,3 @@ class ContiFormerForecaster(BaseTorchForecaster):
     ) -> None:
         self._store(locals())
         super().__init__()
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        return [
-            {**TINY, "horizon": 2, "distribution": "normal", "joint": False, **VALIDATED},
-            {**TINY, "context_length": 4, "n_layers": 2, "distribution": "mixture"},
-        ]

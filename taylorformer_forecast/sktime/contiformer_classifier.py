@@ -13,7 +13,7 @@ from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.engine.training import all_or_nothing, own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.documentation import SIZES, document
-from taylorformer_forecast.sktime._checks import check_parameters
+from taylorformer_forecast.sktime._checks import check_parameters, store_parameters
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._parameters import PARAMETERS, Options, Seed, TestParams
 
@@ -105,21 +105,7 @@ class ContiFormerClassifier(BaseClassifier):
         verbose: bool = True,
         trainer_kwargs: Options = None,
     ) -> None:
-        self.max_points = max_points
-        self.time_column = time_column
-        self.d_model = d_model
-        self.n_heads = n_heads
-        self.n_layers = n_layers
-        self.dropout = dropout
-        self.dynamics = dynamics
-        self.hide = hide
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.lr = lr
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
-        self.trainer_kwargs = trainer_kwargs
+        store_parameters(self, locals())
         super().__init__()
 
     def fit(self, X: Any, y: Any) -> Self:

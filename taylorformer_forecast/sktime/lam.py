@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import LAM
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
-from taylorformer_forecast.sktime._parameters import (
-    TINY,
-    VALIDATED,
-    Columns,
-    Options,
-    Periods,
-    Seed,
-    TestParams,
-)
+from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed
 
 __all__ = ["LAMForecaster"]
 
@@ -67,6 +59,10 @@ class LAMForecaster(BaseTorchForecaster):
     """
 
     spec = LAM
+    _test_params = (
+        {**TINY, "horizon": 2, "distribution": "quantile", **VALIDATED},
+        {**TINY, "context_length": 3, "preset": "faithful", "distribution": "mse"},
+    )
 
     def __init__(
         self,
@@ -103,11 +99,3 @@ class LAMForecaster(BaseTorchForecaster):
     @property
     def _instance_norm(self) -> bool:
         return self.preset != "faithful" if self.instance_norm is None else self.instance_norm
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        return [
-            {**TINY, "horizon": 2, "distribution": "quantile", **VALIDATED},
-            {**TINY, "context_length": 3, "preset": "faithful", "distribution": "mse"},
-        ]

@@ -8,16 +8,7 @@ from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import TAYLORFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._conditioning import Conditioning
-from taylorformer_forecast.sktime._parameters import (
-    TINY,
-    VALIDATED,
-    Columns,
-    Options,
-    Periods,
-    Seed,
-    Source,
-    TestParams,
-)
+from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed, Source
 
 __all__ = ["TaylorformerForecaster"]
 
@@ -82,6 +73,10 @@ class TaylorformerForecaster(Conditioning, BaseTorchForecaster):
     """
 
     spec = TAYLORFORMER
+    _test_params = (
+        {**TINY, "strategy": "train", "context_length": 3, **VALIDATED},
+        {"num_samples": 3, "random_state": 0},
+    )
 
     def __init__(
         self,
@@ -117,9 +112,3 @@ class TaylorformerForecaster(Conditioning, BaseTorchForecaster):
     ) -> None:
         self._store(locals())
         super().__init__()
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        trained = {**TINY, "strategy": "train", "context_length": 3, **VALIDATED}
-        return [trained, {"num_samples": 3, "random_state": 0}]

@@ -15,7 +15,6 @@ from taylorformer_forecast.sktime._parameters import (
     Options,
     Periods,
     Seed,
-    TestParams,
 )
 
 __all__ = ["TNPForecaster"]
@@ -48,6 +47,10 @@ class TNPForecaster(BaseTorchForecaster):
     """
 
     spec = TNP
+    _test_params = (
+        {**TINY, "context_length": 3, "n_layers": 1, "distribution": "mixture", "value_noise": 0.1},
+        {**TINY, "n_layers": 2, "attention": "local", **VALIDATED, **ONE_SEASON},
+    )
 
     def __init__(
         self,
@@ -78,11 +81,3 @@ class TNPForecaster(BaseTorchForecaster):
     ) -> None:
         self._store(locals())
         super().__init__()
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        return [
-            {**TINY, "context_length": 3, "n_layers": 1, "distribution": "mixture", "value_noise": 0.1},
-            {**TINY, "n_layers": 2, "attention": "local", **VALIDATED, **ONE_SEASON},
-        ]

@@ -553,7 +553,7 @@ def test_infinite_values_are_named(model_class, wide):
     ("params", "message"),
     [
         ({"seasonal_periods": -3}, "seasonal_periods=-3"),
-        ({"time_features": ("yaer",)}, "'yaer', which is not one of day, week, month, year"),
+        ({"time_features": ("yaer",)}, "'yaer',\\), but it must be .* among day, week, month, year"),
         ({"n_heads": 3}, "n_heads=3"),
     ],
 )

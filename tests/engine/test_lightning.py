@@ -84,9 +84,7 @@ def test_the_schedule_advances_with_every_step(net):
 
 
 def test_matrices_alone_decay_and_every_parameter_is_trained(net):
-    optimizer = TrainingModule(net, lr=1e-3, max_steps=10, weight_decay=0.3).configure_optimizers()[
-        "optimizer"
-    ]
+    optimizer, _ = make_optimizer(net, lr=1e-3, max_steps=10, weight_decay=0.3)
     decay = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
     assert len(decay) == len(list(net.parameters()))
     assert all(decay[id(p)] == (0.3 if p.ndim > 1 else 0.0) for p in net.parameters())

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pytorch_lightning import Callback
 
+from taylorformer_forecast.engine.rules import RULES
 from taylorformer_forecast.sktime import (
     ContiFormerForecaster,
     LAMForecaster,
@@ -18,7 +19,6 @@ from taylorformer_forecast.sktime import (
     TNPForecaster,
     UNNForecaster,
 )
-from taylorformer_forecast.sktime._checks import RULES
 
 N = 40
 CALENDAR = pd.period_range("2000-01", periods=N + 10, freq="M")
@@ -106,6 +106,7 @@ WRONG = {
     "past_only": ["price", 3],
     "max_steps": [-1, 0.5, "a", True],
     "num_epochs": [-1, 0.5],
+    "n_epochs": [-1, 2.5],  # of darts' models
     "context_length": [0, -1, 2.5, "a"],
     "horizon": [0, -1, 2.5, "a"],
     "instance_norm": ["auto", 1],
