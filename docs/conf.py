@@ -27,6 +27,7 @@ html_theme_options = {
     "navbar_align": "left",
     "footer_end": [],
 }
+html_sidebars = {"install": [], "faq": [], "genindex": []}  # no pages below them
 html_show_sourcelink = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]

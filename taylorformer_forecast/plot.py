@@ -167,11 +167,13 @@ def plot_explanation(parts: Any) -> Figure:
 
 def _tidy(ax: Axes, x: Any = ()) -> None:
     """No frame, and short dates."""
-    from matplotlib.dates import ConciseDateFormatter
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     ax.spines[["top", "right"]].set_visible(False)
     if np.issubdtype(np.asarray(x).dtype, np.datetime64):
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
+        locator = AutoDateLocator(maxticks=6)  # three axes side by side have room for as many labels
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _parts(forecast: Any, coverage: Sequence[float], paths: int) -> tuple[list[Column], list[Any], list[Any]]:

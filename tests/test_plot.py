@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -83,6 +85,19 @@ def test_a_darts_series_is_drawn_with_its_samples():
     check_bands(axes, lambda q: np.quantile(samples, q, axis=2))
     np.testing.assert_allclose(lines(axes)["mean"].get_ydata(), samples.mean(axis=2)[:, 0])
     np.testing.assert_allclose(lines(axes)["paths"].get_ydata(), samples[:, 0, 0])
+
+
+@pytest.mark.parametrize("freq", ["h", "D", "MS", "YS"])
+def test_dates_of_narrow_axes_do_not_overlap(freq):
+    series = TimeSeries.from_times_and_values(pd.date_range("1956", periods=N, freq=freq), VALUES)
+    figure, row = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
+    for history in (24, 36, 54):
+        plot_forecast(series[:-H], series[-H:], ax=row[0], history=history)
+        figure.canvas.draw()
+        shown = [label.get_window_extent() for label in row[0].get_xticklabels() if label.get_text()]
+        assert len(shown) > 2
+        assert all(a.x1 < b.x0 for a, b in pairwise(sorted(shown, key=lambda box: box.x0)))
+        row[0].clear()
 
 
 def test_points_are_drawn_without_bands():

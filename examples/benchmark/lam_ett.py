@@ -154,7 +154,7 @@ def table(rows: list[dict[str, Any]]) -> str:
                 for value, least in zip(found[column], best, strict=True)
             ]
             worse = column[0] != "naive" and bool((found[column] > day).any())
-            cells.append("/".join(shown) + (" ✗" if worse else ""))
+            cells.append(" / ".join(shown) + (" ✗" if worse else ""))
         lines.append(f"| {name} {horizon} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

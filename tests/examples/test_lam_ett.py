@@ -67,8 +67,8 @@ def test_the_table_shows_the_best_in_bold_and_marks_what_is_worse_than_repeating
     ]
     lines = bench.table(rows).splitlines()
     assert lines[0] == "| | last day | faithful, local | modern, local | modern, full |"
-    assert lines[2] == "| A 24 | 0.500/0.400 | 0.420/**0.320** | **0.300**/0.500 ✗ |  |"
-    assert lines[3] == "| A 48 |  |  |  | **0.900**/**0.900** |"
+    assert lines[2] == "| A 24 | 0.500 / 0.400 | 0.420 / **0.320** | **0.300** / 0.500 ✗ |  |"
+    assert lines[3] == "| A 48 |  |  |  | **0.900** / **0.900** |"
 
 
 def test_every_window_counts_once(bench):
