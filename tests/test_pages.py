@@ -270,3 +270,20 @@ def test_the_page_on_pretrained_networks_shows_what_parts_of_the_correction_are_
         found = {row["set"]: row for row in rows if (row["shift"], row["width"]) == (shift, 1.0)}
         cells = [f"{found[n]['relative']:.3f} ({found[n]['geometric_mean']:.3f})" for n in names]
         assert f"| {label} | {' | '.join(cells)} |" in lines
+
+
+def test_the_page_on_ablations_shows_the_losses_that_were_recorded():
+    found = {}
+    for row in json.loads((ROOT / "docs/results/ablations.json").read_text())["rows"]:
+        found.setdefault((row["forecaster"], row["without"]), {})[row["series"], row["seed"]] = row
+    lines = {}
+    for (forecaster, part), rows in found.items():
+        whole = found[forecaster, "nothing"]
+        pairs = [(rows.get(key, base), base) for key, base in whole.items()]
+        ratio = np.exp(np.mean([np.log(row["wql"] / base["wql"]) for row, base in pairs]))
+        change = np.mean([row["coverage"] - base["coverage"] for row, base in pairs])
+        lines.setdefault(part, {})[forecaster] = f"{ratio:.3f} ({change:+.2f})"
+    del lines["nothing"]
+    for part, of in lines.items():
+        cells = [of.get(name, "not used there") for name in ("Taylorformer", "LAM", "short series")]
+        assert f"| {part} | {' | '.join(cells)} |" in PAGES["docs/ablations.md"], part
