@@ -23,6 +23,7 @@ from darts.utils.ts_utils import series2seq
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._checks import check_horizon, check_series
+from taylorformer_forecast.darts._covariates import columns_with_gaps, units_of, units_of_static
 from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import NOTES, PARAMETERS
@@ -91,6 +92,7 @@ class BaseForecastModel(Explaining):
         self._seasonal: SeasonalFeatures | None = None
         self._floor: tuple[float, ...] | None = None
         self._flags: dict[str, tuple[int, ...]] = {"past_flags": (), "future_flags": ()}
+        self._units: dict[str, list[tuple[float, float]]] = {}
 
     def _create_model(self, train_sample: TorchTrainingSample) -> ForecastModule:
         dims = train_sample.component_dims()
@@ -102,6 +104,7 @@ class BaseForecastModel(Explaining):
             n_phases=self._seasonal.width if self._seasonal else 0,
             past_flags=self._flags["past_flags"],
             future_flags=self._flags["future_flags"],
+            units=self._units,
             floor=self._floor or (0.0,) * n_components,
             own_optimizer=self._own_optimizer,
             **self._own_params(),
@@ -182,7 +185,8 @@ class BaseForecastModel(Explaining):
             self.add_encoders = asked
 
     def _load_encoders(self, tfm_save: Any, load_encoders: bool) -> Any:
-        self._seasonal = tfm_save._seasonal
+        for name in ("_seasonal", "_floor", "_flags", "_units"):  # what the network is built from
+            setattr(self, name, getattr(tfm_save, name))
         return super()._load_encoders(tfm_save, load_encoders)
 
     def _build_train_dataset(
@@ -190,8 +194,13 @@ class BaseForecastModel(Explaining):
     ) -> Any:
         if self.model is None and self.train_sample is None:
             self._flags = {
-                "past_flags": _columns_with_gaps(past_covariates),
-                "future_flags": _columns_with_gaps(future_covariates),
+                "past_flags": columns_with_gaps(past_covariates),
+                "future_flags": columns_with_gaps(future_covariates),
+            }
+            self._units = {
+                "past": units_of(past_covariates, series),
+                "future": units_of(future_covariates, series, self._seasonal.width if self._seasonal else 0),
+                "static": units_of_static(series) if self.uses_static_covariates else [],
             }
         return super()._build_train_dataset(series, past_covariates, future_covariates, *args, **kwargs)
 
@@ -271,11 +280,3 @@ def _spread(values: Sequence[np.ndarray]) -> float:
     ]
     level = [abs(float(v[0])) for v in known if len(v) and v[0] != 0]
     return min(enough or level or [1.0])
-
-
-def _columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...]:
-    """Components with missing values."""
-    if not covariates:
-        return ()
-    gaps = np.any([np.isnan(one.all_values(copy=False)).any((0, 2)) for one in covariates], axis=0)
-    return tuple(np.flatnonzero(gaps).tolist())

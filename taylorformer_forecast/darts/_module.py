@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -45,12 +45,12 @@ class ForecastModule(BatchWindows):
 
     Parameters
     ----------
-    n_past, n_future, n_static : int
-        Past, future and static covariates.
-    n_phases : int
-        Future covariates that are phases of seasons and calendar cycles.
+    n_past, n_future, n_static, n_phases : int
+        Past, future and static covariates; future ones that are phases of seasons and calendar cycles.
     past_flags, future_flags : sequence of int
         Covariates with missing values: the network sees where they are known.
+    units : dict
+        Mean and standard deviation of every covariate, for "past", "future" and "static" ones.
     floor : sequence of float
         Smallest standard deviation, for each component, to divide a window by.
     own_optimizer : bool
@@ -73,6 +73,7 @@ class ForecastModule(BatchWindows):
         n_phases: int,
         past_flags: Sequence[int],
         future_flags: Sequence[int],
+        units: Mapping[str, Sequence[tuple[float, float]]],
         floor: Sequence[float],
         own_optimizer: bool,
         lr: float,
@@ -84,6 +85,9 @@ class ForecastModule(BatchWindows):
         self.past_flags, self.future_flags = list(past_flags), list(future_flags)
         self.n_past_columns = n_past + len(self.past_flags)
         self.own_optimizer, self.lr = own_optimizer, lr
+        for kind, width in (("past", n_past), ("future", n_future), ("static", n_static)):
+            pairs = units.get(kind) or [(0.0, 1.0)] * width
+            self.register_buffer(f"{kind}_units", torch.tensor(pairs, dtype=torch.float64).view(width, 2))
         self.register_buffer("floor", torch.tensor(list(floor), dtype=torch.float64), persistent=False)
         self.head = family_of_likelihood(self.likelihood)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location

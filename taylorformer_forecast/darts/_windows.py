@@ -16,7 +16,7 @@ from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._adapters import LikelihoodFamily
-from taylorformer_forecast.defaults import CONTEXT_FLOOR
+from taylorformer_forecast.defaults import CONTEXT_FLOOR, FARTHEST_X
 from taylorformer_forecast.engine.windows import least_scale
 
 
@@ -24,6 +24,12 @@ def without_unknown_past(batch: TorchTrainingBatch) -> TorchTrainingBatch:
     """Hide the targets of components of which the input chunk has no value: nothing tells their level."""
     unknown = batch.past_target.isnan().all(1, keepdim=True)
     return replace(batch, future_target=batch.future_target.masked_fill(unknown, torch.nan))
+
+
+def _in_units(covariates: Tensor, units: Tensor) -> Tensor:
+    """Covariates, in the last dimension, in standard deviations from their means."""
+    center, spread = units.to(covariates).unbind(-1)
+    return ((covariates - center) / spread).clamp(-FARTHEST_X, FARTHEST_X)
 
 
 class BatchWindows(PLForecastingModule):
@@ -38,6 +44,9 @@ class BatchWindows(PLForecastingModule):
     n_past_columns: int
     past_flags: list[int]
     future_flags: list[int]
+    past_units: Tensor
+    future_units: Tensor
+    static_units: Tensor
     floor: Tensor
     sizes: dict[str, int]
 
@@ -88,24 +97,27 @@ class BatchWindows(PLForecastingModule):
         t = t + self.output_chunk_shift * (t >= n_context)
 
         shared: list[Tensor] = []  # by all components of a series; past covariates come last
-        for width, flags, before, after, n_phases in (
+        for width, units, flags, before, after, n_phases in (
             (
                 self.n_future,
+                self.future_units,
                 self.future_flags,
                 x.historic_future_covariates,
                 x.future_covariates,
                 self.n_phases,
             ),
-            (self.n_past, self.past_flags, x.past_covariates, later_past, 0),
+            (self.n_past, self.past_units, self.past_flags, x.past_covariates, later_past, 0),
         ):
             if width:
                 values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
+                values = _in_units(values, units)
                 # Phases, the last of the future covariates, come first: a prior sees these alone.
                 shared += [values.nan_to_num(0.0).roll(n_phases, -1), (~values[..., flags].isnan()).to(wide)]
         y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes)
         parts = [part.repeat_interleave(len(y) // n_series, 0) for part in shared]
         if x.static_covariates is not None and self.n_static:
-            static = x.static_covariates.expand(n_series, n_components, -1).nan_to_num(0.0)
+            static = _in_units(x.static_covariates, self.static_units)
+            static = static.expand(n_series, n_components, -1).nan_to_num(0.0)
             static = rearrange(static, "b (g w) s -> (b g) 1 (w s)", **self.sizes)
             parts.insert(1 if self.n_future else 0, static.expand(-1, n_context + n, -1))
         covariates = torch.cat(parts, -1) if parts else None

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.defaults import FARTHEST_X
+from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.sktime._panel import Panel
 
 LARGEST = 1e150  # of a value: its square is still a float64
@@ -111,13 +112,8 @@ class ExogenousScaler:
         ahead = sorted((column for column in given if column not in late), key=str)
         columns = ahead + sorted((column for column in given if column in late), key=str)
         values = to_float(X.loc[X.index.isin(y.index), columns])
-        known = ~np.isnan(values)
-        count = np.maximum(known.sum(0), 1)
-        center = np.where(known, values, 0).sum(0) / count
-        spread = np.sqrt((np.where(known, values - center, 0) ** 2).sum(0) / count)
-        spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)  # less is rounding
-        flagged = ~known.all(0) | (np.arange(len(columns)) >= len(ahead))
-        return cls(columns, len(ahead), center, spread, flagged)
+        flagged = np.isnan(values).any(0) | (np.arange(len(columns)) >= len(ahead))
+        return cls(columns, len(ahead), *center_and_spread(values), flagged)
 
     @property
     def past_only(self) -> int:

@@ -253,6 +253,30 @@ def test_static_covariates_reach_the_forecast(model_class, wide, shared):
 
 
 @each_model
+@pytest.mark.parametrize("kind", ["past_covariates", "future_covariates", "static"])
+def test_units_of_covariates_do_not_matter(model_class, wide, covariates, kind):
+    def forecast(unit):
+        if kind == "static":
+            frame = pd.DataFrame({"a": [1.0, 3.0]}) * unit - 5 * unit
+            return make(model_class).fit(wide.with_static_covariates(frame)).predict(4).values()
+        given = {kind: covariates.map(lambda v: (v - 5) * unit)}
+        return make(model_class).fit(wide, **given).predict(4, **given).values()
+
+    np.testing.assert_allclose(forecast(1e9), forecast(1.0), rtol=1e-3, atol=1e-4)
+
+
+@each_model
+def test_weights_that_are_loaded_know_units_and_gaps_of_covariates(model_class, wide, covariates, tmp_path):
+    holes = covariates.map(lambda v: np.where(v > np.quantile(v, 0.8), np.nan, 100 * v))
+    model = make(model_class).fit(wide, future_covariates=holes)
+    model.save(str(tmp_path / "model.pt"))
+    again = make(model_class)
+    again.load_weights(str(tmp_path / "model.pt"))
+    options = {"series": wide, "future_covariates": holes, "random_state": 0}
+    np.testing.assert_array_equal(model.predict(4, **options).values(), again.predict(4, **options).values())
+
+
+@each_model
 def test_encoders_work_beside_our_own(model_class, series):
     encoders = {"cyclic": {"future": ["month"]}, "position": {"past": ["relative"]}}
     model = make(model_class, add_encoders=encoders, seasonal_periods=12).fit(series)

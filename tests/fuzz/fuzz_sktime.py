@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import tempfile
 from pathlib import Path
@@ -99,7 +100,7 @@ class ForecasterWalk:
 
     def check(self, fh: dict[str, Any], mean: Any, quantiles: Any) -> None:
         """Check every column of every instance."""
-        steps = fh.get("steps", 1)
+        steps = fh.get("steps", self.steps_of_two_days() if fh["kind"] == "time span" else 1)
         ahead = max(steps) if isinstance(steps, list) else steps
         rows = {"next": steps, "absolute": steps, "list": len(np.atleast_1d(steps))}.get(fh["kind"], 2)
         keys = [None]
@@ -116,6 +117,11 @@ class ForecasterWalk:
                     levels = part.to_numpy()[:, number * len(LEVELS) : (number + 1) * len(LEVELS)]
                 values = known.iloc[:, number].to_numpy(dtype=float, na_value=np.nan)
                 check_forecast(values, ahead, means.to_numpy()[:, number], levels, self.X is None)
+
+    def steps_of_two_days(self) -> int:
+        """How many steps ahead the time span ends that may be asked for."""
+        times = self.y.index.get_level_values(-1)
+        return math.ceil(pd.Timedelta(2, unit="D") / (times[-1] - times[-2]))
 
     def check_method(self, method: str, fh: Any, mean: Any, quantiles: Any) -> None:
         """Other methods agree with means and quantiles."""

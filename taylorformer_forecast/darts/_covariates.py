@@ -1,0 +1,39 @@
+"""What a darts model remembers of the covariates it was trained with: their units and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from darts import TimeSeries
+
+from taylorformer_forecast.engine.covariates import center_and_spread
+
+__all__ = ["columns_with_gaps", "units_of", "units_of_static"]
+
+
+def units_of(
+    covariates: Sequence[TimeSeries] | None, series: Sequence[TimeSeries], n_phases: int = 0
+) -> list[tuple[float, float]]:
+    """Mean and standard deviation of every component at the times of the series; phases stay as they are."""
+    if not covariates:
+        return []
+    parts = [one.slice_intersect(other) for one, other in zip(covariates, series, strict=True)]
+    values = np.concatenate([one.all_values(copy=False)[:, :, 0] for one in parts])
+    center, spread = center_and_spread(values[:, : values.shape[1] - n_phases].astype(float))
+    return [*zip(center.tolist(), spread.tolist(), strict=True), *[(0.0, 1.0)] * n_phases]
+
+
+def units_of_static(series: Sequence[TimeSeries]) -> list[tuple[float, float]]:
+    """Mean and standard deviation of every static covariate over components and series."""
+    tables = [one.static_covariates for one in series]
+    center, spread = center_and_spread(np.concatenate([table.to_numpy(dtype=float) for table in tables]))
+    return list(zip(center.tolist(), spread.tolist(), strict=True))
+
+
+def columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...]:
+    """Components with missing values."""
+    if not covariates:
+        return ()
+    gaps = np.any([np.isnan(one.all_values(copy=False)).any((0, 2)) for one in covariates], axis=0)
+    return tuple(np.flatnonzero(gaps).tolist())
