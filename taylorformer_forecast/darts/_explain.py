@@ -62,7 +62,8 @@ class Explaining(MixedCovariatesTorchModel):
             - "network": the difference of the two;
             - "past: name", "future: name": how the forecast differs from that with the mean of this component
               of the covariates in the place of all its values;
-            - "lags 1-12": how it differs from that with these past values missing.
+            - "lags 1-12": how it differs from that with these past values missing; NaN if nothing is left of
+              the input chunk.
 
         Raises
         ------
