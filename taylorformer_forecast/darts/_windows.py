@@ -110,13 +110,13 @@ class BatchWindows(PLForecastingModule):
         ):
             if width:
                 values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
-                values = _in_units(values, units)
+                values = _in_units(values.to(wide), units)
                 # Phases, the last of the future covariates, come first: a prior sees these alone.
                 shared += [values.nan_to_num(0.0).roll(n_phases, -1), (~values[..., flags].isnan()).to(wide)]
         y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes)
         parts = [part.repeat_interleave(len(y) // n_series, 0) for part in shared]
         if x.static_covariates is not None and self.n_static:
-            static = _in_units(x.static_covariates, self.static_units)
+            static = _in_units(x.static_covariates.to(wide), self.static_units)
             static = static.expand(n_series, n_components, -1).nan_to_num(0.0)
             static = rearrange(static, "b (g w) s -> (b g) 1 (w s)", **self.sizes)
             parts.insert(1 if self.n_future else 0, static.expand(-1, n_context + n, -1))
