@@ -201,9 +201,9 @@ images trained on and on others of the same classes: {"; ".join(learnt)}.
 
 ![Completions by the Taylorformer]({picture})
 
-From left to right: the image, the pixels shown, mean and deviation of every pixel given those alone (dark 0, yellow
-0.4 and more), and joint samples. The samples are of all pixels not shown, which are more than in training. Strokes
-lie where digits have them, but few samples can be read: the training is short.
+From left to right: the image, the pixels shown, mean and deviation of every pixel given those alone (dark 0,
+yellow 0.4 and more), and joint samples. The samples are of all pixels not shown, which are more than in
+training. Strokes lie where digits have them, but few samples can be read: the training is short.
 
 Not run: EMNIST (`examples/benchmark/neural_processes/images.py --emnist DIR` reads its files) and CelebA.
 """

@@ -432,9 +432,10 @@ every value. Times are uniform on [-2, 2] and in random order; the number of con
 to all but 3. Everything is drawn in float64 and rounded to float32 for the networks. Training draws new
 sequences in every step, with one number of context points in a batch; AdamW, cosine to zero, peak learning
 rates {lrs}.
-Learning rates (both networks) and, of the Taylorformer, the order of the expansion, the neighbours of a
-derivative, its clip and the shortest wavelength were chosen by some twenty trainings of 2,000 to 2,500 steps
-with noise 1e-4, most on RBF, scored on the same test sequences. Far more of them were of the Taylorformer.
+Learning rates of both networks were chosen by short trainings. So were, of the Taylorformer, the order of the
+expansion, the neighbours of a derivative, its clip and the shortest wavelength. There were some twenty
+trainings of 2,000 to 2,500 steps with noise 1e-4, most on RBF, scored on the same test sequences. Far more of
+them were of the Taylorformer.
 
 The Taylorformer is that of the paper, `preset="paper"`: with the first-order term of its expansion
 (`taylor_order=1`), derivatives at the neighbours, averaged over two (`n_derivative_neighbours=2`), and none
