@@ -13,6 +13,7 @@ from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
+from torch import nn
 
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.darts._base import BaseForecastModel
@@ -23,7 +24,12 @@ from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import LONGEST_PAST
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
 from taylorformer_forecast.engine.correction import choose_correction
-from taylorformer_forecast.engine.pretrained import Pretrained, build_direct, load_pretrained
+from taylorformer_forecast.engine.pretrained import (
+    Pretrained,
+    SharedWeights,
+    build_direct,
+    load_pretrained,
+)
 from taylorformer_forecast.engine.strategy import (
     STATISTICAL,
     Strategy,
@@ -60,7 +66,7 @@ class PretrainedModule(ForecastModule):
         super().begin(dataset, collate)
 
 
-class PretrainedModel(BaseForecastModel):
+class PretrainedModel(SharedWeights, BaseForecastModel):
     """Base of models with the parameters ``strategy`` and ``pretrained``.
 
     The file is read by the first fit alone: checkpoints hold the weights that came of it.
@@ -79,6 +85,9 @@ class PretrainedModel(BaseForecastModel):
         super()._set_up(arguments)
         if asked not in ("auto", "train"):  # refuse at once what the parameters rule out
             choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
+
+    def _network_to_share(self) -> nn.Module | None:
+        return getattr(self.model, "net", None)
 
     @property
     def _is_pretrained(self) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -24,7 +25,15 @@ from taylorformer_forecast.engine.weights_file import (
 )
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
-__all__ = ["DEFAULT", "SETTINGS", "Pretrained", "build_direct", "load_pretrained", "save_pretrained"]
+__all__ = [
+    "DEFAULT",
+    "SETTINGS",
+    "Pretrained",
+    "SharedWeights",
+    "build_direct",
+    "load_pretrained",
+    "save_pretrained",
+]
 
 DEFAULT = Path(__file__).parent.parent / "weights" / "default.safetensors"
 NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours", "attention")
@@ -128,11 +137,14 @@ def build_direct(
     known["derivative_clip"] = 20.0 * n_context
     baseline = LinearBaseline(n_context, horizon, shift)
     width = 2 * N_HARMONICS * max_cycles
-    return DirectTaylorformer(baseline, dim_covariates=width, n_phases=n_phases, **known, **options)
+    net = DirectTaylorformer(baseline, dim_covariates=width, n_phases=n_phases, **known, **options)
+    about = {name: settings[name] for name in SETTINGS if name in settings}
+    net.shared = {"settings": about, "slots": max_cycles}
+    return net
 
 
 def save_pretrained(
-    net: nn.Module, path: str | Path, settings: Mapping[str, Any], weight: float, **about: Any
+    net: nn.Module, path: str | PathLike[str], settings: Mapping[str, Any], weight: float, **about: Any
 ) -> None:
     """Write the weights of a network in half precision.
 
@@ -155,7 +167,7 @@ def save_pretrained(
     )
 
 
-def load_pretrained(source: str | Path) -> Pretrained:
+def load_pretrained(source: str | PathLike[str]) -> Pretrained:
     """Read the weights that the package carries, or those of a file.
 
     Parameters
@@ -192,3 +204,75 @@ def _build(header: dict[str, Any], weights: dict[str, Tensor]) -> Pretrained:
         raise ValueError("distribution is no name")
     find_family(settings["distribution"])
     return Pretrained(weights, settings, check_fraction("trust", header["trust"]), slots)
+
+
+class SharedWeights:
+    """What both hosts offer to share the weights of a network: files that hold numbers only."""
+
+    def _network_to_share(self) -> nn.Module | None:
+        """The network, if there is one."""
+        raise NotImplementedError
+
+    def save_pretrained(self, path: str | PathLike[str]) -> None:
+        """Write the weights of the network to a file that others can load without risk.
+
+        The file holds numbers in half precision, sizes and a checksum; no code and no series. Both hosts read
+        it: :meth:`from_pretrained`, or ``strategy="pretrained", pretrained=path``. The baseline and the
+        calibration are not in it, as they are fitted to every series anew.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, by custom ``.safetensors``.
+
+        Raises
+        ------
+        ValueError
+            If the network is not a pretrained one: ``strategy="finetune"`` trains such a network further.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sktime.datasets import load_airline
+        >>> from taylorformer_forecast.sktime import TaylorformerForecaster
+        >>> y, path = load_airline(), tempfile.mkdtemp() + "/network.safetensors"
+        >>> tuned = TaylorformerForecaster(strategy="finetune", max_steps=2, random_state=0).fit(y)
+        >>> tuned.save_pretrained(path)
+        >>> TaylorformerForecaster.from_pretrained(path, random_state=0).fit(y[:60]).strategy_
+        'pretrained'
+        """
+        net = self._network_to_share()
+        if not isinstance(net, DirectTaylorformer) or net.shared is None:
+            raise ValueError(
+                "there is no pretrained network that could be saved: fit, or pretrain, with "
+                "strategy='finetune' (or 'pretrained') first"
+            )
+        about = dict(net.shared)
+        save_pretrained(net, path, about.pop("settings"), float(net.calibration.weight), **about)
+
+    @classmethod
+    def from_pretrained(cls, path: str | PathLike[str], *args: Any, **params: Any) -> Self:
+        """An estimator with the weights of a file of :meth:`save_pretrained`, of either host.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. Nothing in it is executed.
+        *args, **params
+            Parameters of the class; ``strategy="finetune"`` trains the weights further, in the place of
+            ``"pretrained"``.
+
+        Returns
+        -------
+        estimator
+            Not fitted. ``fit`` fits the baseline and the calibration to its series, and reads the file.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If it holds something else, or is damaged.
+        """
+        load_pretrained(path)
+        return cls(*args, **{"strategy": "pretrained", **params, "pretrained": fspath(path)})

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +31,9 @@ ERRORS = (AttributeError, KeyError, OSError, RecursionError, RuntimeError, TypeE
 Built = TypeVar("Built")
 
 
-def write_weights(path: str | Path, name: str, tensors: Mapping[str, Tensor], header: Mapping) -> None:
+def write_weights(
+    path: str | PathLike[str], name: str, tensors: Mapping[str, Tensor], header: Mapping
+) -> None:
     """Write tensors to a ``.safetensors`` file.
 
     Parameters
@@ -47,7 +50,7 @@ def write_weights(path: str | Path, name: str, tensors: Mapping[str, Tensor], he
     from safetensors.torch import save_file
 
     halved = {
-        key: (value.detach().half() if value.is_floating_point() else value.detach()).contiguous()
+        key: (value.detach().half() if value.is_floating_point() else value.detach()).cpu().contiguous()
         for key, value in tensors.items()
     }
     # In the header itself: of several headers safetensors writes now one, now another first.
@@ -56,7 +59,7 @@ def write_weights(path: str | Path, name: str, tensors: Mapping[str, Tensor], he
 
 
 def read_weights(
-    source: str | Path,
+    source: str | PathLike[str],
     default: Path,
     name: str,
     content: str,
@@ -103,7 +106,7 @@ def read_weights(
         raise ValueError(f"{shown} holds no {content}: {type(error).__name__}: {reason}") from error
 
 
-def has_header(source: str | Path, name: str) -> bool:
+def has_header(source: str | PathLike[str], name: str) -> bool:
     """Whether a file has a header of this name."""
     from safetensors import SafetensorError, safe_open
 

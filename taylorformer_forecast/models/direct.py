@@ -62,6 +62,7 @@ class DirectTaylorformer(OneShotNet):
     """
 
     lr_factor = FINETUNE_LR_FACTOR
+    shared: dict[str, Any] | None = None  # what a file of its weights says of it
 
     def __init__(
         self,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torch import nn
+
 from taylorformer_forecast.core.attention.registry import Attention
+from taylorformer_forecast.engine.pretrained import SharedWeights
 from taylorformer_forecast.models.specs import TAYLORFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._conditioning import Conditioning
@@ -13,7 +16,7 @@ from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, O
 __all__ = ["TaylorformerForecaster"]
 
 
-class TaylorformerForecaster(Conditioning, BaseTorchForecaster):
+class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
     """Probabilistic forecasts by the Taylorformer, an autoregressive transformer over any set of times.
 
     The network is trained on windows of the series (or of all series of a panel) and draws joint sample
@@ -112,3 +115,7 @@ class TaylorformerForecaster(Conditioning, BaseTorchForecaster):
     ) -> None:
         self._store(locals())
         super().__init__()
+
+    def _network_to_share(self) -> nn.Module | None:
+        left = getattr(self, "pretrained_", None)  # by a panel, where no series was fitted since
+        return self.network_ if self.is_fitted else left and left.network
