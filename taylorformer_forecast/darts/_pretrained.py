@@ -13,7 +13,6 @@ from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
-from torch import nn
 
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.darts._base import BaseForecastModel
@@ -36,6 +35,7 @@ from taylorformer_forecast.engine.strategy import (
     choose_strategy,
     obstacle_of_options,
 )
+from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.spec import Task
 
 UNTRAINED = (*STATISTICAL, "pretrained")  # strategies after which training has nothing to go on from
@@ -86,8 +86,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         if asked not in ("auto", "train"):  # refuse at once what the parameters rule out
             choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
 
-    def _network_to_share(self) -> nn.Module | None:
-        return getattr(self.model, "net", None)
+    def _network_to_share(self) -> DirectTaylorformer | None:
+        return self.model.net if self._is_pretrained and self.model is not None else None
 
     @property
     def _is_pretrained(self) -> bool:

@@ -28,6 +28,7 @@ def without_unknown_past(batch: TorchTrainingBatch) -> TorchTrainingBatch:
 
 def _in_units(covariates: Tensor, units: Tensor) -> Tensor:
     """Covariates, in the last dimension, in standard deviations from their means."""
+    covariates = covariates.to(torch.promote_types(covariates.dtype, torch.float32))  # 16 bits overflow
     center, spread = units.to(covariates).unbind(-1)
     return ((covariates - center) / spread).clamp(-FARTHEST_X, FARTHEST_X)
 

@@ -209,8 +209,8 @@ def _build(header: dict[str, Any], weights: dict[str, Tensor]) -> Pretrained:
 class SharedWeights:
     """What both hosts offer to share the weights of a network: files that hold numbers only."""
 
-    def _network_to_share(self) -> nn.Module | None:
-        """The network, if there is one."""
+    def _network_to_share(self) -> DirectTaylorformer | None:
+        """The network, if it is one that was built of a file."""
         raise NotImplementedError
 
     def save_pretrained(self, path: str | PathLike[str]) -> None:
@@ -242,7 +242,7 @@ class SharedWeights:
         'pretrained'
         """
         net = self._network_to_share()
-        if not isinstance(net, DirectTaylorformer) or net.shared is None:
+        if net is None or net.shared is None:
             raise ValueError(
                 "there is no pretrained network that could be saved: fit, or pretrain, with "
                 "strategy='finetune' (or 'pretrained') first"

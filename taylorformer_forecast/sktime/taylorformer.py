@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import nn
-
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.engine.pretrained import SharedWeights
+from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.specs import TAYLORFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._conditioning import Conditioning
@@ -116,6 +115,8 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
         self._store(locals())
         super().__init__()
 
-    def _network_to_share(self) -> nn.Module | None:
-        left = getattr(self, "pretrained_", None)  # by a panel, where no series was fitted since
-        return self.network_ if self.is_fitted else left and left.network
+    def _network_to_share(self) -> DirectTaylorformer | None:
+        if self.is_fitted:
+            return self.network_ if self._strategy.is_pretrained else None
+        panel = getattr(self, "pretrained_", None)
+        return None if panel is None or not panel.strategy.is_pretrained else panel.network
