@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from taylorformer_forecast.sktime.contiformer_classifier import (
         ContiFormerClassifier as ContiFormerClassifier,
     )
+    from taylorformer_forecast.sktime.imputer import ContiFormerImputer as ContiFormerImputer
     from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
     from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
     from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
@@ -36,6 +37,7 @@ _LAZY = {
     "ContiFormer": "taylorformer_forecast.models.contiformer",
     "ContiFormerClassifier": "taylorformer_forecast.sktime.contiformer_classifier",
     "ContiFormerForecaster": "taylorformer_forecast.sktime.contiformer",
+    "ContiFormerImputer": "taylorformer_forecast.sktime.imputer",
     "ContiFormerModel": "taylorformer_forecast.darts",
     "LAMForecaster": "taylorformer_forecast.sktime.lam",
     "LAMModel": "taylorformer_forecast.darts",

@@ -31,7 +31,6 @@ from taylorformer_forecast.defaults import (
     PRETRAINED_INFLATIONS,
 )
 from taylorformer_forecast.engine.windows import Batches
-from taylorformer_forecast.models.taylorformer import Taylorformer
 
 __all__ = [
     "calibrate_gaussian_process",
@@ -185,7 +184,7 @@ def _held_out(
 
 @torch.no_grad()
 def calibrate_gaussian_process(
-    checks: Sequence[tuple[Taylorformer, Sequence[Window]]],
+    checks: Sequence[tuple[ForecastNet, Sequence[Window]]],
 ) -> tuple[float, float, float]:
     """Choose weights and inflation of networks around a Gaussian process.
 
@@ -194,10 +193,9 @@ def calibrate_gaussian_process(
 
     Parameters
     ----------
-    checks : sequence of (Taylorformer, sequence of Window)
+    checks : sequence of (ForecastNet, sequence of Window)
         Networks in evaluation mode, and scaled batches for each, with targets in random order that were
-        hidden
-        when it was trained. Their calibration is lost.
+        hidden when it was trained. Their calibration is lost.
 
     Returns
     -------

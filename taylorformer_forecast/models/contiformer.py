@@ -136,12 +136,7 @@ class ContinuousLayers(ForecastNet):
     def states(
         self,
         points: Points,
-        mask: Bool[
-            Tensor,
-            (
-                B  # M N
-            ),
-        ],
+        mask: Bool[Tensor, "#B #M N"],
         layers: Sequence[Block],
     ) -> Float[Tensor, "B N I"]:
         """States after some layers; where nothing was observed, they stay as at the point before."""
@@ -150,6 +145,24 @@ class ContinuousLayers(ForecastNet):
         for layer in layers:
             x = take(layer.finish(layer.attention(x, points.t, mask), x), held)
         return x
+
+    def ask(self, window: Window) -> tuple[Float[Tensor, "B T I"], Points]:
+        """Hidden states at the times of the targets, which see the context alone, and its points."""
+        features = self.features(window)
+        r = self.references(window, features)
+        *inner, last = self.layers
+        mask = r.visible[:, None]
+        x = self.states(r, mask, inner)
+        at, kind = window.times[:, window.n_context :, 0], last.attention.interpolation
+        shift = self.target(
+            features[:, window.n_context :] - Interpolation.through(r.t, r.features, kind)(at)
+        )
+        x_at = Interpolation.through(r.t, x, kind)(at) + shift
+        return last.finish(last.attention(x, r.t, mask, at, x_at, shift), x_at), r
+
+    def unconstrained(self, z: Float[Tensor, "*b I"]) -> Float[Tensor, "*b D P"]:
+        """Parameters of the family from hidden states."""
+        return rearrange(self.to_params(z), "... (p d) -> ... d p", d=self.dim_y)
 
 
 class ContiFormer(ContinuousLayers, OneShotNet):
@@ -215,18 +228,8 @@ class ContiFormer(ContinuousLayers, OneShotNet):
 
     def parts(self, window: Window) -> tuple[Tensor, ...]:
         """Unconstrained parameters, locations and maybe scales of all targets."""
-        features = self.features(window)
-        r = self.references(window, features)
-        *inner, last = self.layers
-        mask = r.visible[:, None]
-        x = self.states(r, mask, inner)
-        at, kind = window.times[:, window.n_context :, 0], last.attention.interpolation
-        shift = self.target(
-            features[:, window.n_context :] - Interpolation.through(r.t, r.features, kind)(at)
-        )
-        x_at = Interpolation.through(r.t, x, kind)(at) + shift
-        z = last.finish(last.attention(x, r.t, mask, at, x_at, shift), x_at)
-        raw = rearrange(self.to_params(z), "b t (p d) -> b t d p", d=self.dim_y)
+        z, r = self.ask(window)
+        raw = self.unconstrained(z)
         if self.baseline is not None:
             return raw, *self.baseline.direct(window)
-        return raw, Interpolation.through(r.t, r.y)(at)
+        return raw, Interpolation.through(r.t, r.y)(window.times[:, window.n_context :, 0])

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import Distribution
@@ -152,10 +151,6 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         if self.baseline is None:
             return self.calibration(self.head, raw, s.y[:, first - 1 : -1])
         return self.around_truth(window, lambda loc, scale: raw)
-
-    def unconstrained(self, z: Float[Tensor, "*b I"]) -> Float[Tensor, "*b D P"]:
-        """Parameters of the family from hidden states."""
-        return rearrange(self.to_params(z), "... (p d) -> ... d p", d=self.dim_y)
 
     # ---- sampling ------------------------------------------------------------------------------------
 

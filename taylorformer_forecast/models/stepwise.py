@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
@@ -16,7 +17,7 @@ from taylorformer_forecast.core.families.base import ResidualScale
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["BaselineState", "StepwiseNet", "start_at_baseline"]
+__all__ = ["BaselineState", "StepwiseNet", "place_features", "start_at_baseline"]
 
 Unconstrained = Callable[[Any, Any], Tensor]
 Placed = tuple[Tensor, ResidualScale]  # location and scale of the baseline
@@ -138,6 +139,12 @@ class StepwiseNet(ForecastNet):
         """Take the value of a target on every path into the state of the baseline."""
         if self.baseline is not None:
             self.baseline.observe(state.inner, step, y)
+
+
+def place_features(loc: Tensor, scale: Tensor | float) -> Float[Tensor, "*b D2"]:
+    """Location and scale of the baseline as a network sees them, two numbers for each column."""
+    # Bounded, so that a path that has gone far does not widen what follows without end.
+    return torch.cat([3 * torch.tanh(loc / 3), torch.as_tensor(scale).log().expand_as(loc)], -1)
 
 
 def start_at_baseline(layer: nn.Linear) -> None:

@@ -16,6 +16,7 @@ from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.blocks import Block, head_width
+from taylorformer_forecast.models.stepwise import place_features
 from taylorformer_forecast.models.tokens import Features, Tokens
 
 __all__ = ["Streams"]
@@ -159,8 +160,7 @@ class Streams(nn.Module):
         """
         parts = [x, xy]
         if self.shows_baseline and loc is not None:
-            # Bounded, so that a path that has gone far does not widen what follows without end.
-            parts += [3 * torch.tanh(loc / 3), torch.as_tensor(scale).log().expand_as(loc)]
+            parts.append(place_features(loc, scale))
         return rearrange(
             self.to_params(self.join(torch.cat(parts, -1))), "... (p d) -> ... d p", d=self.dim_y
         )

@@ -1,4 +1,4 @@
-"""sktime forecasters, an imputer, a classifier, and skpro distributions."""
+"""sktime forecasters, imputers, a classifier, and skpro distributions."""
 
 from importlib.util import find_spec
 
@@ -10,6 +10,7 @@ if find_spec("sktime") is None:
 from taylorformer_forecast.sktime.contiformer import ContiFormerForecaster as ContiFormerForecaster
 from taylorformer_forecast.sktime.contiformer_classifier import ContiFormerClassifier as ContiFormerClassifier
 from taylorformer_forecast.sktime.distributions import PathMixture as PathMixture
+from taylorformer_forecast.sktime.imputer import ContiFormerImputer as ContiFormerImputer
 from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
 from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
 from taylorformer_forecast.sktime.sample_paths import SamplePaths as SamplePaths
@@ -20,6 +21,7 @@ from taylorformer_forecast.sktime.unn import UNNForecaster as UNNForecaster
 __all__ = [
     "ContiFormerClassifier",
     "ContiFormerForecaster",
+    "ContiFormerImputer",
     "LAMForecaster",
     "PathMixture",
     "SamplePaths",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GapAnswers(GapMethods):
-    """Public methods of a :class:`TaylorformerImputer`, all of one draw."""
+    """Public methods of a :class:`BaseImputer`, all of one draw."""
 
     def _inner(self, X):
         """X as the private methods take it."""

@@ -21,7 +21,7 @@ from taylorformer_forecast.sktime._scale import Logarithm
 
 
 class GapMethods(Host):
-    """Data and draws of a fitted :class:`TaylorformerImputer`."""
+    """Data and draws of a fitted :class:`BaseImputer`."""
 
     def _remember(self, parts):
         """Keep the end of every instance: new rows that continue it are filled from it, too."""

@@ -23,13 +23,16 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.engine.gaps import gaps_like
 from taylorformer_forecast.engine.windows import Series
+from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
 from taylorformer_forecast.sktime._logarithm import choose_offsets, nats_of_columns
 
 
 class GapTraining:
-    """Training of a :class:`TaylorformerImputer`."""
+    """Training of a :class:`BaseImputer`."""
+
+    spec: ModelSpec
 
     def _choose_logarithms(self, parts, seed):
         """Set the offsets of logarithms of all columns."""
@@ -77,31 +80,21 @@ class GapTraining:
 
     def _fit_network(self, series, seed):
         """Fit the process, then the network around it."""
-        from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
         from taylorformer_forecast.engine.gaps import GapBatches
         from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
         from taylorformer_forecast.engine.training import fit, private_rng
         from taylorformer_forecast.engine.windows import WindowMaker
-        from taylorformer_forecast.models.taylorformer import Taylorformer
 
         length = self.window_length_
         maker = WindowMaker(series, length - 1, 1, float(length), CONTEXT_FLOOR)
         n_covariates = 0 if series[0].covariates is None else series[0].covariates.shape[1]
-        process = GaussianProcessBaseline(n_covariates)
+        task = Task(
+            length - self.gap_length_, self.gap_length_, n_covariates=n_covariates, family=self.distribution
+        )
         with private_rng(seed):
-            self.network_ = Taylorformer(
-                dim_covariates=n_covariates,
-                d_model=self.d_model,
-                n_heads=self.n_heads,
-                n_layers=self.n_layers,
-                dropout=self.dropout,
-                distribution=self.distribution,
-                derivative_clip=20.0 * length,  # of slopes per window: absent only at extreme jumps
-                both_sides=True,
-                baseline=process,
-            )
+            self.network_ = self.spec.build(task, **self.spec.options(vars(self)))
             few = GapBatches(maker, self.gap_length_, GAUSSIAN_PROCESS_WINDOWS, seed + 1)
-            fit_gaussian_process(process, few, min(GAUSSIAN_PROCESS_STEPS, 2 * self.max_steps))
+            fit_gaussian_process(self.network_.baseline, few, min(GAUSSIAN_PROCESS_STEPS, 2 * self.max_steps))
             self.training_ = fit(
                 self.network_,
                 GapBatches(maker, self.gap_length_, self.batch_size, seed),

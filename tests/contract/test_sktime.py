@@ -8,6 +8,7 @@ from sktime.utils.estimator_checks import check_estimator, parametrize_with_chec
 from taylorformer_forecast.sktime import (
     ContiFormerClassifier,
     ContiFormerForecaster,
+    ContiFormerImputer,
     LAMForecaster,
     TaylorformerForecaster,
     TaylorformerImputer,
@@ -19,6 +20,7 @@ ESTIMATORS = [
     TaylorformerForecaster,
     LAMForecaster,
     TaylorformerImputer,
+    ContiFormerImputer,
     ContiFormerForecaster,
     TNPForecaster,
     UNNForecaster,

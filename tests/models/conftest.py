@@ -21,6 +21,7 @@ from taylorformer_forecast.core.families import components
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContiFormer
+from taylorformer_forecast.models.contiformer_gaps import ContiFormerGaps
 from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.lam import LAMTransformer
@@ -171,7 +172,17 @@ PATHS_CASES: dict[str, dict[str, Any]] = {
     "contiformer-paths-whole": {"baseline": partial(LinearPathBaseline, 7, 6), "weight": 1.0},
     "contiformer-paths-gaussian": {"baseline": GaussianProcessBaseline, "calibration": CALIBRATION},
 }
-CONTIFORMERS = {**CONTIFORMER_CASES, **PATHS_CASES}
+GAPS_CASES: dict[str, dict[str, Any]] = {
+    "contiformer-gaps": {"baseline": GaussianProcessBaseline, "calibration": CALIBRATION},
+    "contiformer-gaps-columns": {
+        "baseline": partial(GaussianProcessBaseline, 2),
+        "calibration": CALIBRATION,
+        "dim_y": 2,
+        "dim_covariates": 2,
+        "distribution": "mixture",
+    },
+}
+CONTIFORMERS = {**CONTIFORMER_CASES, **PATHS_CASES, **GAPS_CASES}
 # The same for the transformer neural process.
 TNP_CASES: dict[str, dict[str, Any]] = {
     "tnp": {},
@@ -265,6 +276,7 @@ class Case:
             network, sizes = LAMTransformer, {**sizes, "context_length": 7, "horizon": 6}
         elif self.name in CONTIFORMERS:
             network = ContiFormerPaths if self.name in PATHS_CASES else ContiFormer
+            network = ContiFormerGaps if self.name in GAPS_CASES else network
             sizes = {**sizes, "n_layers": 2, "dim_encoding": 4}
         else:
             network = DirectTaylorformer if self.name in DIRECT_CASES else Taylorformer
@@ -357,7 +369,7 @@ def full_case(request: pytest.FixtureRequest, build_case: Callable[[str], Case])
 @pytest.fixture(
     params=[
         name
-        for name in [*PAPER, *TNP_CASES, *UNN_CASES, *CONTIFORMER_CASES]
+        for name in [*PAPER, *TNP_CASES, *UNN_CASES, *CONTIFORMER_CASES, *GAPS_CASES]
         if name in FULL and name not in GRID
     ]
 )

@@ -105,6 +105,16 @@ def test_between_reference_points_both_sides_matter(build_case, numbers):
     assert (gradient[:, :, : w.n_context] != 0).all()
 
 
+def test_points_of_a_gap_are_asked_on_both_sides(build_case):
+    t = torch.tensor([[0.0, 0.1, 0.4, 0.5, 0.2, 0.3]])
+    y = torch.randn(1, 6, 1, requires_grad=True)
+    hidden, _ = build_case("contiformer-gaps").net().ask(Window(t, y, n_context=4))
+    for target in (0, 1):
+        (gradient,) = torch.autograd.grad(hidden[0, target].sum(), y, retain_graph=True)
+        assert (gradient[0, :4] != 0).all()
+        assert (gradient[0, 4:] == 0).all()
+
+
 @pytest.mark.parametrize("name", ["contiformer-linear", "contiformer-paths-columns"])
 def test_the_baseline_reads_the_grid_and_moves_the_location_alone(build_case, name):
     case = build_case(name)

@@ -281,7 +281,12 @@ def documented(host):
 
 @pytest.mark.parametrize(
     "host",
-    [*HOSTS.values(), sktime_host.TaylorformerImputer, sktime_host.ContiFormerClassifier],
+    [
+        *HOSTS.values(),
+        sktime_host.TaylorformerImputer,
+        sktime_host.ContiFormerImputer,
+        sktime_host.ContiFormerClassifier,
+    ],
     ids=lambda h: h.__name__,
 )
 def test_every_parameter_is_documented_once_in_order_with_its_default(host):

@@ -1,9 +1,10 @@
-"""TaylorformerImputer: what it fills, how well, how sure it is, and what it refuses."""
+"""The imputers: what they fill, how well, how sure they are, and what they refuse."""
 
 from __future__ import annotations
 
 import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,15 +13,21 @@ from scipy.stats import norm
 from sktime.forecasting.naive import NaiveForecaster
 from sktime.transformations.impute import Imputer
 
-from taylorformer_forecast.sktime import TaylorformerForecaster, TaylorformerImputer
+from taylorformer_forecast.sktime import ContiFormerImputer, TaylorformerForecaster, TaylorformerImputer
 from taylorformer_forecast.sktime._scale import Logarithm
 
 pytestmark = pytest.mark.filterwarnings("ignore:The default of config:FutureWarning")  # sktime's own
 
 
-def tiny(**changes):
+def small(imputer=TaylorformerImputer, **changes):
     settings = {"d_model": 4, "n_heads": 1, "max_steps": 2, "num_samples": 8, "random_state": 0}
-    return TaylorformerImputer(**{**settings, "distribution": "normal", **changes})
+    return imputer(**{**settings, "distribution": "normal", **changes})
+
+
+@pytest.fixture(params=[TaylorformerImputer, ContiFormerImputer])
+def tiny(request):
+    """Return the maker of small imputers, every one in turn."""
+    return partial(small, request.param)
 
 
 def series(n=60, seed=0, index=None, name="sales"):
@@ -50,7 +57,7 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-def test_gaps_are_filled_and_observed_values_stay_on_every_index(index):
+def test_gaps_are_filled_and_observed_values_stay_on_every_index(tiny, index):
     y = with_gaps(series(index=index))
     before = y.copy()
     filled = tiny().fit_transform(y)
@@ -61,7 +68,7 @@ def test_gaps_are_filled_and_observed_values_stay_on_every_index(index):
     pd.testing.assert_series_equal(y, before)
 
 
-def test_the_start_and_the_end_and_gaps_longer_than_a_window_are_filled():
+def test_the_start_and_the_end_and_gaps_longer_than_a_window_are_filled(tiny):
     y = with_gaps(series(200), slice(0, 5), slice(60, 150), slice(197, 200))
     imputer = tiny(window_length=24)
     filled = imputer.fit_transform(y)
@@ -69,7 +76,7 @@ def test_the_start_and_the_end_and_gaps_longer_than_a_window_are_filled():
     assert imputer.transform_proba(y).shape == (98, 1)
 
 
-def test_columns_are_filled_one_by_one_and_those_without_gaps_keep_their_type():
+def test_columns_are_filled_one_by_one_and_those_without_gaps_keep_their_type(tiny):
     X = pd.DataFrame({"a": with_gaps(series()), "b": with_gaps(series(seed=1), 30), "c": np.arange(60)})
     imputer = tiny().fit(X)
     filled = imputer.transform(X)
@@ -81,7 +88,7 @@ def test_columns_are_filled_one_by_one_and_those_without_gaps_keep_their_type():
     pd.testing.assert_series_equal(imputer.transform(other)["b"], filled["b"])
 
 
-def test_instances_of_a_panel_are_filled_and_new_ones_too():
+def test_instances_of_a_panel_are_filled_and_new_ones_too(tiny):
     parts = {"x": with_gaps(series()), "y": with_gaps(series(30, seed=1), 3, 29)}
     panel = pd.concat(parts, names=["shop", "time"]).to_frame()
     imputer = tiny().fit(panel)
@@ -91,7 +98,7 @@ def test_instances_of_a_panel_are_filled_and_new_ones_too():
     assert list(imputer.transform_proba(panel).index.get_level_values(0).unique()) == ["x", "y"]
 
 
-def test_a_series_without_gaps_is_returned_as_it_is_and_has_no_distribution():
+def test_a_series_without_gaps_is_returned_as_it_is_and_has_no_distribution(tiny):
     y = series()
     imputer = tiny().fit(y)
     pd.testing.assert_series_equal(imputer.transform(y), y)
@@ -101,7 +108,7 @@ def test_a_series_without_gaps_is_returned_as_it_is_and_has_no_distribution():
         imputer.transform_proba(y)
 
 
-def test_rows_that_continue_a_series_are_filled_from_its_end():
+def test_rows_that_continue_a_series_are_filled_from_its_end(tiny):
     y = series(60)
     imputer = tiny().fit(y.iloc[:50])
     new = with_gaps(y.iloc[50:], 0)
@@ -115,14 +122,14 @@ def test_rows_that_continue_a_series_are_filled_from_its_end():
 @pytest.mark.parametrize("inverse", [False, True])
 def test_it_works_in_pipelines(inverse):
     y = with_gaps(series())
-    forecaster = tiny() * NaiveForecaster("mean", sp=12)
+    forecaster = small() * NaiveForecaster("mean", sp=12)
     predicted = forecaster.fit(y, fh=[1, 2]).predict()
     assert predicted.notna().all()
     if inverse:
-        imputer = tiny().fit(y)
+        imputer = small().fit(y)
         pd.testing.assert_series_equal(imputer.inverse_transform(imputer.transform(y)), imputer.transform(y))
-    small = TaylorformerForecaster(d_model=4, n_heads=1, max_steps=1, num_samples=3, random_state=0)
-    assert (tiny() * small).fit(y, fh=[1, 2]).predict_interval().notna().all(axis=None)
+    network = TaylorformerForecaster(d_model=4, n_heads=1, max_steps=1, num_samples=3, random_state=0)
+    assert (small() * network).fit(y, fh=[1, 2]).predict_interval().notna().all(axis=None)
 
 
 # --- one draw for all methods ---------------------------------------------------------------------------
@@ -130,7 +137,7 @@ def test_it_works_in_pipelines(inverse):
 
 @pytest.mark.parametrize("logarithm", [False, True])
 @pytest.mark.parametrize("distribution", ["normal", "studentt", "mixture", "quantile"])
-def test_all_methods_agree_with_one_distribution(distribution, logarithm):
+def test_all_methods_agree_with_one_distribution(tiny, distribution, logarithm):
     X = pd.DataFrame({"a": with_gaps(series()), "b": with_gaps(series(seed=1), slice(22, 28))})
     imputer = tiny(distribution=distribution, logarithm=logarithm).fit(X)
     lost = X.isna()
@@ -153,7 +160,7 @@ def test_all_methods_agree_with_one_distribution(distribution, logarithm):
     assert (draws.loc[0] != draws.loc[1]).to_numpy()[lost.to_numpy()].all()
 
 
-def test_the_same_seed_gives_the_same_fills_and_copies_agree():
+def test_the_same_seed_gives_the_same_fills_and_copies_agree(tiny):
     y = with_gaps(series())
     imputer = tiny().fit(y)
     expected = imputer.transform(y)
@@ -176,7 +183,7 @@ def growing(n=150, seed=0):
 def test_logarithms_are_taken_of_columns_whose_spread_grows_with_their_level():
     y = growing()
     X = pd.DataFrame({"grows": y, "even": np.log(y) + 50, "both signs": y - 5.0})
-    imputer = tiny(max_steps=15).fit(X.mask(np.random.default_rng(1).random(X.shape) < 0.1))
+    imputer = small(max_steps=15).fit(X.mask(np.random.default_rng(1).random(X.shape) < 0.1))
     assert imputer.offsets_["grows"] is not None
     assert imputer.offsets_["even"] is None
     assert imputer.offsets_["both signs"] is None
@@ -185,7 +192,7 @@ def test_logarithms_are_taken_of_columns_whose_spread_grows_with_their_level():
 def test_with_logarithms_intervals_grow_with_the_level_and_nothing_falls_below_zero():
     y = growing()
     gappy = with_gaps(y, slice(10, 20), slice(130, 140))
-    imputer = tiny(max_steps=15, num_samples=100, logarithm=True).fit(gappy)
+    imputer = small(max_steps=15, num_samples=100, logarithm=True).fit(gappy)
     width = imputer.transform_quantiles(gappy, [0.1, 0.9]).diff(axis=1).iloc[:, 1]
     early, late = (
         width.iloc[10:20].mean() / y.iloc[10:20].mean(),
@@ -200,7 +207,7 @@ def test_with_logarithms_intervals_grow_with_the_level_and_nothing_falls_below_z
 @pytest.mark.parametrize("settings", [{}, {"logarithm": True}])
 def test_what_is_filled_follows_the_units(settings):
     y = with_gaps(growing())
-    fitted = [tiny(max_steps=5, **settings).fit(unit * y) for unit in (1.0, 1000.0)]
+    fitted = [small(max_steps=5, **settings).fit(unit * y) for unit in (1.0, 1000.0)]
     assert fitted[0].offsets_ == fitted[1].offsets_ != {"sales": None}
     fills = [imputer.transform(unit * y) / unit for imputer, unit in zip(fitted, (1.0, 1000.0), strict=True)]
     np.testing.assert_allclose(*fills, rtol=1e-4)
@@ -209,7 +216,7 @@ def test_what_is_filled_follows_the_units(settings):
 def test_an_instance_that_falls_below_zero_is_filled_where_others_had_logarithms():
     y = with_gaps(growing())
     parts = {"x": y, "y": 3 * y}
-    imputer = tiny(max_steps=5).fit(pd.concat(parts, names=["shop", "time"]).to_frame())
+    imputer = small(max_steps=5).fit(pd.concat(parts, names=["shop", "time"]).to_frame())
     assert imputer.offsets_["sales"] is not None
     new = pd.concat({"z": y - 5}, names=["shop", "time"]).to_frame()
     assert imputer.transform(new).notna().all(axis=None)
@@ -222,9 +229,9 @@ def test_logarithms_of_values_that_have_none_are_refused(value):
     wrong.iloc[7, 1] = value
     message = f"logarithm=True, but X column 'b' has values that are not positive, such as {value}"
     with pytest.raises(ValueError, match=message):
-        tiny(logarithm=True).fit(wrong)
+        small(logarithm=True).fit(wrong)
     with pytest.raises(ValueError, match=message):
-        tiny(logarithm=True).fit(X).transform(with_gaps(wrong))
+        small(logarithm=True).fit(X).transform(with_gaps(wrong))
 
 
 def test_the_map_is_a_logarithm_up_to_the_largest_value_and_straight_beyond():
@@ -241,9 +248,9 @@ def test_the_map_is_a_logarithm_up_to_the_largest_value_and_straight_beyond():
 # --- how good it is -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def learnt():
-    """A noisy season on a wandering level, and an imputer that saw it with gaps of 1, 5 and 20 points."""
+@pytest.fixture(scope="module", params=[TaylorformerImputer, ContiFormerImputer])
+def learnt(request):
+    """A noisy season on a wandering level, and imputers that saw it with gaps of 1, 5 and 20 points."""
     rng = np.random.default_rng(0)
     n = 400
     level = 0.2 * rng.normal(size=n).cumsum()
@@ -253,7 +260,7 @@ def learnt():
         for start in starts:
             length_at[start : start + length] = length
     gappy = y.mask(length_at > 0)
-    imputer = TaylorformerImputer(
+    imputer = request.param(
         d_model=16, n_heads=2, max_steps=120, lr=1e-2, num_samples=60, window_length=48, random_state=0
     )
     return y, gappy, length_at, imputer.fit(gappy)
@@ -303,24 +310,24 @@ def test_a_column_of_which_nothing_is_known_is_named(when):
     message = "X column 'b' has no observed values"
     if when == "fit":
         with pytest.raises(ValueError, match=message):
-            tiny().fit(empty)
+            small().fit(empty)
         return
     with pytest.raises(ValueError, match=message):
-        tiny().fit(X).transform(empty.set_axis(X.index - 600))
+        small().fit(X).transform(empty.set_axis(X.index - 600))
     panel = pd.concat({"x": X, "y": empty}, names=["shop", "time"])
     with pytest.raises(ValueError, match="X column 'b' of instance 'y' has no observed values"):
-        tiny().fit(X).transform(panel)
+        small().fit(X).transform(panel)
 
 
 def test_columns_that_were_not_in_the_fit_are_named():
     X = pd.DataFrame({"a": with_gaps(series()), "b": series(seed=1)})
     message = "X has a column 'c' that it had not in the fit; the columns were ['a', 'b']"
     with pytest.raises(ValueError, match=re.escape(message)):
-        tiny().fit(X).transform(X.rename(columns={"b": "c"}))
+        small().fit(X).transform(X.rename(columns={"b": "c"}))
 
 
 def test_another_kind_of_index_is_refused():
-    imputer = tiny().fit(series())
+    imputer = small().fit(series())
     with pytest.raises(TypeError, match="holds dates, but it held periods of frequency M in the fit"):
         imputer.transform(with_gaps(series(index=INDEXES["days"])))
 
@@ -337,11 +344,11 @@ def test_another_kind_of_index_is_refused():
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        tiny(**settings).fit(series())
+        small(**settings).fit(series())
 
 
 def test_too_few_observations_and_draws_are_refused():
     with pytest.raises(ValueError, match="X has 2 observations, at least 3 are needed"):
-        tiny().fit(with_gaps(series(6), slice(2, 6)))
+        small().fit(with_gaps(series(6), slice(2, 6)))
     with pytest.raises(ValueError, match="n_samples=0"):
-        tiny().fit(series()).sample(with_gaps(series()), 0)
+        small().fit(series()).sample(with_gaps(series()), 0)

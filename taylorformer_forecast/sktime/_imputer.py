@@ -1,0 +1,151 @@
+"""What every imputer of the package does: fit, update, and fill; other methods are in :mod:`._gap_answers`.
+
+An imputer names its parameters and its network (:class:`~taylorformer_forecast.models.spec.ModelSpec`);
+everything else is here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.utils import check_random_state
+from sktime.transformations.base import BaseTransformer
+
+from taylorformer_forecast.calendar.axis import TimeAxis, content
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.core.families import gives_points
+from taylorformer_forecast.engine.training import all_or_nothing
+from taylorformer_forecast.models.documentation import SIZES, document
+from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
+from taylorformer_forecast.sktime._frames import check_values, instances, to_float
+from taylorformer_forecast.sktime._gap_answers import GapAnswers
+from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
+from taylorformer_forecast.sktime._gap_training import GapTraining
+from taylorformer_forecast.sktime._parameters import PARAMETERS
+
+OF_GAPS = """
+window_length : int
+    Points that a window of the training has. By default three seasons, between 64 and 192.
+gap_length : int
+    Points that are hidden in a window, and so the longest gap in it. By default the longest gap of the
+    series, between 20 and 48; at most a third of the window. Longer gaps are filled too.
+num_samples : int
+    Sample paths that quantiles and means are made of.
+max_steps : int
+    Optimiser steps of the network; the process has up to 150 of its own.
+distribution : {"normal", "studentt", "mixture", "quantile"}
+    Distribution of a point given all that is known when it is drawn.
+logarithm : bool
+    Whether values are filled on a logarithmic scale, on which a spread that grows with the level stays the
+    same; fills are returned to the units of the data. By default every column that never falls below zero is
+    described by a Gaussian process as it is and by logarithms ``log(y + offset)``, and the likeliest
+    description is taken. True takes plain logarithms; all values must then be positive.
+random_state : int, RandomState or None
+    Seed of training and of the draws.
+"""
+
+ATTRIBUTES = """
+Attributes
+----------
+network_ : nn.Module
+    The trained network, on the CPU.
+window_length_, gap_length_ : int
+    Points of a window, and how many of them are hidden in training.
+time_features_, seasonal_periods_ : tuple
+    Cycles and seasons in use.
+offsets_ : dict
+    For every column the offset of its logarithm, as a fraction of the mean of the observed values (of each
+    instance); None where values are taken as they are.
+training_ : dict
+    Steps taken and last loss; the points used for calibration, and what it chose: ``weight``,
+    ``mean_weight``, ``inflation`` (:class:`~taylorformer_forecast.core.calibration.Calibration`).
+"""
+
+
+class BaseImputer(GapAnswers, GapTraining, BaseTransformer):
+    """Base of the package's imputers."""
+
+    _tags = {
+        "authors": ["taylorformer_forecast developers"],
+        "maintainers": ["taylorformer_forecast developers"],
+        "python_dependencies": ["torch>=2.6", "pytorch-lightning>=2.5", "skpro>=2.14"],
+        "scitype:transform-input": "Series",
+        "scitype:transform-output": "Series",
+        "scitype:instancewise": True,
+        "X_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
+        "y_inner_mtype": "None",
+        "fit_is_empty": False,
+        "capability:missing_values": True,
+        "capability:missing_values:removes": True,
+        "capability:multivariate": True,
+        "capability:unequal_length": True,
+        "capability:categorical_in_X": False,
+        "capability:inverse_transform": True,
+        "skip-inverse-transform": True,
+        "capability:random_state": True,
+        "property:randomness": "derandomized",
+        "transform-returns-same-time-index": True,
+        "remember_data": False,
+    }
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "spec" in vars(cls):
+            document(cls, (cls.spec.docs, OF_GAPS, PARAMETERS, SIZES), vars(cls.spec), ATTRIBUTES)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit to X; see :meth:`sktime.transformations.base.BaseTransformer.fit`."""
+        with all_or_nothing(self):
+            return super().fit(X, y)
+
+    def update(self, X: Any, y: Any = None, update_params: bool = True) -> Self:
+        """Take note of new data; see :meth:`sktime.transformations.base.BaseTransformer.update`."""
+        with all_or_nothing(self):
+            return super().update(X, y, update_params)
+
+    def _fit(self, X, y=None):
+        check_parameters(self.get_params(deep=False))
+        if gives_points(self.distribution):
+            raise ValueError(
+                f"distribution={self.distribution!r} gives points only, no distribution to draw from; "
+                f"choose another one, such as 'studentt'"
+            )
+        check_values(X, "X")
+        parts = dict(instances(X))
+        for key, part in parts.items():
+            check_observed(key, part, "X")
+            if self.logarithm:
+                check_positive(key, part, "X")
+        longest = max(int(part.notna().sum().max()) for part in parts.values())
+        if longest < 3:
+            raise ValueError(f"X has {longest} observation{'s' * (longest != 1)}, at least 3 are needed")
+        fit_seed, self._seed = (
+            int(seed) for seed in check_random_state(self.random_state).randint(0, 2**31 - 1, size=2)
+        )
+        self._columns, self._content = list(X.columns), content(next(iter(parts.values())).index)
+        self._axis = TimeAxis.of([part.index for part in parts.values()])
+        sample = max(parts.values(), key=len)
+        self._seasonal = SeasonalFeatures.choose(
+            self._axis, sample.index, to_float(sample)[:, 0], self.time_features, self.seasonal_periods
+        )
+        self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
+        window = self.window_length or min(max(3 * self._seasonal.season, 64), 192)
+        self.window_length_ = min(window, longest)
+        lengths = gap_lengths(X)
+        gap = self.gap_length or min(max([20, *lengths]), 48)
+        self.gap_length_ = max(1, min(gap, self.window_length_ // 3))
+        self._choose_logarithms(parts, fit_seed)
+        self._train([gaps for part in parts.values() for gaps in self._gaps(part)], lengths, fit_seed)
+        self._remember(parts)
+        return self
+
+    def _update(self, X, y=None):
+        parts = {key: self._continued(key, part) for key, part in self._checked(X)}
+        self._remember({**self._ends, **parts})
+        return self
+
+    def _transform(self, X, y=None):
+        fills = self._fills(X, self.num_samples)
+        if not len(fills.rows):
+            return X.copy()
+        return fill_frame(X, fills.rows, fills.lost, self._mixture(X, fills).mean().to_numpy())
