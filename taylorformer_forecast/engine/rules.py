@@ -63,6 +63,7 @@ RULES: list[tuple[tuple[str, ...], str, Callable[[Any], bool]]] = [
     (("pretrained",), "'default' or a path", lambda value: isinstance(value, (str, PathLike))),
     (("strategy",), f"one of {', '.join(STRATEGIES)}", lambda value: value in STRATEGIES),
     (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
+    (("join",), "'columns' or 'instances'", lambda value: value in ("columns", "instances")),
     (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
     (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < float(value) < math.inf),
     (("dropout", "hide"), "a number, at least 0 and below 1", _fraction),

@@ -25,6 +25,11 @@ class PredictiveMethods(Host):
 
     _given = None  # values of the future that are known: a frame like y, NaN where nothing is
 
+    @property
+    def _labels(self):
+        """Columns of a forecast."""
+        return self._cur_y.columns
+
     def _predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
         """Rows of the forecast and their predictive distribution, always from the same draw."""
         ahead = None
@@ -219,14 +224,14 @@ class PredictiveMethods(Host):
         from taylorformer_forecast.sktime.distributions import PathMixture
 
         index, p = self._predictive(fh, X)
-        columns = self._cur_y.columns
+        columns = self._labels
         options = {"family": p.family, "random_state": self._seed, "shape_params": p.shape or None}
         return PathMixture(p.loc, p.scale, p.weights, **options, index=index, columns=columns)
 
     def _predict(self, fh, X):
         if self._is_point:
             index, p = self._predictive(fh, X)
-            return pd.DataFrame(p.loc[..., 0], index=index, columns=self._cur_y.columns)
+            return pd.DataFrame(p.loc[..., 0], index=index, columns=self._labels)
         return self._distribution(fh, X).mean()
 
     # A forecaster of points says why it has nothing more, where sktime would ask to open an issue.
@@ -266,7 +271,7 @@ class PredictiveMethods(Host):
         if marginal:
             return self._distribution(fh, X)
         index, p = self._predictive(fh, X)
-        return SamplePaths(p.paths, index=index, columns=self._cur_y.columns, random_state=self._seed)
+        return SamplePaths(p.paths, index=index, columns=self._labels, random_state=self._seed)
 
     def _predict_quantiles(self, fh, X, alpha):
         distribution = self._distribution(fh, X)

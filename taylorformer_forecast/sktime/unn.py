@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import UNN
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
+from taylorformer_forecast.sktime._joined import JoiningInstances
 from taylorformer_forecast.sktime._parameters import (
     ONE_SEASON,
     TINY,
@@ -21,7 +22,7 @@ from taylorformer_forecast.sktime._parameters import (
 __all__ = ["UNNForecaster"]
 
 
-class UNNForecaster(BaseTorchForecaster):
+class UNNForecaster(JoiningInstances, BaseTorchForecaster):
     """Probabilistic forecasts of related series, each conditioned on all others.
 
     The columns of y are the series. They go into one window as a set of points (time, series, value), and
@@ -30,11 +31,17 @@ class UNNForecaster(BaseTorchForecaster):
     of the package forecast each column from its own past.
 
     Every column is centred and scaled by itself. A missing value is simply not in the set. One column will
-    do; instances of a panel are windows of their own. Past times are predicted one step ahead, each column
-    from what all of them were before.
+    do; instances of a panel are windows of their own, or with ``join="instances"`` series of one window, too.
+    Past times are predicted one step ahead, each column from what all of them were before.
 
     Parameters
     ----------
+    join : {"columns", "instances"}
+        What is forecast jointly: the columns of each instance, or all columns of all instances of a panel.
+        The latter are forecast for the same times, counted from the last time of any; where one has no row,
+        its value is missing. Every instance must have times that others have too. Later data may lack
+        instances, but have no new ones; X of a panel is refused. After ``pretrain``, a fit needs as many
+        instances as were joined there.
     context_length : int
         Times that a forecast is conditioned on, with all columns there. By default three seasons, at least 32
         and at most half of the series; at most {usual_context}, and fewer where there are more than two
@@ -76,6 +83,7 @@ class UNNForecaster(BaseTorchForecaster):
         seasonal_periods: Periods = "auto",
         distribution: str = "studentt",
         history_indicator: bool = True,
+        join: str = "columns",
         attention: Attention = "full",
         update_steps: int = 0,
         finetune_steps: int = 0,
