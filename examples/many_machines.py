@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import copy
+import os
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -74,8 +76,10 @@ def by_spark(table: pd.DataFrame, forecaster: Any, horizon: int, workers: int) -
     from pyspark.sql import SparkSession
 
     # On a cluster: the session of the cluster, and spark.read.parquet(...) for the table.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = SparkSession.builder.master(f"local[{workers}]").config("spark.ui.enabled", False).getOrCreate()
     frame = session.createDataFrame(table.assign(part=part_of(table["series"], 2 * workers)))
+    session.sparkContext.addPyFile(__file__)  # workers import forecast_part
     sent = session.sparkContext.broadcast(forecaster)
     quantiles = ", ".join(f"`q{level:g}` double" for level in LEVELS)
 
