@@ -39,7 +39,6 @@ versions: ## try the lowest and the newest versions of what the package needs (g
 	PYTHON=$(PYTHON) .ci/versions newest
 
 docs: $(STAMP) ## build the site into build/docs; its pages are executed, and warnings are errors
-	@$(PIP) install $(INSTALL_FLAGS) -c $(CONSTRAINTS) --no-build-isolation -e '.[docs]'
 	$(PY) -m sphinx --fail-on-warning --keep-going docs build/docs
 
 format: $(STAMP) ## apply ruff's fixes and formatting

@@ -93,6 +93,22 @@ def test_a_year_forecasts_three_years_and_stays_near_its_data(name, options):
         assert np.isfinite(fitted.predict_var(fh).to_numpy()).all()
 
 
+@EACH
+def test_variances_are_finite_and_of_the_size_of_intervals(name, options):
+    rng, t = np.random.default_rng(0), np.arange(40)
+    outliers = rng.normal(size=40) + 100 * (t % 13 == 5)
+    shapes = [np.full(40, 5.0), 5.0 * (t > 20), rng.poisson(0.3, 40), outliers]
+    for y in shapes:
+        series = pd.Series(y, pd.period_range("2000-01", periods=40, freq="M"), dtype=float)
+        fitted = forecaster(name, options).fit(series, fh=range(1, 13))
+        spread = np.sqrt(fitted.predict_var().to_numpy()[:, 0])
+        low, high = fitted.predict_interval(coverage=0.98).to_numpy().T
+        rounding = 0.1 if (y == 0).mean() > 0.4 else 1e-9 * np.abs(y).max()  # counts are whole numbers
+        assert np.isfinite(spread).all()
+        assert (spread <= high - low + rounding).all()
+        assert (high - low <= 12 * spread + rounding).all()
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_thousand_steps_stay_within_the_growth_of_the_series(name):
     y = load_airline().astype(float)

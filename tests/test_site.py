@@ -1,0 +1,32 @@
+"""The site is built without a warning; the code of its pages is run by the tests of pages."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    """Links, pictures, lists of contents, reference; built of a copy, as Sphinx writes beside pages."""
+    pytest.importorskip("myst_nb")  # an environment made before the extra `test` had it
+    ignored = shutil.ignore_patterns("generated")
+    docs = shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=ignored)
+    shutil.copy(ROOT / "CONTRIBUTING.md", tmp_path)  # a part of a page
+    for shown in ("examples", "taylorformer_forecast"):
+        (tmp_path / shown).symlink_to(ROOT / shown)
+    options = ["--fail-on-warning", "--keep-going", "--quiet", "-D", "nb_execution_mode=off"]
+    options += ["-D", "suppress_warnings=myst-nb.lexer"]  # it is told by the kernel, which is not started
+    command = [sys.executable, "-W", "ignore", "-m", "sphinx", *options, str(docs), str(tmp_path / "site")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    for page in docs.rglob("*.md"):
+        assert (tmp_path / "site" / page.relative_to(docs)).with_suffix(".html").exists(), page
+    reference = {page.stem for page in (tmp_path / "site/generated").iterdir()}
+    assert "taylorformer_forecast.sktime.TaylorformerForecaster" in reference
+    assert "taylorformer_forecast.darts.TaylorformerModel" in reference
