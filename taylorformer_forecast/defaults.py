@@ -124,6 +124,8 @@ FARTHEST_FAMILY = 5.0  # scales up to which the forecast of a family is followed
 
 # --- Networks ----------------------------------------------------------------------------------------------
 NETWORK_WEIGHT = 0.75  # of what a trained Taylorformer adds to its linear baseline; by hand
+CLASSIFIER_TIMES = 24  # that the linear scores of a classifier read a series at; by hand
+LATE_START = 0.25  # of the longest series: median delay of first rows with a common clock; by hand
 LARGEST_SLOPE = 20.0  # deviations in one step; steeper ones count as jumps without a slope; by hand
 TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 

@@ -56,7 +56,7 @@ RULES: list[tuple[tuple[str, ...], str, Callable[[Any], bool]]] = [
         lambda value: value is None or is_whole(value, 1),
     ),
     (
-        ("instance_norm", "joint", "logarithm"),
+        ("instance_norm", "joint", "logarithm", "common_clock"),
         "None, True or False",
         lambda value: value is None or isinstance(value, bool),
     ),

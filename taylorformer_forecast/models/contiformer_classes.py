@@ -13,6 +13,7 @@ from torch.distributions import Categorical
 
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContinuousLayers
+from taylorformer_forecast.models.stepwise import start_at_baseline
 
 __all__ = ["ContiFormerClasses", "slopes"]
 
@@ -48,7 +49,8 @@ class ContiFormerClasses(ContinuousLayers):
     largest value of what the last layer returns give the logits. Times may be irregular, values missing, and
     series of different lengths.
 
-    In training the first value of the only target of a window is the number of its class.
+    The covariates of the only target of a window are scores of the classes by a baseline, which the network
+    corrects; without covariates there is none. In training the first value of the target is the class.
 
     Parameters
     ----------
@@ -72,7 +74,10 @@ class ContiFormerClasses(ContinuousLayers):
         options = {"both_sides": True, "time_min": 0.02, **options}
         super().__init__(dim_y, dim_y, d_model, distribution="mse", **options)
         del self.target, self.to_params  # no times are asked for, and no values predicted
-        self.to_logits = nn.Sequential(nn.LayerNorm(2 * d_model), nn.Linear(2 * d_model, n_classes))
+        self.norm = nn.LayerNorm(2 * d_model)
+        self.to_logits = nn.Linear(2 * d_model, n_classes)
+        start_at_baseline(self.to_logits)
+        self.steepness = nn.Parameter(torch.tensor(5.0))  # scores are about 1 for the class, 0 for others
 
     def forward(self, window: Window) -> Categorical:
         """Distribution of the class of every window, batch shape (B,).
@@ -80,15 +85,17 @@ class ContiFormerClasses(ContinuousLayers):
         Parameters
         ----------
         window : Window
-            Series as contexts.
+            Series as contexts; scores of the classes as covariates of the target.
         """
+        scores = 0.0 if window.covariates is None else window.covariates[:, -1]
         window = replace(window, covariates=slopes(window))
         r = self.references(window, self.features(window))
         x = self.states(r, r.visible[:, None], self.layers)
         seen, count = r.visible[..., None], r.visible.sum(1, keepdim=True)
         mean = (x * seen).sum(1) / count.clamp_min(1)
         largest = torch.where(seen, x, -torch.inf).amax(1).where(count > 0, 0.0)
-        return Categorical(logits=self.to_logits(torch.cat([mean, largest], -1)), validate_args=False)
+        logits = self.steepness * scores + self.to_logits(self.norm(torch.cat([mean, largest], -1)))
+        return Categorical(logits=logits, validate_args=False)
 
     def loss(self, window: Window) -> Float[Tensor, ""]:
         """Mean negative log-probability of the classes."""

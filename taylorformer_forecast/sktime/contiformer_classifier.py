@@ -14,7 +14,7 @@ from taylorformer_forecast.engine.training import all_or_nothing, own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.sktime._checks import check_parameters, store_parameters
-from taylorformer_forecast.sktime._frames import check_values, instances, to_float
+from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
 from taylorformer_forecast.sktime._parameters import PARAMETERS, Options, Seed, TestParams
 
 __all__ = ["ContiFormerClassifier"]
@@ -28,8 +28,11 @@ class ContiFormerClassifier(BaseClassifier):
 
     Every observed row is a point in time; keys and values move on from it by an equation that is solved in
     closed form, and attention looks to both sides. Series may have different lengths, irregular times and
-    missing values: nothing is filled. Every column is standardised over all series, and times count from the
-    first row of each. In training a random part of the rows is hidden in every step.
+    missing values. In training a random part of the rows is hidden in every step. Every column is
+    standardised over all series.
+
+    The network corrects linear scores of the classes: a ridge regression on values at 24 regular times, on
+    straight lines between those that were observed. It is fitted in closed form.
 
     Parameters
     ----------
@@ -38,6 +41,11 @@ class ContiFormerClassifier(BaseClassifier):
     time_column : label, optional
         Column of X that holds the times of the rows, increasing numbers. By default they are the time index:
         dates, periods or integers.
+    common_clock : bool, optional
+        Whether the same time means the same in all series: times count from the earliest row of all. Else
+        they count from the first row of each. By default they count from the earliest row if series start
+        near each other: at the median at most a quarter of the longest series later. Series at times
+        after or before all of those are then refused.
     hide : float
         Largest part of the rows of a series that is hidden in a step of the training.
     dynamics : {"linear", "mlp", "none"}
@@ -54,6 +62,8 @@ class ContiFormerClassifier(BaseClassifier):
     ----------
     network_ : nn.Module
         The trained network, on the CPU.
+    common_clock_ : bool
+        Whether times count from the earliest row of all series.
     training_ : dict
         Steps taken and last loss.
 
@@ -91,6 +101,7 @@ class ContiFormerClassifier(BaseClassifier):
         self,
         max_points: int = 64,
         time_column: Any = None,
+        common_clock: bool | None = None,
         d_model: int = 32,
         n_heads: int = 4,
         n_layers: int = 2,
@@ -119,27 +130,33 @@ class ContiFormerClassifier(BaseClassifier):
         check_parameters(self.get_params(deep=False))
         self._time_axis: TimeAxis | None = None
         self._columns = list(X.columns)
-        self.network_, self._windows, self.training_ = fit_classifier(
+        self._fitted = fit_classifier(
             self._series(X),
             np.array([self._class_dictionary[label] for label in y]),
             self.n_classes_,
             most_points=self.max_points,
+            common_clock=self.common_clock,
             hide=self.hide,
             batch_size=self.batch_size,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             network={name: getattr(self, name) for name in NETWORK},
             training={name: getattr(self, name) for name in TRAINING},
         )
+        self.network_, self.training_ = self._fitted.network, self._fitted.record
+        self.common_clock_ = self._fitted.windows.start is not None
         return self
 
     def _predict_proba(self, X: pd.DataFrame) -> np.ndarray:
         with own_state(self.network_):
-            return self._windows.probabilities(self.network_, self._series(X))
+            return self._fitted.probabilities(self._series(X))
 
     def _series(self, X: pd.DataFrame) -> list[Series]:
         """Arrays of every instance, in the order of the data."""
         if self.time_column is not None and self.time_column not in X.columns:
             raise ValueError(f"time_column={self.time_column!r} is no column of X")
+        for column in self._columns:
+            if column not in X.columns:
+                raise ValueError(f"X has no column {shown(column)}, which it had in the fit")
         X = X[self._columns]
         check_values(X, "X")
         parts = [part for _, part in instances(X)]

@@ -46,7 +46,7 @@ def test_the_probabilities_of_a_series_do_not_depend_on_those_beside_it(fitted):
 
 def test_a_missing_value_is_as_a_row_that_is_not_there(fitted):
     X, _ = waves(4, 3)
-    lost = (X.groupby(level=0).cumcount() % 5 == 2).to_numpy()
+    lost = (X.groupby(level=0).cumcount() % 5 == 0).to_numpy()  # the first rows too
     np.testing.assert_allclose(
         fitted.predict_proba(X.where(~lost[:, None])), fitted.predict_proba(X[~lost]), atol=1e-6
     )
@@ -67,6 +67,43 @@ def test_a_column_of_times_is_as_the_index():
     np.testing.assert_allclose(by_column.predict_proba(column), by_index, atol=1e-5)
 
 
+def bumps(n, seed, late=0):
+    """Noise with a bump that is early or late; later series may start later."""
+    rng, labels = np.random.default_rng(seed), np.array(["early", "late"])[np.arange(n) % 2]
+    parts = {}
+    for i, label in enumerate(labels):
+        y = 0.3 * rng.normal(size=40)
+        y[slice(5, 15) if label == "early" else slice(25, 35)] += 1
+        index = pd.RangeIndex(late * i, late * i + 40, name="time")
+        parts[i] = pd.DataFrame({"y": y}, index).sample(12, random_state=i).sort_index()
+    return pd.concat(parts, names=["instance"]), labels
+
+
+def test_the_same_time_means_the_same_in_series_whose_first_rows_are_lost():
+    (X, y), (new, truth) = bumps(30, 0), bumps(40, 1)
+    classifier = ContiFormerClassifier(max_steps=0, **SMALL).fit(X, y)
+    assert classifier.common_clock_
+    assert np.mean(classifier.predict(new) == truth) > 0.95
+
+
+def test_series_of_different_dates_count_from_their_own_first_rows():
+    apart, y = bumps(16, 0, late=1000)
+    near, _ = bumps(16, 0)
+    by_default = ContiFormerClassifier(max_steps=3, **SMALL).fit(apart, y)
+    own = ContiFormerClassifier(max_steps=3, common_clock=False, **SMALL).fit(near, y)
+    assert not by_default.common_clock_
+    np.testing.assert_allclose(by_default.predict_proba(apart), own.predict_proba(near), atol=1e-6)
+
+
+def test_series_at_other_times_are_refused_under_a_common_clock_and_only_there():
+    X, y = bumps(16, 0)
+    later = X.set_axis(X.index.set_levels(X.index.levels[1] + 1000, level=1))
+    with pytest.raises(ValueError, match="no times in common with those of the fit"):
+        ContiFormerClassifier(max_steps=0, **SMALL).fit(X, y).predict(later)
+    own = ContiFormerClassifier(max_steps=1, common_clock=False, **SMALL).fit(X, y)
+    np.testing.assert_allclose(own.predict_proba(later), own.predict_proba(X), atol=1e-6)
+
+
 def test_columns_may_come_in_another_order():
     X, y = waves(12, 5, columns=2)
     classifier = ContiFormerClassifier(max_steps=3, **SMALL).fit(X, y)
@@ -80,12 +117,19 @@ def test_scale_and_unit_of_the_data_mean_nothing():
     np.testing.assert_allclose(second.fit(1e4 * X + 7, y).predict_proba(1e4 * X + 7), found, atol=1e-4)
 
 
+def test_a_column_that_is_absent_is_named():
+    X, y = waves(12, 5, columns=2)
+    with pytest.raises(ValueError, match="X has no column 'y1', which it had in the fit"):
+        ContiFormerClassifier(max_steps=1, **SMALL).fit(X, y).predict(X[["y0"]])
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"time_column": "when"}, "time_column='when' is no column of X"),
         ({"time_column": "y0"}, "times in time_column='y0' must be known and increase"),
         ({"hide": 1.0}, "hide=1.0, but it must be a number, at least 0 and below 1"),
+        ({"common_clock": "own"}, "common_clock='own', but it must be None, True or False"),
         ({"max_points": 0}, "max_points=0, but it must be a whole number, at least 1"),
         ({"max_steps": None}, "max_steps is None: give one"),
         ({"dynamics": "cubic"}, "dynamics='cubic' is not one of"),
