@@ -108,7 +108,8 @@ def plot_forecast(
         _tidy(one, x)
         if len(mean) > 1:
             one.set_title(str(name), loc="left", fontsize="medium")
-    grid[0, 0].legend(frameon=False, loc="upper left", ncols=3, fontsize="small")
+    legend = grid[0, 0].legend(frameon=False, loc="upper left", ncols=3, fontsize="small")
+    legend.set_in_layout(False)  # else it squeezes narrow axes to nothing
     return figure
 
 

@@ -100,6 +100,16 @@ def test_dates_of_narrow_axes_do_not_overlap(freq):
         row[0].clear()
 
 
+def test_narrow_axes_keep_their_width_beside_each_other():
+    figure, row = plt.subplots(1, 5, figsize=(11, 3), sharey=True, layout="constrained")
+    for ax in row:
+        plot_forecast(
+            pd.Series(VALUES[:-H]), pd.Series(VALUES).iloc[-H:], ax=ax, truth=pd.Series(VALUES)[-H:]
+        )
+    figure.canvas.draw()
+    assert all(ax.get_position().width > 0.12 for ax in row)
+
+
 def test_points_are_drawn_without_bands():
     y = pd.Series(VALUES)
     series = TimeSeries.from_series(y)
