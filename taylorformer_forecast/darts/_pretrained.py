@@ -84,7 +84,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
                 self.model_params["pretrained"] = fspath(source)
         super()._set_up(arguments)
         if asked not in ("auto", "train"):  # refuse at once what the parameters rule out
-            choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
+            choose_strategy(asked, [0], 1, self._obstacle_of_parameters(), averages=False)
 
     def _network_to_share(self) -> DirectTaylorformer | None:
         return self.model.net if self._is_pretrained and self.model is not None else None
@@ -155,7 +155,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]
         n_observed = [int(n) for k in known for n in k.sum(0)]
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
-        self._adopt(choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series)))
+        self._adopt(choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series), False))
 
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""

@@ -22,7 +22,7 @@ from taylorformer_forecast.defaults import (
     STATISTICAL_LEVELS,
 )
 
-__all__ = ["Columns", "Question", "answer", "on_steps"]
+__all__ = ["Columns", "Question", "answer", "on_steps", "pieces_between"]
 
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
 
@@ -53,12 +53,18 @@ class Columns:
         Sample paths through the future; independent draws in sample.
     loc, scale, weights : ndarray of shape (r, K)
         Pieces of constant density, from ``loc - scale`` to ``loc + scale``.
+    quantiles : ndarray of shape (r, L)
+        Quantiles at ``STATISTICAL_LEVELS``.
+    intermittent : bool
+        Whether the pieces of the future are single values: the support of intermittent demand.
     """
 
     paths: np.ndarray
     loc: np.ndarray
     scale: np.ndarray
     weights: np.ndarray
+    quantiles: np.ndarray
+    intermittent: bool = False
 
 
 def on_steps(t: np.ndarray) -> np.ndarray | None:
@@ -193,10 +199,11 @@ def _columns(
         edges[~future] = (loc[:, None] + scale[:, None] * _standard(found, z)).clamp_min(least)
         drawn[:, ~future] = (loc + scale * _standard(found, noise)).clamp_min(least)
         low[~future] = torch.minimum(low[~future], edges[~future, 0])
-    parts = _pieces(edges, low)
-    if bool(found.counts[0]):
+    parts, intermittent = pieces_between(edges, low), bool(found.counts[0])
+    if intermittent:
         parts = _with_masses(parts, found, future)
-    return Columns(drawn.numpy(), *(part.numpy() for part in parts))
+    loc, scale, weights = parts
+    return Columns(drawn.numpy(), loc.numpy(), scale.numpy(), weights.numpy(), edges.numpy(), intermittent)
 
 
 def _row(batch: Forecast, row: int) -> Forecast:
@@ -221,8 +228,21 @@ def _one_step(found: Forecast, y: Tensor, origin: Tensor) -> tuple[Tensor, Tenso
     return loc, torch.where(blind, deviation, found.scale[0, at, 0])
 
 
-def _pieces(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Pieces of constant density between quantiles, and tails as wide as the piece beside them."""
+def pieces_between(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Pieces of constant density between quantiles, and tails as wide as the piece beside them.
+
+    Parameters
+    ----------
+    edges : Tensor of shape (r, L)
+        Quantiles at ``STATISTICAL_LEVELS``.
+    low : Tensor of shape (r,)
+        Where the lower tail ends at the latest.
+
+    Returns
+    -------
+    loc, scale, weights : Tensor of shape (r, L + 1)
+        Middles, half widths and probabilities of the pieces.
+    """
     first = torch.maximum(2 * edges[:, :1] - edges[:, 1:2], torch.minimum(low[:, None], edges[:, :1]))
     edges = torch.cat([first, edges, 2 * edges[:, -1:] - edges[:, -2:-1]], 1)
     tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)

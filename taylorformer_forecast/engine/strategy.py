@@ -1,4 +1,4 @@
-"""Whether series are forecast by statistics, by the pretrained network, or by one that is trained on them."""
+"""Whether series are forecast by statistics, by a pretrained or trained network, or by their average."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from taylorformer_forecast.defaults import MIN_HORIZONS_TO_TRAIN
+from taylorformer_forecast.defaults import LONGEST_PAST, MIN_HORIZONS_TO_TRAIN
 
 __all__ = [
     "STATISTICAL",
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 STATISTICAL = ("baseline", "corrected")
-STRATEGIES = ("auto", *STATISTICAL, "pretrained", "train", "finetune")
+STRATEGIES = ("auto", *STATISTICAL, "pretrained", "train", "averaged", "finetune")
 
 logger = logging.getLogger("taylorformer_forecast")
 
@@ -30,10 +30,10 @@ class Strategy:
 
     Parameters
     ----------
-    name : {"baseline", "corrected", "pretrained", "train", "finetune"}
+    name : {"baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
         Statistical forecasts without a network; the same, corrected by a pretrained network; the pretrained
-        network around a linear forecast, as it is; a new network, trained on the series; the pretrained
-        network, trained further on the series.
+        network around a linear forecast, as it is; a new network, trained on the series; the average of that
+        and of the corrected statistical forecasts; the pretrained network, trained further on the series.
     reason : str
         Why.
     """
@@ -58,6 +58,7 @@ def choose_strategy(
     horizon: int,
     obstacle: str | None = None,
     irregular: str | None = None,
+    averages: bool = True,
 ) -> Strategy:
     """Choose how series are forecast: as asked, or by the data alone.
 
@@ -66,9 +67,10 @@ def choose_strategy(
 
     Parameters
     ----------
-    asked : {"auto", "baseline", "corrected", "pretrained", "train", "finetune"}
-        "auto" trains no network where every series has fewer observed values than sixteen horizons, unless
-        something stands against that. Many short series make no long one: a network that is trained on all
+    asked : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
+        "auto" trains no network where every series has fewer observed values than sixteen horizons, and
+        averages a trained one with statistical forecasts where it has up to 1,000, unless something stands
+        against that. Many short series make no long one: a network that is trained on all
         of them forecasts each worse than the statistics of its own past.
     n_observed : sequence of int
         Observed values of each series and component.
@@ -79,6 +81,8 @@ def choose_strategy(
     irregular : str, optional
         Why there can be no statistical forecasts, if anything: they need regular times. "auto" takes the
         pretrained network then.
+    averages : bool, default=True
+        Whether the host can average.
 
     Returns
     -------
@@ -95,13 +99,17 @@ def choose_strategy(
     >>> from taylorformer_forecast.engine.strategy import choose_strategy
     >>> choose_strategy("auto", [100, 90, 80], horizon=12).name
     'corrected'
-    >>> choose_strategy("auto", [1000], horizon=12).reason
-    '1000 values are at least 16 horizons of 12'
+    >>> choose_strategy("auto", [1000], horizon=12).name
+    'averaged'
+    >>> choose_strategy("auto", [10000], horizon=12).reason
+    '10000 values are at least 16 horizons of 12'
     """
     if asked not in STRATEGIES:
         raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
     if asked != "auto":
-        against = obstacle or (irregular if asked in STATISTICAL else None)
+        if asked == "averaged" and not averages:
+            raise ValueError("strategy='averaged' is for sktime's forecasters only; take strategy='auto'")
+        against = obstacle or (irregular if asked in (*STATISTICAL, "averaged") else None)
         if against and asked != "train":
             raise ValueError(f"strategy={asked!r}: {against}; take strategy='train' or 'auto'")
         return Strategy(asked, f"strategy={asked!r}")
@@ -111,6 +119,8 @@ def choose_strategy(
     size = f"{longest} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
     if few and obstacle is None:
         return Strategy("corrected" if irregular is None else "pretrained", size)
+    if averages and obstacle is None and irregular is None and longest <= LONGEST_PAST:
+        return Strategy("averaged", f"{size} and at most {LONGEST_PAST}")
     return Strategy("train", size if obstacle is None else obstacle)
 
 

@@ -60,14 +60,15 @@ class PredictiveMethods(Host):
             self.device,
             self._instance_norm,
         )
-        index, result = self._as_given(self._index(keys, stamps), keys, result)
-        finite = np.isfinite(result.paths).all(axis=(0, 2))
+        index, finite = self._index(keys, stamps), np.isfinite(result.paths).all(axis=(0, 2))
         if not finite.all():
             raise RuntimeError(
                 f"the sample paths run away: they are not finite at {index[~finite][0]}. "
                 f"Ask for a shorter fh, or train longer."
             )
-        return index, result
+        if self._strategy.name == "averaged" and self._given is None and self._irregular() is None:
+            return self._statistical(fh, n_paths, result)
+        return self._as_given(index, keys, result)
 
     def _asked(self, fh, index):
         """Stamps of a forecasting horizon after the rows of one instance."""
@@ -76,8 +77,8 @@ class PredictiveMethods(Host):
             raise ValueError(f"fh asks for {asked[0]}, before the first observation at {index[0]}")
         return asked
 
-    def _statistical(self, fh, n_paths):
-        """Rows and distribution of a forecast without a network: all series at once."""
+    def _statistical(self, fh, n_paths, network=None):
+        """Rows and distribution of statistical forecasts of all series, averaged with those of a network."""
         axis, panel = self._axis, self._known_panel()
         alike = {}  # instances with the same rows are asked for the same stamps
         asked, numbers = [], []
@@ -98,6 +99,7 @@ class PredictiveMethods(Host):
             questions.append(Question(y, np.round(steps - first).astype(int)))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
         answers = answer(questions, seasons, n_paths, self._seed, self._correction)
+        answers = answers if network is None else network.averaged_with(answers, questions)
         keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
         return self._as_given(
             self._index(keys, asked), keys, Predictive.of_columns(answers, len(panel.columns))

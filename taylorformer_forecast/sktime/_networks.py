@@ -22,7 +22,7 @@ class NetworkFitting(Host):
 
     def _fit_new(self, seed):
         """Choose the strategy, and fit a network accordingly."""
-        from taylorformer_forecast.engine.correction import choose_correction, holds_correction
+        from taylorformer_forecast.engine.correction import holds_correction
         from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
         from taylorformer_forecast.engine.pretrained import load_pretrained
 
@@ -31,14 +31,12 @@ class NetworkFitting(Host):
             weights = load_pretrained(self.pretrained)
         n_observed = Panel.of(self._cur_y).count().ravel().tolist()
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
-        of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL)
+        of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL, "averaged")
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
-        self._correction = None
+        self._load_correction()
         if self._strategy.is_statistical:
             self.network_, self.training_ = None, {"steps": 0}
-            if self._strategy.name == "corrected":
-                self._correction = choose_correction(self.strategy, self.pretrained)
             return
         if self.context_length is None:
             sizes = self.context_length_, self.horizon_, max(n_observed)
@@ -53,6 +51,13 @@ class NetworkFitting(Host):
             width = _width(training.series)
             fitted = fit_network(training, lambda: self._build_network(width), self._n_steps)
         self.network_, self.training_ = fitted
+
+    def _load_correction(self):
+        """Load what corrects statistical forecasts, if the strategy has any."""
+        from taylorformer_forecast.engine.correction import choose_correction
+
+        corrects = self._strategy.name in ("corrected", "averaged")
+        self._correction = choose_correction(self.strategy, self.pretrained) if corrects else None
 
     def _train_further(self, seed, net, steps):
         """Train a copy of a network for some steps, gently and without validation; without one, nothing."""
@@ -112,7 +117,7 @@ class NetworkFitting(Host):
 
     @property
     def strategy_(self) -> str:
-        """What was done: "baseline", "corrected", "pretrained", "train" or "finetune"."""
+        """What was done: "baseline", "corrected", "pretrained", "train", "averaged" or "finetune"."""
         return self._strategy.name
 
     def summary(self) -> Summary:

@@ -117,3 +117,4 @@ class Pretraining(Host):
         self._seasonal = replace(from_panel.seasonal, axis=self._axis)
         self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
         self.training_, self._strategy = from_panel.training, from_panel.strategy
+        self._load_correction()

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taylorformer_forecast.core.families import Family, find_component
-from taylorformer_forecast.engine.statistical import Columns
+from taylorformer_forecast.defaults import STATISTICAL_LEVELS
+from taylorformer_forecast.engine.average import average_quantiles
+from taylorformer_forecast.engine.statistical import Columns, Question
 from taylorformer_forecast.engine.windows import Series
+from taylorformer_forecast.sktime._mixtures import quantiles
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,18 @@ class Predictive:
             for every, own in ((loc, found.loc), (scale, found.scale)):
                 every[at, d, :n_pieces], every[at, d, n_pieces:] = own, own[:, -1:]
         return cls(paths, loc, scale, weights, {}, find_component("uniform"))
+
+    def averaged_with(self, answers: Sequence[Columns], questions: Sequence[Question]) -> list[Columns]:
+        """Average with the statistical answers for all columns of one instance after another."""
+        parts = (self.family, self.loc, self.scale, self.weights, self.shape)
+        each = [quantiles(*parts, np.full(self.loc.shape[:2], level)) for level in STATISTICAL_LEVELS]
+        levels = np.stack(each, -1)  # (R, D, L)
+        found, first = [], 0
+        for number, (statistical, question) in enumerate(zip(answers, questions, strict=True)):
+            d, rows = number % levels.shape[1], slice(first, first + len(question.at))
+            found.append(average_quantiles(statistical, question, levels[rows, d], self.paths[:, rows, d]))
+            first += len(question.at) if d == levels.shape[1] - 1 else 0
+        return found
 
     def take(self, rows: list | np.ndarray | slice = slice(None), columns: list | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""

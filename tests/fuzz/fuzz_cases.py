@@ -116,7 +116,8 @@ STEPS = (
 def forecasters(draw: st.DrawFn) -> Case:
     """A forecaster of sktime: statistical ones nine times in ten, as networks take longer."""
     trained = draw(st.integers(0, 9)) == 0
-    strategy = ["train", "finetune"] if trained else ["auto", "auto", "baseline", "baseline", "pretrained"]
+    untrained = ["auto", "auto", "baseline", "baseline", "pretrained"]
+    strategy = ["train", "averaged", "finetune"] if trained else untrained
     name = draw(st.sampled_from(MODELS)) if trained else "Taylorformer"
     options = {"strategy": draw(st.sampled_from(strategy))} if name == "Taylorformer" else {}
     if trained:

@@ -9,6 +9,7 @@ import pytest
 import pytorch_lightning as pl
 from sktime.base import load
 from sktime.datasets import load_airline
+from sktime.forecasting.base import ForecastingHorizon
 
 from taylorformer_forecast.engine.strategy import STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
@@ -72,7 +73,7 @@ TRAINING = {
 # --- "auto" ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "chosen"), [(90, "corrected"), (191, "corrected"), (192, "train")])
+@pytest.mark.parametrize(("n", "chosen"), [(90, "corrected"), (191, "corrected"), (192, "averaged")])
 def test_series_of_fewer_values_than_sixteen_horizons_are_forecast_by_corrected_statistics(noisy, n, chosen):
     fitted = quick().fit(noisy[:n], fh=FH)
     assert fitted.strategy_ == chosen
@@ -122,10 +123,10 @@ def test_no_parameter_of_training_or_of_a_trained_network_changes_the_choice(noi
     assert other.strategy_ == "corrected"
     pd.testing.assert_frame_equal(plain.predict_quantiles(), other.predict_quantiles())
     long = forecaster(**{"max_steps": 1, "d_model": 8} | {name: TRAINING[name]}).fit(noisy, fh=FH)
-    assert long.strategy_ == "train"
+    assert long.strategy_ == "averaged"
 
 
-@pytest.mark.parametrize(("n", "chosen"), [(60, "corrected"), (192, "train")])
+@pytest.mark.parametrize(("n", "chosen"), [(60, "corrected"), (192, "averaged")])
 def test_a_grid_of_learning_rates_compares_one_kind_of_model(noisy, n, chosen):
     rates = (1e-4, 2e-3, 1e-2)  # the second is the default
     assert {quick(lr=rate).fit(noisy[:n], fh=FH).strategy_ for rate in rates} == {chosen}
@@ -182,8 +183,8 @@ def test_a_panel_to_pretrain_on_is_learnt_from_however_short_it_is(y):
 def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(y, n, strategy):
     fitted = quick(strategy=strategy).fit(y[:n], fh=[1, 2, 3])
     assert fitted.strategy_ == strategy
-    assert isinstance(fitted.network_, Taylorformer) == (strategy == "train")
-    assert fitted.training_["steps"] == (strategy in ("train", "finetune"))
+    assert isinstance(fitted.network_, Taylorformer) == (strategy in ("train", "averaged"))
+    assert fitted.training_["steps"] == (strategy in ("train", "averaged", "finetune"))
     assert np.isfinite(fitted.predict_quantiles().to_numpy()).all()
 
 
@@ -192,7 +193,8 @@ def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(y, n, strateg
     [
         (
             {"strategy": "zero"},
-            "strategy='zero', but it must be one of auto, baseline, corrected, pretrained, train, finetune",
+            "strategy='zero', but it must be one of auto, baseline, corrected, pretrained, train, averaged, "
+            "finetune",
         ),
         ({"strategy": None}, "strategy=None"),
         ({"pretrained": "nowhere"}, "'nowhere' is neither 'default' nor a file"),
@@ -248,13 +250,17 @@ def test_the_summary_says_what_was_done(y, strategy):
         assert (done.network, done.baseline, done.n_parameters) == (name, "statistical forecasts", size)
     else:
         assert done.network == type(net).__name__
-        assert done.baseline == ("LinearPathBaseline" if chosen == "train" else "LinearBaseline")
+        assert done.baseline == (
+            "LinearPathBaseline" if chosen in ("train", "averaged") else "LinearBaseline"
+        )
         assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
         assert done.weight == float(net.calibration.weight)
         assert done.inflation == float(net.calibration.inflation)
     assert (done.context_length, done.horizon) == (fitted.context_length_, fitted.horizon_)
     assert done.seasons == ("year",)
-    assert done.steps == fitted.training_["steps"] == (2 if chosen in ("train", "finetune") else 0)
+    assert (
+        done.steps == fitted.training_["steps"] == (2 if chosen in ("train", "averaged", "finetune") else 0)
+    )
     assert done.seconds > 0
     text = str(done)
     for part in (
@@ -342,5 +348,48 @@ def test_a_panel_is_pretrained_on_before_or_after_a_fit(y, strategy):
 
 def test_a_short_series_after_a_long_one_is_chosen_for_anew(noisy):
     fitted = quick()
-    for n, chosen in ((60, "corrected"), (192, "train"), (60, "corrected")):
+    for n, chosen in ((60, "corrected"), (192, "averaged"), (60, "corrected")):
         assert fitted.fit(noisy[:n], fh=FH).strategy_ == chosen
+
+
+# --- the average ----------------------------------------------------------------------------------------
+
+
+def test_quantiles_of_the_average_lie_halfway_between_those_of_its_parts(noisy):
+    panel = pd.concat({name: noisy[:n].to_frame() + n for name, n in (("b", 60), ("a", 90))})
+    panel = pd.concat([panel, (10 - panel).set_axis([1], axis=1)], axis=1)
+    averaged, train, corrected = (
+        quick(strategy=strategy).fit(panel, fh=FH) for strategy in ("averaged", "train", "corrected")
+    )
+    parts = [one.predict_quantiles(alpha=[0.05, 0.5, 0.9]) for one in (train, corrected)]
+    found = averaged.predict_quantiles(alpha=[0.05, 0.5, 0.9])
+    pd.testing.assert_frame_equal(found, (parts[0] + parts[1]) / 2, rtol=1e-6)
+    np.testing.assert_allclose(averaged.predict(), averaged.predict_proba().mean(), rtol=1e-6)
+
+
+def test_paths_of_the_average_keep_their_dependence(noisy):
+    averaged, train = (
+        quick(strategy=strategy, num_samples=200).fit(noisy, fh=FH).predict_proba(marginal=False)
+        for strategy in ("averaged", "train")
+    )
+    ranks = [one.paths.argsort(0).argsort(0) for one in (averaged, train)]
+    np.testing.assert_array_equal(*ranks)
+
+
+def test_an_average_of_series_without_negative_values_has_none(noisy):
+    counts = noisy.clip(lower=0)
+    fitted = quick(strategy="averaged").fit(counts, fh=FH)
+    assert fitted.predict_quantiles(alpha=[0.005, 0.1]).min(axis=None) >= 0
+    assert fitted.predict_proba().cdf(pd.DataFrame(-1e-3, fitted.predict().index, [0])).max(axis=None) == 0
+
+
+def test_what_the_statistics_cannot_do_is_left_to_the_network_of_an_average(noisy):
+    y = noisy.set_axis(pd.date_range("2020", periods=192, freq="D"))
+    averaged, train = (quick(strategy=strategy).fit(y[:150], fh=FH) for strategy in ("averaged", "train"))
+    in_sample = [one.predict_quantiles(fh=[-3, -2], alpha=[0.5]) for one in (averaged, train)]
+    pd.testing.assert_frame_equal(*in_sample)
+    later = y[150:].set_axis(y.index[150:] + pd.to_timedelta(np.arange(42) * 7.3, "h"))
+    for one in (averaged, train):
+        one.update(later, update_params=False)
+    fh = ForecastingHorizon(pd.DatetimeIndex([later.index[-1] + pd.Timedelta(9, "h")]), is_relative=False)
+    pd.testing.assert_series_equal(averaged.predict(fh=fh), train.predict(fh=fh))
