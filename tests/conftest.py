@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from unittest import mock
 
 import jaxtyping
 import numpy as np
 import pytest
 import torch
 
+from taylorformer_forecast.core.attention.registry import KERNELS
+from taylorformer_forecast.core.families import registry
 from taylorformer_forecast.core.window import Window
 
 
@@ -36,6 +40,15 @@ def seed_globals(name: str) -> None:
 def _one_thread() -> None:
     """Networks here are so small that a second thread only waits for the first."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _registries() -> Iterator[None]:
+    """Families and kernels that a test or a page registers are gone after it."""
+    with ExitStack() as undone:
+        for names in (KERNELS, registry.FAMILIES, registry._BY_KIND, registry._COMPONENTS):
+            undone.enter_context(mock.patch.dict(names))
+        yield
 
 
 @pytest.fixture
