@@ -56,7 +56,7 @@ def adam(net: nn.Module, train: Batches, validation: Batches, options: dict[str,
     batches: Iterator[Window] = iter(train)
     while bad < options["patience"] and not late():
         net.train()
-        for _ in range(len(train)):  # an epoch
+        for _ in range(train.n_batches):  # an epoch
             batch = next(batches)
             optimizer.zero_grad()
             training_loss(net(batch), batch).backward()

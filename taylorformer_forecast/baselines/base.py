@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.neighbours import Neighbours
+from taylorformer_forecast.core.protocol import PathNoise
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["Baseline", "Neighbourhood", "given", "only_time"]
+__all__ = ["Baseline", "Neighbourhood", "Placed", "given", "only_time"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class Neighbourhood:
     found: Neighbours
     near: Tensor
     slopes: Tensor
+
+
+Placed: TypeAlias = tuple[Float[Tensor, "B M D"], Tensor | float]  # location and scale of targets or of paths
 
 
 class Baseline(nn.Module):
@@ -90,20 +94,15 @@ class Baseline(nn.Module):
         """Location and scale of all targets, given the context."""
         raise NotImplementedError(f"{type(self).__name__} forecasts one target after another only")
 
-    def noise(
-        self, window: Window, n_paths: int, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "B S T D"] | None:
+    def noise(self, window: Window, n_paths: int, generator: torch.Generator | None = None) -> PathNoise:
         """Standard Gaussian noise that the steps of a path share as errors do; None if independent."""
         return None
 
     # ---- one target after another ------------------------------------------------------------------------
 
     def teacher_forced(
-        self,
-        window: Window,
-        neighbourhood: Neighbourhood | None,
-        added: Float[Tensor, "B T D"] | None = None,
-    ) -> tuple[Float[Tensor, "B T D"], Tensor | float]:
+        self, window: Window, neighbourhood: Neighbourhood | None, added: Tensor | None = None
+    ) -> Placed:
         """Location and scale of every target, given the true earlier ones.
 
         Parameters
@@ -121,13 +120,7 @@ class Baseline(nn.Module):
         """All that no target's value can change; what sampling keeps between steps."""
         raise NotImplementedError(f"{type(self).__name__} forecasts all targets at once only")
 
-    def at(
-        self,
-        state: Any,
-        step: int,
-        drawn: Float[Tensor, "B S K D"],
-        neighbourhood: Neighbourhood | None,
-    ) -> tuple[Float[Tensor, "B S D"], Tensor | float]:
+    def at(self, state: Any, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None) -> Placed:
         """Location and scale of target number ``step`` on every path.
 
         Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -25,15 +26,14 @@ from taylorformer_forecast.defaults import (
 __all__ = ["BASE", "at_shape", "dependence", "error_scale", "past_errors", "shape"]
 
 
+ByOrigin: TypeAlias = Float[Tensor, "B n H"]  # of every origin and step
 BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHAPE_LEVELS]
 
 
-def past_errors(
-    y: Float[Tensor, "B n"], loc: Float[Tensor, "B n H"], first: int = 2
-) -> Float[Tensor, "B n H"]:
+def past_errors(y: Float[Tensor, "B n"], loc: ByOrigin) -> ByOrigin:
     """Value minus forecast of every origin and step; NaN where one is unknown.
 
-    Origins with fewer than ``first`` observed values do not count.
+    Origins with fewer than two observed values do not count.
 
     Examples
     --------
@@ -44,11 +44,11 @@ def past_errors(
     [[[nan], [2.0], [nan]]]
     """
     ahead = torch.stack([targets(y, step) for step in range(loc.shape[2])], -1)
-    enough = (~y.isnan()).cumsum(1) >= first
+    enough = (~y.isnan()).cumsum(1) >= 2
     return torch.where(enough[..., None], ahead - loc, torch.nan)
 
 
-def _arrived(values: Float[Tensor, "B n H"]) -> Float[Tensor, "B n H"]:
+def _arrived(values: ByOrigin) -> ByOrigin:
     """Sums over the origins whose errors are known at each point."""
     late = torch.zeros_like(values)
     for step in range(min(values.shape[2], values.shape[1] - 1)):
@@ -56,9 +56,7 @@ def _arrived(values: Float[Tensor, "B n H"]) -> Float[Tensor, "B n H"]:
     return late.cumsum(1)
 
 
-def level_unit(
-    y: Float[Tensor, "B n"], loc: Float[Tensor, "B n H"], positive: Tensor
-) -> Float[Tensor, "B n H"]:
+def level_unit(y: Float[Tensor, "B n"], loc: ByOrigin, positive: Tensor) -> ByOrigin:
     """Unit of the errors from each origin: a power of the forecast where all values so far are positive."""
     seen = (~y.isnan()).cumsum(1).clamp_min(1)
     mean = torch.nan_to_num(y).abs().cumsum(1) / seen
@@ -66,9 +64,7 @@ def level_unit(
     return torch.where(positive[..., None] & (unit > 0), unit, 1.0)
 
 
-def error_scale(
-    error: Float[Tensor, "B n H"], step: Float[Tensor, "B n"]
-) -> tuple[Float[Tensor, "B n H"], Float[Tensor, "B n H"]]:
+def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> tuple[ByOrigin, ByOrigin]:
     """Mean absolute error of every step at every origin, by the errors that are known there.
 
     Parameters
@@ -114,7 +110,7 @@ def error_scale(
     return torch.where(has.any(-1, keepdim=True), scale, 0.0), count
 
 
-def shape(standard: Float[Tensor, "B n H"]) -> Float[Tensor, "B J"]:
+def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:
     """Quantiles of absolute errors in mean absolute errors, drawn towards those of a normal distribution.
 
     Errors are taken as symmetric: their median says less of the next than of the last errors.
@@ -167,7 +163,7 @@ def at_shape(shape: Float[Tensor, "B J"], z: Float[Tensor, "B S"]) -> Float[Tens
     return (left + part * (end - left)) * z.sign()
 
 
-def dependence(standard: Float[Tensor, "B n H"]) -> Float[Tensor, " B"]:
+def dependence(standard: ByOrigin) -> Float[Tensor, " B"]:
     """Correlation of neighbouring errors of one path, drawn towards that of a random walk.
 
     Examples

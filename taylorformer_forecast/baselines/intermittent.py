@@ -46,11 +46,6 @@ class Intermittent:
     mean: Float[Tensor, "B n"]
     deviation: Float[Tensor, "B n"]
 
-    def quantile(self, level: Float[Tensor, "B P"]) -> Float[Tensor, "B P"]:
-        """Values at which the cumulative probability reaches each level."""
-        at = torch.searchsorted(self.cdf, level.contiguous()).clamp_max(self.cdf.shape[1] - 1)
-        return self.support.gather(1, at)
-
 
 def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """Whether the values up to each point are not negative and a quarter of them is zero.
@@ -130,7 +125,9 @@ def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
     >>> import torch
     >>> from taylorformer_forecast.baselines.intermittent import fit_intermittent
     >>> y = torch.tensor([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0, 0.0]).repeat(9)[None].double()
-    >>> fit_intermittent(y).quantile(torch.tensor([[0.5, 0.9]]).double()).tolist()
+    >>> found = fit_intermittent(y)
+    >>> at = torch.searchsorted(found.cdf, torch.tensor([[0.5, 0.9]]).double())
+    >>> found.support.gather(1, at).tolist()
     [[0.0, 2.0]]
     """
     support, own, index, counts = _bins(y)

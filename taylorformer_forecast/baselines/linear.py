@@ -15,6 +15,7 @@ from taylorformer_forecast.baselines.base import Baseline, only_time
 from taylorformer_forecast.baselines.residuals import Residuals
 from taylorformer_forecast.baselines.ridge import fit_shrunk
 from taylorformer_forecast.baselines.shrinkage import damped_trend, decaying_seasonal_naive, seasonal_naive
+from taylorformer_forecast.core.protocol import PathNoise
 from taylorformer_forecast.core.temporal import TOLERANCE, TemporalMap, interpolate, on_grid
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.defaults import (
@@ -114,9 +115,7 @@ class LinearBaseline(Baseline):
         nearest = at.round()  # times are sums of rounded numbers
         return torch.where((at - nearest).abs() < TOLERANCE, nearest, at).clamp(0.0, self.horizon)
 
-    def noise(
-        self, window: Window, n_paths: int, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "B S T D"]:
+    def noise(self, window: Window, n_paths: int, generator: torch.Generator | None = None) -> PathNoise:
         """Draw standard Gaussian noise that goes along a path as the errors of the forecast do.
 
         Parameters

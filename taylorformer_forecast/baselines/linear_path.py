@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.base import Neighbourhood, given
+from taylorformer_forecast.baselines.base import Neighbourhood, Placed, given
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
 from taylorformer_forecast.baselines.residuals import lagged
@@ -95,7 +95,7 @@ class LinearPathBaseline(LinearBaseline):
 
     def teacher_forced(
         self, window: Window, neighbourhood: Neighbourhood | None, added: Tensor | None = None
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
+    ) -> Placed:
         """Location and scale of all targets; earlier ones that were not observed count as forecast."""
         state = self.encode(window, 1)
         assert state.weights is not None
@@ -109,13 +109,7 @@ class LinearPathBaseline(LinearBaseline):
         """Scale of one target."""
         return state.scale[:, step, None]
 
-    def at(
-        self,
-        state: LinearState,
-        step: int,
-        drawn: Float[Tensor, "B S K D"],
-        neighbourhood: Neighbourhood | None,
-    ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1"]]:
+    def at(self, state: LinearState, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None) -> Placed:
         """Location of one target on every path, and its scale."""
         assert state.weights is not None
         before = slice(max(0, step - N_ERROR_LAGS), step)
@@ -170,14 +164,12 @@ class LinearTwoSidedBaseline(LinearBaseline):
 
     def teacher_forced(
         self, window: Window, neighbourhood: Neighbourhood | None, added: Tensor | None = None
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T 1"]]:
+    ) -> Placed:
         """Location and scale of all targets, given true values at their neighbours."""
         state = self.encode(window, 1)
         return state.loc + self.error_between(state, neighbourhood), state.scale
 
-    def at(
-        self, state: LinearState, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None
-    ) -> tuple[Float[Tensor, "B S D"], Float[Tensor, "B 1 1"]]:
+    def at(self, state: LinearState, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None) -> Placed:
         """Location of one target on every path, and its scale."""
         error = self.error_between(state, neighbourhood)
         return state.loc[:, None, step] + error, state.scale[:, step, None]

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, given
+from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, Placed, given
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["NeighbourBaseline"]
@@ -58,15 +58,13 @@ class NeighbourBaseline(Baseline):
 
     def teacher_forced(
         self, window: Window, neighbourhood: Neighbourhood | None, added: Tensor | None = None
-    ) -> tuple[Float[Tensor, "B T D"], float]:
+    ) -> Placed:
         """Location at all targets; see :class:`~taylorformer_forecast.baselines.base.Baseline`."""
         return self.expand(given(neighbourhood, self)), 1.0
 
     def encode(self, window: Window, n_paths: int) -> None:
         """Nothing: neighbours are found by the network."""
 
-    def at(
-        self, state: Any, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None
-    ) -> tuple[Float[Tensor, "B S D"], float]:
+    def at(self, state: Any, step: int, drawn: Tensor, neighbourhood: Neighbourhood | None) -> Placed:
         """Location at one target."""
         return self.expand(given(neighbourhood, self)), 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,6 +14,12 @@ from torch import Tensor
 from taylorformer_forecast.defaults import MIN_RIDGE_WINDOWS, N_RIDGE_BLOCKS, RIDGE_PENALTIES
 
 __all__ = ["Ridge", "ShrunkFit", "blocks", "fit_shrunk", "ridge"]
+
+
+Contexts: TypeAlias = Float[Tensor, "n L"]
+Steps: TypeAlias = Float[Tensor, "n T"]  # ahead
+Known: TypeAlias = Bool[Tensor, "n T"]  # of these
+StepWeights: TypeAlias = Float[Tensor, "L T"]  # of a linear map from contexts to steps
 
 
 @dataclass(frozen=True)
@@ -43,9 +50,7 @@ class Ridge:
         return weight, self.mean_y - self.mean_x @ weight
 
 
-def ridge(
-    x: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"], intercept: bool
-) -> Ridge:
+def ridge(x: Contexts, y: Steps, observed: Known, intercept: bool) -> Ridge:
     """Ridge regression; moments of each step are over the windows that observed it.
 
     Parameters
@@ -80,11 +85,7 @@ def ridge(
 
 
 def blocks(
-    past: Float[Tensor, "n L"],
-    y: Float[Tensor, "n T"],
-    observed: Bool[Tensor, "n T"],
-    embargo: int,
-    intercept: bool,
+    past: Contexts, y: Steps, observed: Known, embargo: int, intercept: bool
 ) -> list[tuple[slice, Ridge]]:
     """Contiguous blocks of windows, and for each the ridge regression on the others.
 
@@ -137,10 +138,10 @@ class ShrunkFit:
 
 
 def fit_shrunk(
-    past: Float[Tensor, "n L"],
-    y: Float[Tensor, "n T"],
-    observed: Bool[Tensor, "n T"],
-    targets: Sequence[Float[Tensor, "L T"]],
+    past: Contexts,
+    y: Steps,
+    observed: Known,
+    targets: Sequence[StepWeights],
     embargo: int,
     intercepts: Sequence[bool],
 ) -> ShrunkFit:

@@ -6,17 +6,14 @@ Each takes contexts and what followed them, and returns the map of its kind with
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
 
+from taylorformer_forecast.baselines.ridge import Contexts, Known, Steps, StepWeights
 from taylorformer_forecast.defaults import DEVIATION_DECAY, TARGET_DAMPINGS, TARGET_LEVELS, TARGET_SLOPES
 
 __all__ = ["damped_trend", "decaying_seasonal_naive", "seasonal_naive"]
 
 
-def seasonal_naive(
-    past: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
-) -> Float[Tensor, "L T"]:
+def seasonal_naive(past: Contexts, y: Steps, observed: Known) -> StepWeights:
     """Map that repeats the last 1, 2, ... values, whichever number of them is best.
 
     Examples
@@ -37,7 +34,7 @@ def seasonal_naive(
     return _repeat(int((errors <= errors.min() + rounding).nonzero()[0]) + 1, past, len(steps))
 
 
-def _repeat(period: int, past: Float[Tensor, "n L"], n_steps: int) -> Float[Tensor, "L T"]:
+def _repeat(period: int, past: Contexts, n_steps: int) -> StepWeights:
     """Map that repeats the last values."""
     length, steps = past.shape[1], torch.arange(n_steps)
     repeat = past.new_zeros(length, n_steps)
@@ -45,9 +42,7 @@ def _repeat(period: int, past: Float[Tensor, "n L"], n_steps: int) -> Float[Tens
     return repeat
 
 
-def decaying_seasonal_naive(
-    past: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
-) -> Float[Tensor, "L T"]:
+def decaying_seasonal_naive(past: Contexts, y: Steps, observed: Known) -> StepWeights:
     """Map that repeats the last values and goes on from the last one.
 
     Where that differs from the value a period before, a part of the difference, by least squares, is added to
@@ -79,9 +74,7 @@ def decaying_seasonal_naive(
     return found
 
 
-def damped_trend(
-    past: Float[Tensor, "n L"], y: Float[Tensor, "n T"], observed: Bool[Tensor, "n T"]
-) -> Float[Tensor, "L T"]:
+def damped_trend(past: Contexts, y: Steps, observed: Known) -> StepWeights:
     """Map of exponential smoothing with a damped trend, by the best of 252 weights.
 
     Source: Gardner and McKenzie, "Forecasting trends in time series", 1985. The level starts at the first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -14,7 +14,17 @@ from taylorformer_forecast.core.calibration import Calibration
 from taylorformer_forecast.core.families import Family, family_of
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["ForecastNet", "OneShotNet", "OneShotState", "negative_log_likelihood", "training_loss"]
+__all__ = [
+    "ForecastNet",
+    "OneShotNet",
+    "OneShotState",
+    "PathNoise",
+    "negative_log_likelihood",
+    "training_loss",
+]
+
+
+PathNoise: TypeAlias = Float[Tensor, "B S T D"] | None
 
 
 class ForecastNet(nn.Module):
@@ -65,7 +75,18 @@ class ForecastNet(nn.Module):
         return not self.one_shot and self.baseline is not None and self.baseline.from_context
 
     def forward(self, window: Window) -> Distribution:
-        """Distribution of every target given the context and the true earlier targets, (B, T, D)."""
+        """Distribution of every target given the context and the true earlier targets.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows with at least one context point.
+
+        Returns
+        -------
+        Distribution
+            Batch shape (B, T, D).
+        """
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def loss(self, window: Window) -> Float[Tensor, ""]:
@@ -73,11 +94,37 @@ class ForecastNet(nn.Module):
         return training_loss(self(window), window)
 
     def encode(self, window: Window, n_paths: int) -> Any:
-        """Process the context once for all paths and steps."""
+        """Process the context once for all paths and steps: all that no target's value can change.
+
+        Parameters
+        ----------
+        window : Window
+            Scaled windows; values of the targets are ignored.
+        n_paths : int
+            Paths S to be drawn of each window.
+
+        Returns
+        -------
+        object
+            State for :meth:`query` and :meth:`observe`.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no encode")
 
     def query(self, state: Any, step: int) -> Distribution:
-        """Distribution of target number ``step`` on every path, its own value unseen, (B, S, D)."""
+        """Distribution of target number ``step`` on every path, its own value unseen.
+
+        Parameters
+        ----------
+        state : object
+            From :meth:`encode`, with all earlier targets observed.
+        step : int
+            Number of the target.
+
+        Returns
+        -------
+        Distribution
+            Batch shape (B, S, D).
+        """
         raise NotImplementedError(f"{type(self).__name__} has no query")
 
     def observe(self, state: Any, step: int, y: Float[Tensor, "B S D"]) -> Any:
@@ -97,9 +144,7 @@ class ForecastNet(nn.Module):
         if self.baseline is not None:
             self.baseline.fit_closed_form(window, embargo)
 
-    def noise(
-        self, window: Window, n_paths: int, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "B S T D"] | None:
+    def noise(self, window: Window, n_paths: int, generator: torch.Generator | None = None) -> PathNoise:
         """Standard Gaussian noise that the steps of a path follow, for networks that predict all at once.
 
         Parameters

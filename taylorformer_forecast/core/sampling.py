@@ -37,8 +37,7 @@ def windows_at_once(net: ForecastNet, n_points: int) -> int:
     int
         At least 1.
     """
-    one_shot = net.one_shot
-    return max(1, POINTS_AT_ONCE // n_points if one_shot else PAIRS_AT_ONCE // n_points**2)
+    return max(1, POINTS_AT_ONCE // n_points if net.one_shot else PAIRS_AT_ONCE // n_points**2)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorc
 
 from taylorformer_forecast.engine.explanation import lag_blocks, split
 
-__all__ = ["Explaining"]
-
 
 class Explaining(MixedCovariatesTorchModel):
     """Parts of the mean of a fitted :class:`BaseForecastModel`."""

@@ -24,11 +24,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._windows import BatchWindows, without_unknown_past
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
-from taylorformer_forecast.defaults import (
-    GRADIENT_CLIP,
-    N_CALIBRATION_WINDOWS,
-    N_PARAMETER_PATHS,
-)
+from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS, N_PARAMETER_PATHS
 from taylorformer_forecast.engine.calibration import inflate_by_paths
 from taylorformer_forecast.engine.explanation import baseline_alone, with_part
 from taylorformer_forecast.engine.lightning import make_optimizer, time_spent

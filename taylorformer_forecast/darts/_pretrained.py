@@ -23,18 +23,8 @@ from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import LONGEST_PAST
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
 from taylorformer_forecast.engine.correction import choose_correction
-from taylorformer_forecast.engine.pretrained import (
-    Pretrained,
-    SharedWeights,
-    build_direct,
-    load_pretrained,
-)
-from taylorformer_forecast.engine.strategy import (
-    STATISTICAL,
-    Strategy,
-    choose_strategy,
-    obstacle_of_options,
-)
+from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, build_direct, load_pretrained
+from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy, choose_strategy, obstacle_of_options
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.spec import Task
 

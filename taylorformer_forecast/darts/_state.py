@@ -1,4 +1,4 @@
-"""What a darts model remembers, put back where a fit fails; what the caller has set, put aside."""
+"""Restore a darts model where a fit fails, and run whatever the caller has set in torch."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.explanation import with_part
-from taylorformer_forecast.engine.statistical import Columns, Question, answer, on_steps
+from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, forecast_series, on_steps
 from taylorformer_forecast.models.correction import CorrectionNet
 
 
@@ -65,10 +65,10 @@ class StatisticalModule(PLForecastingModule):
         describe = _parameters if self.predict_likelihood_parameters else _paths
         ahead = self.output_chunk_shift + np.arange(self.pred_n)
         unseen = np.isnan(past).all(1)
-        questions = [_question(y, ahead) for y in np.where(unseen[:, None], 0.0, past)]
+        requests = [_request(y, ahead) for y in np.where(unseen[:, None], 0.0, past)]
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
-        answers = answer(questions, self.seasons, self.pred_num_samples, seed, self.net)
-        predicted = np.stack([describe(found) for found in answers])
+        forecasts = forecast_series(requests, self.seasons, self.pred_num_samples, seed, self.net)
+        predicted = np.stack([describe(found) for found in forecasts])
         predicted[unseen] = np.nan
         out = rearrange(torch.as_tensor(predicted), "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
         like = batch.past_target
@@ -76,18 +76,18 @@ class StatisticalModule(PLForecastingModule):
         return out.to(dtype).to(like.device), batch.series_schema, batch.pred_time
 
 
-def _question(y: np.ndarray, ahead: np.ndarray) -> Question:
+def _request(y: np.ndarray, ahead: np.ndarray) -> SeriesRequest:
     """Values from the first to the last that were observed, and steps after the end of ``y``."""
     seen = np.flatnonzero(~np.isnan(y))
-    return Question(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead)
+    return SeriesRequest(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead)
 
 
-def _paths(found: Columns) -> np.ndarray:
+def _paths(found: SeriesForecast) -> np.ndarray:
     """Sample paths, (S, n, 1)."""
     return found.paths[..., None]
 
 
-def _parameters(found: Columns) -> np.ndarray:
+def _parameters(found: SeriesForecast) -> np.ndarray:
     """Location, scale and degrees of freedom of Student-t distributions, (1, n, 3).
 
     They have the mean, variance and kurtosis of the marginal distributions; with tails no heavier than a

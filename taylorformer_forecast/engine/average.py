@@ -6,17 +6,17 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from taylorformer_forecast.engine.statistical import Columns, Question, pieces_between
+from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, pieces_between
 
 __all__ = ["average_quantiles"]
 
 
 def average_quantiles(
-    statistical: Columns,
-    question: Question,
+    statistical: SeriesForecast,
+    request: SeriesRequest,
     quantiles: Float[np.ndarray, "r L"],
     paths: Float[np.ndarray, "S r"],
-) -> Columns:
+) -> SeriesForecast:
     """Average the quantiles of two forecasts of one series at every level, and move paths with them.
 
     Errors of a network and of statistics differ: the average is better than both on most series. What is
@@ -25,9 +25,9 @@ def average_quantiles(
 
     Parameters
     ----------
-    statistical : Columns
+    statistical : SeriesForecast
         Statistical forecasts of r times.
-    question : Question
+    request : SeriesRequest
         The series, and the times.
     quantiles : ndarray of shape (r, L)
         Quantiles of the network at ``defaults.STATISTICAL_LEVELS``, in the units of the data.
@@ -36,7 +36,7 @@ def average_quantiles(
 
     Returns
     -------
-    Columns
+    SeriesForecast
         The average. Series without negative values have none.
 
     References
@@ -49,20 +49,20 @@ def average_quantiles(
     >>> import numpy as np
     >>> from taylorformer_forecast.defaults import STATISTICAL_LEVELS
     >>> from taylorformer_forecast.engine.average import average_quantiles
-    >>> from taylorformer_forecast.engine.statistical import Question, answer
-    >>> question = Question(np.tile([2.0, 8.0], 10), np.array([20, 21]))
-    >>> found = answer([question], [2], n_paths=3, seed=0)[0]
+    >>> from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
+    >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]))
+    >>> found = forecast_series([request], [2], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))
-    >>> average_quantiles(found, question, network, np.full((3, 2), 5.0)).quantiles[:, 12].round(1).tolist()
+    >>> average_quantiles(found, request, network, np.full((3, 2), 5.0)).quantiles[:, 12].round(1).tolist()
     [3.0, 9.0]
     """
     if statistical.intermittent:
         return statistical
-    future = question.at >= len(question.y)
-    least = np.where(future & (np.nanmin(question.y) >= 0), 0.0, -np.inf)
+    future = request.at >= len(request.y)
+    least = np.where(future & (np.nanmin(request.y) >= 0), 0.0, -np.inf)
     edges = np.where(future[:, None], (quantiles + statistical.quantiles) / 2, quantiles)
     edges = np.maximum(edges, least[:, None])
     moved = [x + np.interp(x, q, e - q) for x, q, e in zip(paths.T, quantiles, edges, strict=True)]
     loc, scale, weights = pieces_between(torch.as_tensor(edges), torch.as_tensor(least))
     drawn = np.maximum(np.stack(moved, 1), least)
-    return Columns(drawn, loc.numpy(), scale.numpy(), weights.numpy(), edges)
+    return SeriesForecast(drawn, loc.numpy(), scale.numpy(), weights.numpy(), edges)

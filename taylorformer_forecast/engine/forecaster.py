@@ -123,7 +123,9 @@ def fit_network(
     with private_rng(training.seed):
         net = build()
         net.fit_closed_form(*batches.sample())
-        return _trained(net, training, batches, validation, steps(len(batches)), training.lr * net.lr_factor)
+        return _trained(
+            net, training, batches, validation, steps(batches.n_batches), training.lr * net.lr_factor
+        )
 
 
 def fit_pretrained(
@@ -153,7 +155,9 @@ def fit_pretrained(
         net = weights.build(training.context_length, training.horizon, n_phases)
         calibrate_pretrained(net, maker, training.min_context, weights.weight, training.keep)
         net.fit_closed_form(*batches.sample())
-        return _trained(net, training, batches, validation, steps(len(batches)), training.lr * net.lr_factor)
+        return _trained(
+            net, training, batches, validation, steps(batches.n_batches), training.lr * net.lr_factor
+        )
 
 
 def train_further(

@@ -17,12 +17,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import MAX_CYCLES, N_HARMONICS
-from taylorformer_forecast.engine.weights_file import (
-    check_fraction,
-    check_sizes,
-    read_weights,
-    write_weights,
-)
+from taylorformer_forecast.engine.weights_file import check_fraction, check_sizes, read_weights, write_weights
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
 __all__ = [

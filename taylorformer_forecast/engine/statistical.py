@@ -22,13 +22,13 @@ from taylorformer_forecast.defaults import (
     STATISTICAL_LEVELS,
 )
 
-__all__ = ["Columns", "Question", "answer", "on_steps", "pieces_between"]
+__all__ = ["SeriesForecast", "SeriesRequest", "forecast_series", "on_steps", "pieces_between"]
 
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
 
 
 @dataclass(frozen=True)
-class Question:
+class SeriesRequest:
     """A series, and the times at which it is asked for.
 
     Parameters
@@ -44,8 +44,8 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Answer to a question: joint paths and marginal distributions of its r times.
+class SeriesForecast:
+    """Forecast of a series: joint paths and marginal distributions of its r times.
 
     Parameters
     ----------
@@ -88,13 +88,13 @@ def on_steps(t: np.ndarray) -> np.ndarray | None:
     return at.astype(int)
 
 
-def answer(
-    questions: Sequence[Question],
+def forecast_series(
+    requests: Sequence[SeriesRequest],
     seasons: Sequence[float] | Sequence[Sequence[float]],
     n_paths: int,
     seed: int,
     correct: Callable[[CombinationFit], Correction] | None = None,
-) -> list[Columns]:
+) -> list[SeriesForecast]:
     """Forecast one or many series by the combination of statistical forecasts.
 
     Series of like length are forecast in one batch, which takes a tenth of the time that they take one by
@@ -102,9 +102,9 @@ def answer(
 
     Parameters
     ----------
-    questions : sequence of Question
+    requests : sequence of SeriesRequest
         Series and times.
-    seasons : sequence of float, or one such sequence for each question
+    seasons : sequence of float, or one such sequence for each request
         Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
         by the errors.
     n_paths : int
@@ -116,38 +116,37 @@ def answer(
 
     Returns
     -------
-    list of Columns
-        One for each question.
+    list of SeriesForecast
+        One for each request.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.statistical import Question, answer
+    >>> from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
     >>> y = np.tile([2.0, 8.0], 10)
-    >>> found = answer([Question(y, np.array([20, 21]))], [2], n_paths=5, seed=0)[0]
+    >>> found = forecast_series([SeriesRequest(y, np.array([20, 21]))], [2], n_paths=5, seed=0)[0]
     >>> found.paths.shape, (found.weights * found.loc).sum(1).round(1).tolist()
     ((5, 2), [2.0, 8.0])
     """
     many = seasons and isinstance(seasons[0], Sequence)
-    each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(questions))
+    each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(requests))
     keys = [
         (_whole(own), max(1, int(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
-        for own, q in zip(each, questions, strict=True)
+        for own, q in zip(each, requests, strict=True)
     ]
-    order = sorted(range(len(questions)), key=keys.__getitem__)
+    order = sorted(range(len(requests)), key=keys.__getitem__)
     generator = torch.Generator().manual_seed(seed)
-    answers: dict[int, Columns] = {}
-    while len(answers) < len(order):
-        batch = _batch(order[len(answers) :], keys, n_paths)
+    forecasts: dict[int, SeriesForecast] = {}
+    while len(forecasts) < len(order):
+        batch = _batch(order[len(forecasts) :], keys, n_paths)
         whole, horizon, _ = keys[batch[0]]
-        y = _stacked([questions[number].y for number in batch])
+        y = _stacked([requests[number].y for number in batch])
         found = forecast(y, horizon, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
         for row, number in enumerate(batch):
-            answers[number] = _columns(
-                found, row, ends[row], paths[row], questions[number], y[row], generator
-            )
-    return [answers[number] for number in range(len(questions))]
+            own = _row(found, row)
+            forecasts[number] = _columns(own, ends[row], paths[row], requests[number], y[row], generator)
+    return [forecasts[number] for number in range(len(requests))]
 
 
 def _batch(rest: list[int], keys: Sequence[tuple], n_paths: int) -> list[int]:
@@ -173,16 +172,9 @@ def _stacked(values: Sequence[np.ndarray]) -> Tensor:
 
 
 def _columns(
-    batch: Forecast,
-    row: int,
-    ends: Tensor,
-    paths: Tensor,
-    q: Question,
-    y: Tensor,
-    generator: torch.Generator,
-) -> Columns:
-    """Answer one question: quantiles of the future, and of points in sample from the origin before each."""
-    found = _row(batch, row)
+    found: Forecast, ends: Tensor, paths: Tensor, q: SeriesRequest, y: Tensor, generator: torch.Generator
+) -> SeriesForecast:
+    """Forecast one series: quantiles of the future, and of points in sample from the origin before each."""
     n, size = len(q.y), y.shape[0]
     step = torch.as_tensor(q.at) - n  # 0 is the first step ahead
     future = step >= 0
@@ -202,8 +194,8 @@ def _columns(
     parts, intermittent = pieces_between(edges, low), bool(found.counts[0])
     if intermittent:
         parts = _with_masses(parts, found, future)
-    loc, scale, weights = parts
-    return Columns(drawn.numpy(), loc.numpy(), scale.numpy(), weights.numpy(), edges.numpy(), intermittent)
+    middle, half, mass = (part.numpy() for part in parts)
+    return SeriesForecast(drawn.numpy(), middle, half, mass, edges.numpy(), intermittent)
 
 
 def _row(batch: Forecast, row: int) -> Forecast:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from torch import nn
+
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.strategy import Strategy
@@ -115,22 +117,18 @@ def summarise(
         For ``summary()`` of both hosts and for the log.
     """
     seasons = (*cycles, *(f"{period:g} steps" for period in periods))
-    if net is None:
-        about: tuple[str, int, str, float, float] = ("none", 0, "statistical forecasts", 0.0, 1.0)
-    elif strategy.is_statistical:
-        correction = cast("PretrainedCorrection", net)
-        n_parameters = sum(p.numel() for p in correction.net.parameters())
-        about = (type(correction.net).__name__, n_parameters, "statistical forecasts", correction.weight, 1.0)
+    network: nn.Module | None
+    if strategy.is_statistical:
+        correction = cast("PretrainedCorrection | None", net)
+        network, weight = (None, 0.0) if correction is None else (correction.net, correction.weight)
+        baseline, inflation = "statistical forecasts", 1.0
     else:
-        net = cast("ForecastNet", net)
-        about = (
-            type(net).__name__,
-            sum(p.numel() for p in net.parameters() if p.requires_grad),
-            "" if net.baseline is None else type(net.baseline).__name__,
-            float(net.calibration.weight),
-            float(net.calibration.inflation),
-        )
-    name, n_parameters, baseline, weight, inflation = about
+        network = trained = cast("ForecastNet", net)
+        weight, inflation = float(trained.calibration.weight), float(trained.calibration.inflation)
+        baseline = "" if trained.baseline is None else type(trained.baseline).__name__
+    parameters = [] if network is None else [p for p in network.parameters() if p.requires_grad]
+    name = "none" if network is None else type(network).__name__
+    n_parameters = sum(p.numel() for p in parameters)
     return Summary(
         strategy.name,
         strategy.reason,

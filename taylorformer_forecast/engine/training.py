@@ -211,9 +211,9 @@ def fit(
     module = TrainingModule(net, lr, max_steps)
     with _quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
-        loaders: dict[str, Any] = {"train_dataloaders": _Loader(train)}
+        loaders: dict[str, Any] = {"train_dataloaders": train}
         if validation is not None:
-            loaders["val_dataloaders"] = _Loader(validation)
+            loaders["val_dataloaders"] = validation
         with interruptible():
             trainer.fit(module, ckpt_path=checkpoint, **loaders)
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
@@ -231,16 +231,6 @@ def is_watched() -> bool:
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return sys.stderr.isatty() or (shell is not None and "IPKernelApp" in shell.config)
-
-
-class _Loader:
-    """Iterable without a length, as endless batches are for Lightning."""
-
-    def __init__(self, batches: Batches) -> None:
-        self.batches = batches
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.batches)
 
 
 def resolve_device(device: str) -> str:

@@ -252,8 +252,9 @@ class Batches:
             # A small batch would count as much as a full one.
             self.groups = groups if min(map(len, groups)) >= self.batch_size else self.groups
 
-    def __len__(self) -> int:
-        """Batches in one pass."""
+    @property
+    def n_batches(self) -> int:
+        """Batches in one pass. Endless batches have no length."""
         return sum(math.ceil(len(group) / self.batch_size) for group in self.groups)
 
     def sample(self, at_most: int = MOST_CLOSED_FORM_WINDOWS) -> tuple[Window, int]:

@@ -1,1 +1,1 @@
-"""Networks built from :mod:`taylorformer_forecast.core`, all with the protocol of ``models.base``."""
+"""Networks that follow :mod:`taylorformer_forecast.core.protocol`, and their specifications."""

@@ -134,10 +134,7 @@ class ContinuousLayers(ForecastNet):
         return Points(t, place < count, tokens, features, before)
 
     def states(
-        self,
-        points: Points,
-        mask: Bool[Tensor, "#B #M N"],
-        layers: Sequence[Block],
+        self, points: Points, mask: Bool[Tensor, "#B #M N"], layers: Sequence[Block]
     ) -> Float[Tensor, "B N I"]:
         """States after some layers; where nothing was observed, they stay as at the point before."""
         held = last_visible(points.visible)

@@ -120,22 +120,12 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         return Points(t, visible, tokens, torch.cat([r.features, features], 1), values)
 
     def forward(self, window: Window) -> Distribution:
-        """Distribution of every target given the context and the true earlier targets.
-
-        Parameters
-        ----------
-        window : Window
-            Scaled windows with at least one context point, targets in order of time and after it.
-
-        Returns
-        -------
-        Distribution
-            Batch shape (B, T, D).
+        """Distribution of every target given the context and the true earlier targets; see ``ForecastNet``.
 
         Raises
         ------
         ValueError
-            If targets are not in order of time.
+            If targets are not in order of time, after the context.
         """
         s, first = self.sequence(window), window.n_context
         place = torch.arange(s.t.shape[1], device=s.t.device)
@@ -155,20 +145,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
     # ---- sampling ------------------------------------------------------------------------------------
 
     def encode(self, window: Window, n_paths: int) -> PathsState:
-        """Process the context once for all paths and steps.
-
-        Parameters
-        ----------
-        window : Window
-            Scaled windows; values of the targets are ignored.
-        n_paths : int
-            Paths S to be drawn of each window.
-
-        Returns
-        -------
-        PathsState
-            For :meth:`query` and :meth:`observe`.
-        """
+        """Process the context once for all paths and steps; see ``ForecastNet``."""
         s, n = self.sequence(window), window.n_context
         t, visible = s.t[:, :n], s.visible[:, :n]
         held = last_visible(visible)
@@ -185,20 +162,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         return PathsState(sums, s, baseline, values, last, s.features[:, n - 1 : n])
 
     def query(self, state: PathsState, step: int) -> Distribution:
-        """Distribution of target number ``step`` on every path, its own value unseen, (B, S, D).
-
-        Parameters
-        ----------
-        state : PathsState
-            From :meth:`encode`, with all earlier targets observed.
-        step : int
-            Number of the target.
-
-        Returns
-        -------
-        Distribution
-            Batch shape (B, S, D).
-        """
+        """Distribution of target number ``step`` on every path, its own value unseen; see ``ForecastNet``."""
         s, sums, last = state.sequence, state.sums[-1], self.layers[-1]
         place = sums.n + step
         shift = self.target(s.features[:, place : place + 1] - state.features).expand_as(state.x)

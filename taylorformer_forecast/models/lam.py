@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.families import Family, find_family
-from taylorformer_forecast.core.protocol import OneShotNet
+from taylorformer_forecast.core.protocol import OneShotNet, PathNoise
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
 
@@ -168,8 +168,6 @@ class LAMTransformer(OneShotNet):
         """Fit the baseline; see :class:`~taylorformer_forecast.core.protocol.ForecastNet`."""
         super().fit_closed_form(self._on_grid(window), embargo)
 
-    def noise(
-        self, window: Window, n_paths: int, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "B S T D"] | None:
+    def noise(self, window: Window, n_paths: int, generator: torch.Generator | None = None) -> PathNoise:
         """Noise of the baseline; see :class:`~taylorformer_forecast.core.protocol.ForecastNet`."""
         return super().noise(self._on_grid(window), n_paths, generator)

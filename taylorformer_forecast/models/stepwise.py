@@ -11,16 +11,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.baselines.base import Baseline, Neighbourhood
+from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, Placed
 from taylorformer_forecast.core.families import Family
-from taylorformer_forecast.core.families.base import ResidualScale
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 
 __all__ = ["BaselineState", "StepwiseNet", "place_features", "start_at_baseline"]
 
 Unconstrained = Callable[[Any, Any], Tensor]
-Placed = tuple[Tensor, ResidualScale]  # location and scale of the baseline
 
 
 @dataclass(frozen=True)

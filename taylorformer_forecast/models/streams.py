@@ -43,8 +43,17 @@ class Streams(nn.Module):
         Width of the positional encoding of each time coordinate.
     dropout : float, default=0.05
         Dropout in the feed-forward parts.
-    preset, neighbour_derivative, n_derivative_neighbours, derivative_clip, time_min, time_max, both_sides
+    preset, both_sides
         See :class:`~taylorformer_forecast.models.taylorformer.Taylorformer`.
+    neighbour_derivative : bool, optional
+        Whether a point sees the derivative at its neighbour (paper, eq. 9); on for ``"paper"``.
+    n_derivative_neighbours : int, default=1
+        Neighbours over which derivatives are averaged, for noisy series.
+    derivative_clip : float, default=200
+        Derivatives beyond this are treated as absent. It is measured in units of scaled y per scaled time.
+    time_min, time_max : float
+        Range of times of the positional encoding
+        (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
     kernel : Kernel
         Attention of the XY stream.
     shows_baseline : bool, default=False

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
@@ -56,18 +57,6 @@ class Taylorformer(StepwiseNet):
     ----------
     dim_y, dim_t, dim_covariates : int
         Columns of y, time coordinates (1 or 2) and covariates.
-    d_model : int, default=32
-        Width O of both streams.
-    n_heads : int, default=4
-        Attention heads.
-    head_dim : int, optional
-        Width of one head, ``d_model // n_heads`` by default.
-    n_layers : int, default=3
-        Layers of each stream, at least 2.
-    dim_encoding : int, default=32
-        Width of the positional encoding of each time coordinate.
-    dropout : float, default=0.05
-        Dropout in the feed-forward parts.
     distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
         Predictive distribution of a point given all earlier ones.
     scale : {"exp", "bounded", "softplus"}, default="exp"
@@ -80,15 +69,6 @@ class Taylorformer(StepwiseNet):
     taylor_order : {0, 1}, default=0
         Terms of the Taylor expansion in the mean: the neighbour's value, or also its derivative times the
         offset (paper, eq. 8). Order 1 needs the signed derivatives of ``preset="paper"``.
-    neighbour_derivative : bool, optional
-        Whether a point sees the derivative at its neighbour (paper, eq. 9); on for ``"paper"``.
-    n_derivative_neighbours : int, default=1
-        Neighbours over which derivatives are averaged, for noisy series.
-    derivative_clip : float, default=200
-        Derivatives beyond this are treated as absent. It is measured in units of scaled y per scaled time.
-    time_min, time_max : float
-        Range of times of the positional encoding
-        (:class:`~taylorformer_forecast.core.encoding.TimeEncoding`).
     baseline : Baseline, optional
         What targets are predicted around, in the place of the value at the nearest neighbour
         (:mod:`taylorformer_forecast.baselines`). It is fitted before training (:meth:`fit_closed_form`), and
@@ -104,6 +84,8 @@ class Taylorformer(StepwiseNet):
         (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`). Local attention restricts every point
         to those before it, by position, within a window that follows from the number of points, context and
         targets together. The stream over times always sees all that its mask allows.
+    **options
+        Sizes and features of the streams: see :class:`~taylorformer_forecast.models.streams.Streams`.
 
     Raises
     ------
@@ -128,25 +110,16 @@ class Taylorformer(StepwiseNet):
         dim_y: int = 1,
         dim_t: int = 1,
         dim_covariates: int = 0,
-        d_model: int = 32,
-        n_heads: int = 4,
-        head_dim: int | None = None,
-        n_layers: int = 3,
-        dim_encoding: int = 32,
-        dropout: float = 0.05,
+        *,
         distribution: str | Family = "normal",
         scale: str = "exp",
         preset: str = "paper",
         taylor_order: int = 0,
-        neighbour_derivative: bool | None = None,
-        n_derivative_neighbours: int = 1,
-        derivative_clip: float = 200.0,
-        time_min: float = 0.1,
-        time_max: float = 1.0,
         baseline: Baseline | None = None,
         weight: float = 1.0,
         attention: Attention = "full",
         both_sides: bool = False,
+        **options: Any,
     ) -> None:
         if preset not in ("paper", "code"):
             raise ValueError(f"preset={preset!r} is neither 'paper' nor 'code'")
@@ -164,20 +137,10 @@ class Taylorformer(StepwiseNet):
             dim_covariates,
             self.head.n_params,
             kernel,
-            d_model,
-            n_heads,
-            head_dim,
-            n_layers,
-            dim_encoding,
-            dropout,
-            preset,
-            neighbour_derivative,
-            n_derivative_neighbours,
-            derivative_clip,
-            time_min,
-            time_max,
-            both_sides,
+            preset=preset,
+            both_sides=both_sides,
             shows_baseline=own.shown,
+            **options,
         )
         if baseline is not None:
             start_at_baseline(self.streams.to_params)
@@ -227,18 +190,7 @@ class Taylorformer(StepwiseNet):
     # ---- teacher-forced ------------------------------------------------------------------------------
 
     def forward(self, window: Window) -> Distribution:
-        """Distribution of every target given the context and the true earlier targets.
-
-        Parameters
-        ----------
-        window : Window
-            Scaled windows with at least one context point.
-
-        Returns
-        -------
-        Distribution
-            Batch shape (B, T, D).
-        """
+        """Distribution of every target given the context and the true earlier ones; see ``ForecastNet``."""
         targets = slice(window.n_context, None)
         f, x, xy = self.streams(window, window.attention_mask())
         seen = Neighbourhood(f.found.select(targets), f.near[:, targets], f.slopes[:, targets])
@@ -247,39 +199,13 @@ class Taylorformer(StepwiseNet):
     # ---- sampling ------------------------------------------------------------------------------------
 
     def encode(self, window: Window, n_paths: int) -> TaylorformerState:
-        """Compute all that no target's value can change: the X stream, the context, the neighbours.
-
-        Parameters
-        ----------
-        window : Window
-            Scaled windows; values of the targets are ignored.
-        n_paths : int
-            Paths S to be drawn of each window.
-
-        Returns
-        -------
-        TaylorformerState
-            For :meth:`query` and :meth:`observe`.
-        """
+        """Compute the X stream, the context and the neighbours once; see ``ForecastNet``."""
         window = window.to_draw()
         streams = StreamCache.encode(self.streams, window, n_paths)
         return TaylorformerState(streams, self.encode_baseline(window, n_paths))
 
     def query(self, state: TaylorformerState, step: int) -> Distribution:
-        """Distribution of target number ``step`` on every path, its own value unseen.
-
-        Parameters
-        ----------
-        state : TaylorformerState
-            From :meth:`encode`, with all earlier targets observed.
-        step : int
-            Number of the target.
-
-        Returns
-        -------
-        Distribution
-            Batch shape (B, S, D).
-        """
+        """Distribution of target number ``step`` on every path, its own value unseen; see ``ForecastNet``."""
         seen, drawn = state.streams.neighbourhood(step), state.streams.drawn(step)
         x, xy = state.streams.query(step, seen)
         unconstrained = partial(self.streams.unconstrained, x, xy)

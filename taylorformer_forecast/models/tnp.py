@@ -208,18 +208,7 @@ class TNPA(StepwiseNet):
     # ---- teacher-forced ------------------------------------------------------------------------------
 
     def forward(self, window: Window) -> Distribution:
-        """Distribution of every target given the context and the true earlier targets.
-
-        Parameters
-        ----------
-        window : Window
-            Scaled windows.
-
-        Returns
-        -------
-        Distribution
-            Batch shape (B, T, D).
-        """
+        """Distribution of every target given the context and the true earlier ones; see ``ForecastNet``."""
         x, y, mask = self.locations(window), window.y, shown_and_hidden(window)
         if self.training and self.value_noise:
             is_target = torch.arange(y.shape[1], device=y.device)[:, None] >= window.n_context

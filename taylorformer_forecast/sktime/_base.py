@@ -1,4 +1,4 @@
-"""What every forecaster of the package does: fit and update; how it predicts is in :mod:`._answers`.
+"""Fit and update, for every forecaster of the package; how it predicts is in :mod:`._predict_methods`.
 
 A forecaster names its parameters and its model (:class:`~taylorformer_forecast.models.spec.ModelSpec`);
 everything else is here.
@@ -22,7 +22,6 @@ from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.engine.training import all_or_nothing
 from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.models.spec import ModelSpec
-from taylorformer_forecast.sktime._answers import PredictiveMethods
 from taylorformer_forecast.sktime._checks import (
     check_enough,
     check_parameters,
@@ -31,13 +30,11 @@ from taylorformer_forecast.sktime._checks import (
 )
 from taylorformer_forecast.sktime._data import KnownData
 from taylorformer_forecast.sktime._explain import Explaining
-from taylorformer_forecast.sktime._frames import (
-    ExogenousScaler,
-    check_values,
-)
+from taylorformer_forecast.sktime._frames import ExogenousScaler, check_values
 from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS, TestParams
+from taylorformer_forecast.sktime._predict_methods import PredictiveMethods
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
 

@@ -12,7 +12,7 @@ import torch
 from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import JOINT_POINTS
-from taylorformer_forecast.sktime import _mixtures as mixtures
+from taylorformer_forecast.sktime._mixtures import Mixture
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 
@@ -56,7 +56,7 @@ class Gaps:
         weights = None if c.weights is None else c.weights.numpy()
         if as_pieces:
             shares = None if weights is None else weights / len(conditionals.loc)
-            pieces = mixtures.mapped(c.family, loc, scale, shares, shape, self.to_data)
+            pieces = Mixture(c.family, loc, scale, shares, shape).mapped(self.to_data)
             return {**dict(zip(("mu", "sigma", "weights"), pieces, strict=True)), "family": "uniform"}
         spread = self.column.spread.item()
         mu = self.column.center.item() + spread * loc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -76,8 +76,6 @@ class JoinedInstances:
 
         def turn(value):
             """Shape (..., n, I * D, K) to (..., I * n, D, K)."""
-            if value is None:
-                return None
             value = value.reshape(n, n_keys, n_columns, -1).swapaxes(0, 1)
             return value.reshape(n_keys * n, n_columns, -1)
 
@@ -85,14 +83,7 @@ class JoinedInstances:
         of_key = [keys.get_level_values(level).repeat(n) for level in range(keys.nlevels)]
         index = pd.MultiIndex.from_arrays([*of_key, stamps.take(np.tile(np.arange(n), n_keys))], names=names)
         paths = p.paths.reshape(-1, n, n_keys, n_columns).swapaxes(1, 2)
-        return index, replace(
-            p,
-            paths=paths.reshape(len(paths), -1, n_columns),
-            loc=turn(p.loc),
-            scale=turn(p.scale),
-            weights=turn(p.weights),
-            shape={name: turn(value) for name, value in p.shape.items()},
-        )
+        return index, Predictive(paths.reshape(len(paths), -1, n_columns), p.mixture.map(turn))
 
 
 class JoiningInstances(Host):

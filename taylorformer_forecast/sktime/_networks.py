@@ -1,4 +1,4 @@
-"""How a forecaster comes by its network: strategy, training, and what was decided."""
+"""Choose the strategy of a forecaster, train its network, and summarise what was decided."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class NetworkFitting(Host):
         from taylorformer_forecast.engine.forecaster import train_further
 
         training = self._training(seed, float(self.validation_split or 0.0))
-        steps = self._n_steps(len(training.batches(training.maker())[0]))
+        steps = self._n_steps(training.batches(training.maker())[0].n_batches)
         self.network_, self.training_ = train_further(training, net, steps, 1.0)
 
     def _training(self, seed, validation_split=0.0):

@@ -1,4 +1,4 @@
-"""The predictive distribution of a fitted forecaster: from stored frames to arrays, for any horizon."""
+"""Sample paths and marginal distributions of all that is asked of a fitted network, as arrays."""
 
 from __future__ import annotations
 
@@ -22,19 +22,36 @@ from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.training import own_state, resolve_device
 from taylorformer_forecast.engine.windows import least_scale
+from taylorformer_forecast.sktime._mixtures import Mixture
 from taylorformer_forecast.sktime._requests import Predictive, Request
 
 ROWS_AT_ONCE = 8192  # windows times paths
 
 
-class _Sampler:
-    """A network with all that sampling needs, for the time of one call."""
+class Sampler:
+    """A network with all that sampling needs, for the time of one call.
+
+    Parameters
+    ----------
+    net : nn.Module
+        The trained network.
+    n_context, max_targets : int
+        Points of a context, and targets predicted from one context.
+    n_paths : int
+        Paths S.
+    seed : int
+        Seed of the draw.
+    device : str
+        Where to compute.
+    normalise : bool
+        Whether every window is scaled by its context, as in training.
+    """
 
     def __init__(self, net, n_context, max_targets, n_paths, seed, device, normalise) -> None:
         self.device = resolve_device(device)
         # A forecaster's network stays where it is: predictions in other threads may be using it.
         self.net = net if self.device == "cpu" else copy.deepcopy(net).to(self.device)
-        self.n_context, self.max_targets, self.n_paths = n_context, max_targets, n_paths
+        self.n_context, self.max_targets, self.n_paths, self.seed = n_context, max_targets, n_paths, seed
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.normalise = normalise
 
@@ -110,50 +127,18 @@ def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> Path
     return samples.map(restore)
 
 
-def predict_requests(
-    requests: list[Request],
-    net: torch.nn.Module,
-    n_context: int,
-    max_targets: int,
-    n_paths: int,
-    seed: int,
-    device: str,
-    normalise: bool = True,
-) -> Predictive:
-    """Predict all that is asked, in one draw.
+def predict_requests(requests: list[Request], sampler: Sampler) -> Predictive:
+    """Predict all that is asked, in one draw: rows of all requests, one after another.
 
     Columns are windows of their own, unless the network joins them: one network serves any number of columns
     and instances, and what is missing in one column leaves the others alone.
-
-    Parameters
-    ----------
-    requests : list of Request
-        One for each instance.
-    net : nn.Module
-        The trained network.
-    n_context, max_targets : int
-        Points of a context, and targets predicted from one context.
-    n_paths : int
-        Paths S.
-    seed : int
-        Seed of the draw.
-    device : str
-        Where to compute.
-    normalise : bool, default=True
-        Whether every window is scaled by its context, as in training.
-
-    Returns
-    -------
-    Predictive
-        Rows of all requests, one after another.
     """
-    with own_state(net):
-        sampler = _Sampler(net, n_context, max_targets, n_paths, seed, device, normalise)
-        return _predicted(requests, sampler, seed)
+    with own_state(sampler.net):
+        return _predicted(requests, sampler)
 
 
-def _predicted(requests: list[Request], sampler: _Sampler, seed: int) -> Predictive:
-    """The answers to all requests, in one draw."""
+def _predicted(requests: list[Request], sampler: Sampler) -> Predictive:
+    """The forecasts to all requests, in one draw."""
     n_context = sampler.n_context
     pieces: dict[tuple[int, int], list[tuple[np.ndarray, PathSamples]]] = defaultdict(list)
 
@@ -197,7 +182,7 @@ def _predicted(requests: list[Request], sampler: _Sampler, seed: int) -> Predict
             for d, column in enumerate(request.columns)
         }
         blind = torch.as_tensor([bool(stop <= first[i, d]) for i, d, _, stop in asked])
-        samples = _marginal_where(blind, samples, seed + 1)
+        samples = _marginal_where(blind, samples, sampler.seed + 1)
         for number, (i, d, row, _) in enumerate(asked):
             pieces[i, d].append((np.array([row]), samples.map(lambda v: v[number])))  # noqa: B023
     return _assemble(requests, pieces)
@@ -223,30 +208,21 @@ def _marginal_where(blind, samples: PathSamples, seed: int) -> PathSamples:
 
 def _assemble(requests: list[Request], pieces) -> Predictive:
     """Put rows and columns in order, back in the units of the data."""
-    blocks = defaultdict(list)
-    # Conditionals that all paths of one row share are repeated beside rows where each path has its own.
-    n_shared = max(len(part.conditionals.loc) for parts in pieces.values() for _, part in parts)
+    forecasts = []
     for i, request in enumerate(requests):
-        columns = defaultdict(list)
+        columns = []
         for d, column in enumerate(request.columns):
-            rows = np.concatenate([rows for rows, _ in pieces[i, d]])
-            samples = join_samples([part for _, part in pieces[i, d]], 1)
-            order = torch.as_tensor(np.argsort(rows))
-            samples = samples.map(lambda v: v[:, order])  # (S, n, D, ...)  # noqa: B023
-            center, spread = torch.as_tensor(column.center), torch.as_tensor(column.spread)
-            c = samples.conditionals.map(lambda v: v.expand(n_shared, *v.shape[1:]))
-            c = c.affine(center[:, None], spread[:, None])
-            columns["paths"].append(center + spread * samples.paths)
-            for name, value in c.tensors().items():
-                value = value / len(value) if name == "weights" else value
-                columns[name].append(_merge(value))
-        for name, values in columns.items():
-            blocks[name].append(torch.cat(values, 1 + (name == "paths")).numpy())
-    joined = {name: np.concatenate(values, int(name == "paths")) for name, values in blocks.items()}
-    shape = {name: joined[name] for name in c.shape}
-    return Predictive(joined["paths"], joined["loc"], joined["scale"], joined.get("weights"), shape, c.family)
+            order = torch.as_tensor(np.argsort(np.concatenate([rows for rows, _ in pieces[i, d]])))
+            samples = join_samples([part for _, part in pieces[i, d]], 1).map(lambda v: v[:, order])  # noqa: B023
+            columns.append(samples.affine(torch.as_tensor(column.center), torch.as_tensor(column.spread)))
+        forecasts.append(join_samples(columns, 2))
+    samples = join_samples(forecasts, 1)
+    c = samples.conditionals
 
+    def merge(value):
+        """(S, R, D, K) to (R, D, S * K): the mixture over paths of mixtures."""
+        return value.permute(1, 2, 0, 3).flatten(2).numpy()
 
-def _merge(values):
-    """(S, n, D, K) to (n, D, S * K): the mixture over paths of mixtures."""
-    return values.permute(1, 2, 0, 3).flatten(2)
+    weights = None if c.weights is None else merge(c.weights / len(c.weights))
+    shape = {name: merge(value) for name, value in c.shape.items()}
+    return Predictive(samples.paths.numpy(), Mixture(c.family, merge(c.loc), merge(c.scale), weights, shape))

@@ -1,18 +1,18 @@
-"""What is asked of a fitted forecaster, and what it answers, as arrays."""
+"""What is asked of a fitted forecaster, and its predictive distribution, as arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from taylorformer_forecast.core.families import Family, find_component
+from taylorformer_forecast.core.families import find_component
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
-from taylorformer_forecast.engine.statistical import Columns, Question
+from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.windows import Series
-from taylorformer_forecast.sktime._mixtures import quantiles
+from taylorformer_forecast.sktime._mixtures import Mixture
 
 
 @dataclass(frozen=True)
@@ -107,61 +107,43 @@ class Predictive:
     ----------
     paths : ndarray of shape (S, R, D)
         Joint sample paths.
-    loc, scale : ndarray of shape (R, D, K)
-        Components of the marginal mixtures.
-    weights : ndarray of shape (R, D, K), optional
-        Their weights; equal if None.
-    shape : dict of str to ndarray of shape (R, D, K)
-        Shape parameters of the components, by name.
-    family : Family
-        Family of the components.
+    mixture : Mixture
+        Marginal distributions, arrays of shape (R, D, K).
     """
 
     paths: np.ndarray
-    loc: np.ndarray
-    scale: np.ndarray
-    weights: np.ndarray | None
-    shape: dict[str, np.ndarray]
-    family: Family
+    mixture: Mixture
 
     @classmethod
-    def of_columns(cls, answers: Sequence[Columns], n_columns: int) -> Predictive:
-        """Join the answers for all columns of one instance after another, ``n_columns`` of each."""
-        rows = np.cumsum([0, *(len(found.loc) for found in answers[::n_columns])])
-        shape = rows[-1], n_columns, max(found.loc.shape[1] for found in answers)
-        paths = np.empty((len(answers[0].paths), *shape[:2]))
+    def of_columns(cls, forecasts: Sequence[SeriesForecast], n_columns: int) -> Predictive:
+        """Join the forecasts for all columns of one instance after another, ``n_columns`` of each."""
+        rows = np.cumsum([0, *(len(found.loc) for found in forecasts[::n_columns])])
+        shape = rows[-1], n_columns, max(found.loc.shape[1] for found in forecasts)
+        paths = np.empty((len(forecasts[0].paths), *shape[:2]))
         loc, scale, weights = np.empty(shape), np.empty(shape), np.zeros(shape)
-        for number, found in enumerate(answers):
+        for number, found in enumerate(forecasts):
             instance, d = divmod(number, n_columns)
             at, n_pieces = slice(*rows[instance : instance + 2]), found.loc.shape[1]
             paths[:, at, d], weights[at, d, :n_pieces] = found.paths, found.weights
             for every, own in ((loc, found.loc), (scale, found.scale)):
                 every[at, d, :n_pieces], every[at, d, n_pieces:] = own, own[:, -1:]
-        return cls(paths, loc, scale, weights, {}, find_component("uniform"))
+        return cls(paths, Mixture(find_component("uniform"), loc, scale, weights))
 
-    def averaged_with(self, answers: Sequence[Columns], questions: Sequence[Question]) -> list[Columns]:
-        """Average with the statistical answers for all columns of one instance after another."""
-        parts = (self.family, self.loc, self.scale, self.weights, self.shape)
-        each = [quantiles(*parts, np.full(self.loc.shape[:2], level)) for level in STATISTICAL_LEVELS]
+    def averaged_with(
+        self, forecasts: Sequence[SeriesForecast], requests: Sequence[SeriesRequest]
+    ) -> list[SeriesForecast]:
+        """Average with the statistical forecasts for all columns of one instance after another."""
+        shape = self.mixture.loc.shape[:2]
+        each = [self.mixture.quantiles(np.full(shape, level)) for level in STATISTICAL_LEVELS]
         levels = np.stack(each, -1)  # (R, D, L)
         found, first = [], 0
-        for number, (statistical, question) in enumerate(zip(answers, questions, strict=True)):
-            d, rows = number % levels.shape[1], slice(first, first + len(question.at))
-            found.append(average_quantiles(statistical, question, levels[rows, d], self.paths[:, rows, d]))
-            first += len(question.at) if d == levels.shape[1] - 1 else 0
+        for number, (statistical, request) in enumerate(zip(forecasts, requests, strict=True)):
+            d, rows = number % levels.shape[1], slice(first, first + len(request.at))
+            found.append(average_quantiles(statistical, request, levels[rows, d], self.paths[:, rows, d]))
+            first += len(request.at) if d == levels.shape[1] - 1 else 0
         return found
 
     def take(self, rows: list | np.ndarray | slice = slice(None), columns: list | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""
-
-        def at(value):
-            return None if value is None else value[rows][:, columns]
-
-        return replace(
-            self,
-            paths=self.paths[:, rows][:, :, columns],
-            loc=at(self.loc),
-            scale=at(self.scale),
-            weights=at(self.weights),
-            shape={name: at(value) for name, value in self.shape.items()},
-        )
+        mixture = self.mixture.map(lambda value: value[rows][:, columns])
+        return Predictive(self.paths[:, rows][:, :, columns], mixture)

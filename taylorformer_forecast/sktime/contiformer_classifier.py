@@ -13,6 +13,7 @@ from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.engine.training import all_or_nothing, own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.documentation import SIZES, document
+from taylorformer_forecast.models.specs import CONTIFORMER
 from taylorformer_forecast.sktime._checks import check_parameters, store_parameters
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
 from taylorformer_forecast.sktime._parameters import PARAMETERS, Options, Seed, TestParams
@@ -48,9 +49,6 @@ class ContiFormerClassifier(BaseClassifier):
         after or before all of those are then refused.
     hide : float
         Largest part of the rows of a series that is hidden in a step of the training.
-    dynamics : {"linear", "mlp", "none"}
-        Equation of keys and values; see
-        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
     max_steps : int
         Optimiser steps.
     batch_size : int
@@ -179,4 +177,6 @@ class ContiFormerClassifier(BaseClassifier):
         return [small, {**small, "max_points": 5, "n_layers": 1, "dynamics": "none", "hide": 0.0}]
 
 
-document(ContiFormerClassifier, (PARAMETERS, SIZES), {"usual_context": 0, "longest_horizon": 0})
+document(
+    ContiFormerClassifier, (PARAMETERS, SIZES, CONTIFORMER.docs), {"usual_context": 0, "longest_horizon": 0}
+)

@@ -1,4 +1,4 @@
-"""What a sampling forecaster returns as skpro distributions: marginal mixtures and joint sample paths.
+"""Mixtures over sample paths as skpro distributions: the marginal distributions of a forecast.
 
 Shapes: H rows (forecast stamps, per instance for panels), C columns, K mixture components, S sample paths.
 Without the H and C axes the same classes describe a scalar distribution.
@@ -7,14 +7,15 @@ Without the H and C axes the same classes describe a scalar distribution.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.core.families import Family, find_component
-from taylorformer_forecast.sktime import _mixtures as mixtures
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
+from taylorformer_forecast.sktime._mixtures import Mixture
 
 __all__ = ["PathMixture"]
 
@@ -148,51 +149,47 @@ class PathMixture(ArrayDistribution):
         shapes = None if self.shape_params is None else {k: at(v) for k, v in self.shape_params.items()}
         return params | {"family": self.family, "random_state": self.random_state, "shape_params": shapes}
 
-    def _arrays(self):
-        """Mu, sigma and weights (or None) as float arrays (H, C, K), and a dict of those of the shape."""
+    def _mixture(self):
+        """The mixtures as float arrays (H, C, K)."""
         shape = (*(self.shape or (1, 1)), np.shape(self.mu)[-1])
-
-        def whole(value):
-            return None if value is None else np.broadcast_to(np.asarray(value, dtype=float), shape)
-
-        shapes = {name: whole(value) for name, value in self._shapes.items()}
-        return whole(self.mu), whole(self.sigma), whole(self.weights), shapes
+        mixture = Mixture(self._kind, self.mu, self.sigma, self.weights, self._shapes)
+        return mixture.map(lambda value: np.broadcast_to(np.asarray(value, dtype=float), shape))
 
     def _by_rows(self, func, *args, cost=1):
-        """Apply func(family, mu, sigma, weights, shape, *args) to blocks of rows."""
-        m, s, w, shapes = self._arrays()
-        h, c, k = m.shape
+        """Apply func(mixture, *args) to blocks of rows."""
+        whole, out = self._mixture(), []
+        h, c, k = whole.loc.shape
         args = [np.reshape(a, (h, c)) for a in args]
         size = max(1, _NUMBERS_AT_ONCE // (c * k * cost))
-        out, kind = [], self._kind
         for block in (slice(i, i + size) for i in range(0, h, size)):
-            weights = None if w is None else w[block] / w[block].sum(-1, keepdims=True)
-            part = mixtures.take(shapes, block)
-            out.append(func(kind, m[block], s[block], weights, part, *(a[block] for a in args)))
+            part = whole[block]
+            if part.weights is not None:
+                part = replace(part, weights=part.weights / part.weights.sum(-1, keepdims=True))
+            out.append(func(part, *(a[block] for a in args)))
         return np.concatenate(out).reshape(self.shape)
 
     def _mean(self):
-        return self._by_rows(mixtures.mean)
+        return self._by_rows(Mixture.mean)
 
     def _var(self):
-        return self._by_rows(mixtures.variance)
+        return self._by_rows(Mixture.variance)
 
     def _cdf(self, x):
-        return self._by_rows(mixtures.cdf, x)
+        return self._by_rows(Mixture.cdf, x)
 
     def _log_pdf(self, x):
-        return self._by_rows(mixtures.log_pdf, x)
+        return self._by_rows(Mixture.log_pdf, x)
 
     def _pdf(self, x):
         return np.exp(self._log_pdf(x))
 
     def _quantiles(self, p):
-        return np.stack([self._by_rows(mixtures.quantiles, one) for one in p])
+        return np.stack([self._by_rows(Mixture.quantiles, one) for one in p])
 
     def _cell_energy(self, x):
         if x is not None:
-            return self._by_rows(mixtures.distance, x)
-        return self._by_rows(mixtures.self_distance, cost=1 if self._kind.has_pair_distance else 64)
+            return self._by_rows(Mixture.distance, x)
+        return self._by_rows(Mixture.self_distance, cost=1 if self._kind.has_pair_distance else 64)
 
     def pdfnorm(self, a: float = 2) -> Any:
         """Integral of pdf ** a, by Monte Carlo over draws that differ even if ``sample`` is seeded."""
@@ -203,19 +200,19 @@ class PathMixture(ArrayDistribution):
         return np.mean([self._pdf(x) ** (a - 1) for x in draws], axis=0)
 
     def _draw(self, rng, n):
-        m, s, w, shapes = self._arrays()
-        k = m.shape[-1]
-        m, s, w = (None if a is None else a.reshape(-1, k) for a in (m, s, w))
-        cell = np.arange(len(m))
+        cells = self._mixture().flat()
+        w, k, cell = cells.weights, cells.loc.shape[-1], np.arange(len(cells.loc))
         if w is None:
-            chosen = rng.integers(k, size=(n, len(m)))
+            chosen = rng.integers(k, size=(n, len(cell)))
         else:  # one search for all cells: cell i owns the interval [i, i + 1)
             upper = np.cumsum(w, -1) / w.sum(-1, keepdims=True) + cell[:, None]
-            chosen = np.searchsorted(upper.ravel(), rng.random((n, len(m))) + cell, side="right") - k * cell
+            chosen = (
+                np.searchsorted(upper.ravel(), rng.random((n, len(cell))) + cell, side="right") - k * cell
+            )
             chosen = np.clip(chosen, 0, k - 1)
-        shapes = {name: value.reshape(-1, k)[cell, chosen] for name, value in shapes.items()}
-        noise = self._kind.random(rng, chosen.shape, shapes)
-        return (m[cell, chosen] + s[cell, chosen] * noise).reshape(n, *self.shape)
+        drawn = cells[cell, chosen]
+        noise = self._kind.random(rng, chosen.shape, drawn.shape)
+        return (drawn.loc + drawn.scale * noise).reshape(n, *self.shape)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

@@ -155,7 +155,8 @@ def test_the_same_weights_give_the_same_paths_in_sktime_and_darts():
     torch.manual_seed(forecaster._seed)
     found = module.sample(batch, 17, n_paths=7, roll_size=8)
     np.testing.assert_allclose(found.paths[0, :, :, 0], expected.paths[:, :, 0], rtol=1e-4)
-    known = {"loc": expected.loc, "scale": expected.scale, **expected.shape}
+    mixture = expected.mixture
+    known = {"loc": mixture.loc, "scale": mixture.scale, **mixture.shape}
     assert "df" in known
     for name, values in known.items():
         ours = found.conditionals.tensors()[name][0, :, :, 0, 0].T

@@ -170,7 +170,8 @@ def test_the_same_weights_give_the_same_distributions_in_sktime_and_darts(own):
     torch.manual_seed(forecaster._seed)
     found = module.sample(batch, 17, n_paths=7, roll_size=8)
     assert found.paths.shape[1:3] == expected.paths.shape[:2]
-    others = {"loc": expected.loc, "scale": expected.scale, **expected.shape}
+    mixture = expected.mixture
+    others = {"loc": mixture.loc, "scale": mixture.scale, **mixture.shape}
     for name in ("loc", "scale", "df"):  # of the first window: later ones follow the paths
         parts = found.conditionals.tensors()[name][0, 0, :8, 0, 0]
         np.testing.assert_allclose(parts, others[name][:8, 0, 0], rtol=1e-4)

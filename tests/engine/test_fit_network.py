@@ -142,7 +142,7 @@ def test_training_changes_the_network_and_not_the_baseline():
 def test_steps_follow_from_the_batches_of_one_pass(rates):
     seen = []
     fit_network(training(batch_size=50), around_path, lambda n: seen.append(n) or 7)
-    assert seen == [len(training(batch_size=50).batches(training().maker())[0])]
+    assert seen == [training(batch_size=50).batches(training().maker())[0].n_batches]
     assert rates == [(1e-2, 7)]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.engine import statistical
-from taylorformer_forecast.engine.statistical import Question, answer
+from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=200)
@@ -24,7 +24,7 @@ SERIES = {
 
 
 def question(y, horizon, first=0):
-    return Question(y, len(y) + np.arange(first, horizon))
+    return SeriesRequest(y, len(y) + np.arange(first, horizon))
 
 
 @pytest.mark.parametrize("most", [2**20, 3000, 1])
@@ -33,9 +33,9 @@ def test_a_series_in_a_batch_is_forecast_as_by_itself(monkeypatch, most, first):
     monkeypatch.setattr(statistical, "NUMBERS_AT_ONCE", most)
     questions = [question(y, 6 + 12 * (k % 3 == 0), first) for k, (y, _) in enumerate(SERIES.values())]
     seasons = [own for _, own in SERIES.values()]
-    together = answer(questions, seasons, n_paths=10, seed=0)
+    together = forecast_series(questions, seasons, n_paths=10, seed=0)
     for name, asked, own, found in zip(SERIES, questions, seasons, together, strict=True):
-        alone = answer([asked], own, n_paths=10, seed=0)[0]
+        alone = forecast_series([asked], own, n_paths=10, seed=0)[0]
         size = np.nanmax(np.abs(asked.y)) or 1.0
         for part in ("loc", "scale", "weights"):
             got, expected = (getattr(a, part) for a in (found, alone))
@@ -45,7 +45,7 @@ def test_a_series_in_a_batch_is_forecast_as_by_itself(monkeypatch, most, first):
 
 def test_the_same_seasons_may_be_given_once_for_all():
     questions = [question(SERIES[name][0], 12) for name in ("walk", "growth")]
-    once, each = (answer(questions, s, 5, 0) for s in ([12.0], [[12.0], [12.0]]))
+    once, each = (forecast_series(questions, s, 5, 0) for s in ([12.0], [[12.0], [12.0]]))
     for one, other in zip(once, each, strict=True):
         np.testing.assert_array_equal(one.paths, other.paths)
         np.testing.assert_array_equal(one.loc, other.loc)
@@ -53,6 +53,8 @@ def test_the_same_seasons_may_be_given_once_for_all():
 
 def test_of_many_seasons_the_first_ones_given_are_tried():
     y = [question(SERIES["walk"][0], 12)]
-    few, many, others = (answer(y, s, 5, 0)[0].loc for s in ([12.0, 7.0], [12.0, 7.0, 3.0], [3.0, 12.0, 7.0]))
+    few, many, others = (
+        forecast_series(y, s, 5, 0)[0].loc for s in ([12.0, 7.0], [12.0, 7.0, 3.0], [3.0, 12.0, 7.0])
+    )
     np.testing.assert_array_equal(few, many)
     assert (few != others).any()

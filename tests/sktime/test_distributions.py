@@ -14,7 +14,7 @@ from skpro.utils.estimator_checks import check_estimator
 from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, PinballLoss
 
 from taylorformer_forecast.core.families.base import POINT_MASS
-from taylorformer_forecast.sktime import _mixtures as mixtures
+from taylorformer_forecast.sktime._mixtures import Mixture
 from taylorformer_forecast.sktime.distributions import PathMixture
 from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
@@ -216,7 +216,7 @@ def test_mapped_mixtures_have_the_images_of_the_quantiles_and_the_mean_of_the_im
     def bend(x):
         return np.exp(np.minimum(x, 3) / 5) + np.maximum(x - 3, 0) * np.exp(0.6) / 5
 
-    m, s, weights = mixtures.mapped(d._kind, p["mu"], p["sigma"], w, d._shapes, bend)
+    m, s, weights = Mixture(d._kind, p["mu"], p["sigma"], w, d._shapes).mapped(bend)
     image = PathMixture(m, s, weights, family="uniform")
     alphas = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
     np.testing.assert_allclose(image.quantile_array(alphas), bend(d.quantile_array(alphas)), rtol=0.005)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 __all__ = ["CachedPoints", "PointCache", "project_values"]
+
+
+Totals: TypeAlias = Shaped[Tensor, "B #H #Q 1"] | None  # sums of weights; None: all are 1
+StepTotals: TypeAlias = Shaped[Tensor, "B #S #H 1"] | None
 
 
 @dataclass(frozen=True)
@@ -153,15 +158,7 @@ class CachedPoints:
         return scores
 
     def weighted_sum(
-        self,
-        weights: Float[Tensor, "B S H M"],
-        total: Shaped[
-            Tensor,
-            (
-                B  # S #H 1
-            ),
-        ]
-        | None = None,
+        self, weights: Float[Tensor, "B S H M"], total: StepTotals = None
     ) -> Float[Tensor, "B H S E"]:
         """Sum the values with weights.
 
@@ -186,15 +183,7 @@ class CachedPoints:
 
 
 def project_values(
-    value: nn.Linear,
-    points: Float[Tensor, "B H Q I"],
-    total: Shaped[
-        Tensor,
-        (
-            B  # H #Q 1
-        ),
-    ]
-    | None = None,
+    value: nn.Linear, points: Float[Tensor, "B H Q I"], total: Totals = None
 ) -> Float[Tensor, "B H Q E"]:
     """Weighted sums of values from weighted sums of points and sums of the weights, 1 by default."""
     h = points.shape[1]

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import torch
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.attention.cache import CachedPoints, PointCache, project_values
+from taylorformer_forecast.core.attention.kernels import Mask
 from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 
 __all__ = ["MultiHeadAttention"]
+
+
+QueryPoints: TypeAlias = Float[Tensor, "B Q I"]
+KeyPoints: TypeAlias = Float[Tensor, "B N I"]
+Bias: TypeAlias = Float[Tensor, "#B #H #Q N"] | None
 
 
 class MultiHeadAttention(nn.Module):
@@ -74,9 +82,9 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        query: Float[Tensor, "B Q I"],
-        key: Float[Tensor, "B N I"],
-        mask: Bool[Tensor, "#B #Q N"] | None = None,
+        query: QueryPoints,
+        key: KeyPoints,
+        mask: Mask = None,
         n_points: int | None = None,
         groups: tuple[int, ...] | None = None,
     ) -> Float[Tensor, "B Q O"]:
@@ -108,11 +116,11 @@ class MultiHeadAttention(nn.Module):
 
     def average(
         self,
-        query: Float[Tensor, "B Q I"],
-        key: Float[Tensor, "B N I"],
+        query: QueryPoints,
+        key: KeyPoints,
         y: Float[Tensor, "B N D"],
         observed: Bool[Tensor, "B N D"],
-        mask: Bool[Tensor, "#B Q N"],
+        mask: Mask,
     ) -> Float[Tensor, "B H Q D"]:
         """Average observed values with the attention weights, column by column.
 
@@ -128,10 +136,10 @@ class MultiHeadAttention(nn.Module):
 
     def weights(
         self,
-        query: Float[Tensor, "B Q I"],
-        key: Float[Tensor, "B N I"],
+        query: QueryPoints,
+        key: KeyPoints,
         mask: Bool[Tensor, "#B Q N"],
-        bias: Float[Tensor, "#B #H #Q N"] | None = None,
+        bias: Bias = None,
         n_global: int = 0,
     ) -> Float[Tensor, "B H Q N"]:
         """Weights of the values, from the table of scores with ``bias`` added.

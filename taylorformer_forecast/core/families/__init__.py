@@ -26,23 +26,6 @@ from taylorformer_forecast.core.families.registry import register_component
 from taylorformer_forecast.core.families.studentt import StudentTFamily
 from taylorformer_forecast.core.families.uniform import UniformFamily
 
-__all__ = [
-    "FAMILIES",
-    "Components",
-    "Described",
-    "Family",
-    "LocationScaleFamily",
-    "affine",
-    "center_of",
-    "components",
-    "draw",
-    "family_of",
-    "find_component",
-    "find_family",
-    "gives_points",
-    "register",
-]
-
 register("normal", NormalFamily)
 register("studentt", StudentTFamily)
 register("mixture", MixtureFamily)

@@ -15,9 +15,6 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.defaults import LARGEST_LOG_SCALE, SCALE_FLOOR
 
-__all__ = ["POINT_MASS", "SCALES", "Components", "Described", "Family", "ResidualScale"]
-
-
 POINT_MASS = 1e-12  # scale of a component that stands for a single value, in units of the largest value
 
 Raw: TypeAlias = Float[Tensor, "*b D P"]  # unconstrained parameters

@@ -16,8 +16,7 @@ from taylorformer_forecast.core.families import numeric
 from taylorformer_forecast.core.families.base import Components, Family, Generator, Noise
 from taylorformer_forecast.core.families.numeric import Array
 
-__all__ = ["Array", "LocationScaleFamily", "Shape"]
-
+Weights: TypeAlias = np.ndarray | None  # of components, equal if None
 Shape: TypeAlias = Mapping[str, np.ndarray]  # shape parameters by name
 
 
@@ -146,9 +145,7 @@ class LocationScaleFamily(Family):
         """E|X - Y| of members whose locations differ by ``gap``, with scales s and t, if it is known."""
         raise NotImplementedError
 
-    def mixture_quantile(
-        self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: np.ndarray | None
-    ) -> np.ndarray:
+    def mixture_quantile(self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: Weights) -> np.ndarray:
         """Quantiles at p (n,) of mixtures with these locations, scales, weights (n, K), if exactly known."""
         raise NotImplementedError
 

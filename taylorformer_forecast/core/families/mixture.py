@@ -11,8 +11,6 @@ from taylorformer_forecast.core.families.base import Components, Family, Locatio
 from taylorformer_forecast.core.families.normal import NormalFamily
 from taylorformer_forecast.core.families.registry import family_of
 
-__all__ = ["MixtureFamily"]
-
 
 @dataclass(frozen=True)
 class MixtureFamily(Family):

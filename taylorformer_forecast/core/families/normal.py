@@ -13,8 +13,6 @@ from torch.distributions import Distribution, Normal
 from taylorformer_forecast.core.families.base import Generator, Location, Noise, Raw, ResidualScale
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
 
-__all__ = ["NormalFamily"]
-
 
 class NormalFamily(LocationScaleFamily):
     """Gaussian with free location and scale.

@@ -7,18 +7,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-__all__ = ["Array", "bisect", "bracket", "distance", "moments"]
-
 Array: TypeAlias = np.ndarray | float
+Function: TypeAlias = Callable[[Array, Mapping[str, np.ndarray]], Array]  # of z and the shape
 
 REACH, PANELS, NODES = 12.0, 48, 8  # of moments: z = sinh(u) for |u| up to REACH, an edge at 0
 TAIL = np.linspace(-4.2, 14.0, 365)  # of the grid of tails: exp(u - exp(-u)), exact for exponential tails
 STEPS = 200  # of a bisection at most
 
 
-def moments(
-    log_pdf: Callable[[Array, Mapping[str, np.ndarray]], Array], shape: Mapping[str, np.ndarray]
-) -> tuple[Array, Array]:
+def moments(log_pdf: Function, shape: Mapping[str, np.ndarray]) -> tuple[Array, Array]:
     """Mean and variance by Gaussian quadrature on panels that reach far.
 
     Parameters
@@ -53,13 +50,7 @@ def moments(
     return mean, sums[2] / sums[0] - mean**2
 
 
-def distance(
-    cdf: Callable[[Array, Mapping[str, np.ndarray]], Array],
-    sf: Callable[[Array, Mapping[str, np.ndarray]], Array],
-    mean: Array,
-    z: Array,
-    shape: Mapping[str, np.ndarray],
-) -> Array:
+def distance(cdf: Function, sf: Function, mean: Array, z: Array, shape: Mapping[str, np.ndarray]) -> Array:
     """E|Z - z|: the distance to the mean plus twice the integral of the nearer tail.
 
     Parameters

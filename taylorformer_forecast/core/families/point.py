@@ -12,8 +12,6 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.families.base import Components, Family, Location, Raw, ResidualScale
 from taylorformer_forecast.core.families.normal import NormalFamily
 
-__all__ = ["Point", "PointFamily"]
-
 
 class Point(Distribution):
     """A single value: what a network trained on squared or absolute errors predicts.

@@ -23,8 +23,6 @@ from taylorformer_forecast.core.families.base import (
 from taylorformer_forecast.core.families.uniform import UniformFamily
 from taylorformer_forecast.defaults import QUANTILE_LEVELS, SCALE_FLOOR
 
-__all__ = ["QuantileFamily", "QuantileFunction", "SegmentFamily"]
-
 
 class QuantileFunction(Distribution):
     """Continuous distribution with a piecewise linear quantile function.

@@ -12,19 +12,6 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.families.base import SCALES, Components, Described, Family, Generator, Noise
 from taylorformer_forecast.core.families.location_scale import LocationScaleFamily
 
-__all__ = [
-    "FAMILIES",
-    "affine",
-    "center_of",
-    "components",
-    "draw",
-    "family_of",
-    "find_component",
-    "find_family",
-    "gives_points",
-    "register",
-]
-
 FAMILIES: dict[str, Callable[..., Family]] = {}
 _BY_KIND: dict[type[Distribution], Family] = {}
 _COMPONENTS: dict[str, LocationScaleFamily] = {}  # that networks do not predict, but mixtures consist of

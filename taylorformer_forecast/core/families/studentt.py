@@ -25,8 +25,6 @@ from taylorformer_forecast.core.families.base import (
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
 from taylorformer_forecast.defaults import MIN_DF, NEARLY_NORMAL_DF
 
-__all__ = ["StudentTFamily"]
-
 
 class QuickStudentT(StudentT):
     """Student-t that reads no value back from its device, where torch's own checks and writes by masks."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import Categorical, Distribution, MixtureSameFamily, Uniform
+from torch.distributions import Distribution, Uniform
 
 from taylorformer_forecast.core.families.base import (
     POINT_MASS,
@@ -18,9 +18,7 @@ from taylorformer_forecast.core.families.base import (
     Raw,
     ResidualScale,
 )
-from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
-
-__all__ = ["UniformFamily"]
+from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape, Weights
 
 
 class UniformFamily(LocationScaleFamily):
@@ -46,8 +44,7 @@ class UniformFamily(LocationScaleFamily):
 
     def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Uniform distribution around ``loc + scale * raw[..., 0]``."""
-        middle, half = loc + scale * raw[..., 0], scale * self.positive(raw[..., 1])
-        return Uniform(middle - half, middle + half, validate_args=False)
+        return self.of(loc=loc + scale * raw[..., 0], scale=scale * self.positive(raw[..., 1]))
 
     def components(self, distribution: Distribution) -> Components:
         """The distribution itself, as one component."""
@@ -55,13 +52,10 @@ class UniformFamily(LocationScaleFamily):
         low, high = distribution.low[..., None], distribution.high[..., None]
         return Components(self, (low + high) / 2, (high - low) / 2)
 
-    def rebuild(self, parts: Components) -> Distribution:
-        """Distribution of one component, or mixture of several."""
-        low, high = parts.loc - parts.scale, parts.loc + parts.scale
-        if parts.weights is None:
-            return Uniform(low[..., 0], high[..., 0], validate_args=False)
-        weights = Categorical(parts.weights, validate_args=False)
-        return MixtureSameFamily(weights, Uniform(low, high, validate_args=False), validate_args=False)
+    def of(self, **parameters: Tensor) -> Distribution:
+        """Uniform distribution with this location and scale."""
+        loc, scale = parameters["loc"], parameters["scale"]
+        return Uniform(loc - scale, loc + scale, validate_args=False)
 
     def noise(self, like: Tensor, shape: Mapping[str, Tensor], generator: Generator, given: Noise) -> Tensor:
         """Uniform noise between -1 and 1."""
@@ -104,9 +98,7 @@ class UniformFamily(LocationScaleFamily):
         """Draws from a numpy generator."""
         return rng.uniform(-1, 1, size)
 
-    def mixture_quantile(
-        self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: np.ndarray | None
-    ) -> np.ndarray:
+    def mixture_quantile(self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: Weights) -> np.ndarray:
         """Quantiles of mixtures: between the ends of components the distribution function is straight."""
         # Above the median mixtures are mirrored: probabilities near 0 have all their digits, near 1 not.
         sign, p = np.where(p > 0.5, -1.0, 1.0), np.minimum(p, 1 - p).clip(np.finfo(float).tiny)

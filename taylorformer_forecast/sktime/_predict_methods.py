@@ -12,11 +12,11 @@ import pandas as pd
 from sktime.datatypes import convert_to, get_cutoff, update_data
 from sktime.utils.datetime import _shift
 
-from taylorformer_forecast.engine.statistical import Question, answer
+from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._host import Host
-from taylorformer_forecast.sktime._predictive import predict_requests
+from taylorformer_forecast.sktime._predictive import Sampler, predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
 
 
@@ -50,16 +50,9 @@ class PredictiveMethods(Host):
             requests.append(self._request(key, y, known_X, asked))
             keys += [key] * len(asked)
             stamps.append(asked)
-        result = predict_requests(
-            requests,
-            self.network_,
-            self.context_length_,
-            self.horizon_,
-            n_paths,
-            self._seed,
-            self.device,
-            self._instance_norm,
-        )
+        lengths = self.context_length_, self.horizon_
+        sampler = Sampler(self.network_, *lengths, n_paths, self._seed, self.device, self._instance_norm)
+        result = predict_requests(requests, sampler)
         index, finite = self._index(keys, stamps), np.isfinite(result.paths).all(axis=(0, 2))
         if not finite.all():
             raise RuntimeError(
@@ -89,20 +82,20 @@ class PredictiveMethods(Host):
             stamps, steps = alike[at.tobytes()]
             asked.append(stamps)
             numbers.append(steps)
-        questions, seasons = [], []
+        requests, seasons = [], []
         for k, (key, first, y) in enumerate(panel.on_grids(axis)):
             if y is None:
                 raise ValueError(
                     f"y{of_instance(key)} is no longer regular, which statistical forecasts need"
                 )
             steps = numbers[k // len(panel.columns)]
-            questions.append(Question(y, np.round(steps - first).astype(int)))
+            requests.append(SeriesRequest(y, np.round(steps - first).astype(int)))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
-        answers = answer(questions, seasons, n_paths, self._seed, self._correction)
-        answers = answers if network is None else network.averaged_with(answers, questions)
+        forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction)
+        forecasts = forecasts if network is None else network.averaged_with(forecasts, requests)
         keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
         return self._as_given(
-            self._index(keys, asked), keys, Predictive.of_columns(answers, len(panel.columns))
+            self._index(keys, asked), keys, Predictive.of_columns(forecasts, len(panel.columns))
         )
 
     def _as_given(self, index, keys, result):
@@ -226,14 +219,14 @@ class PredictiveMethods(Host):
         from taylorformer_forecast.sktime.distributions import PathMixture
 
         index, p = self._predictive(fh, X)
-        columns = self._labels
-        options = {"family": p.family, "random_state": self._seed, "shape_params": p.shape or None}
-        return PathMixture(p.loc, p.scale, p.weights, **options, index=index, columns=columns)
+        m = p.mixture
+        options = {"family": m.family, "random_state": self._seed, "shape_params": m.shape or None}
+        return PathMixture(m.loc, m.scale, m.weights, **options, index=index, columns=self._labels)
 
     def _predict(self, fh, X):
         if self._is_point:
             index, p = self._predictive(fh, X)
-            return pd.DataFrame(p.loc[..., 0], index=index, columns=self._labels)
+            return pd.DataFrame(p.mixture.loc[..., 0], index=index, columns=self._labels)
         return self._distribution(fh, X).mean()
 
     # A forecaster of points says why it has nothing more, where sktime would ask to open an issue.
