@@ -212,6 +212,7 @@ def page(book: dict, one_step: dict | None = None) -> str:
         f"Mean ranks are over {ranked_on}, which all models with a rank were run on,\n"
         "each with its defaults. In brackets: other settings, ranked in the place of the defaults.\n"
         f"{seeds(table)}",
+        *([book["note"]] if "note" in book else ()),
         "![Ranks](images/arena_ranks.png)",
         not_run(table),
         "## Wins and losses",
