@@ -75,7 +75,8 @@ def fitting_inflation(paths: Float[Tensor, "B S T D"], window: Window) -> float:
     tiny = torch.finfo(y.dtype).tiny  # points have no width
     up, down = (high - middle).clamp_min(tiny), (middle - low).clamp_min(tiny)
     beyond = torch.where(y > middle, (y - middle) / up, (middle - y) / down)
-    return beyond[observed].quantile(0.8).item()
+    known = beyond[observed]
+    return known.to(torch.promote_types(known.dtype, torch.float32)).quantile(0.8).item()  # not of 16 bits
 
 
 @torch.no_grad()

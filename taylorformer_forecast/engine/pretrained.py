@@ -267,7 +267,12 @@ class SharedWeights:
         FileNotFoundError
             If there is no such file.
         ValueError
-            If it holds something else, or is damaged.
+            If it holds something else, or is damaged, or another strategy is asked for.
         """
         load_pretrained(path)
-        return cls(*args, **{"strategy": "pretrained", **params, "pretrained": fspath(path)})
+        strategy = params.pop("strategy", "pretrained")
+        if strategy not in ("pretrained", "finetune"):
+            raise ValueError(
+                f"strategy={strategy!r}, but the weights of a file are for 'pretrained' or 'finetune'"
+            )
+        return cls(*args, **{**params, "strategy": strategy, "pretrained": fspath(path)})

@@ -223,7 +223,8 @@ class UNN(ForecastNet):
         if self.log_rate is not None:
             # Not by way of inner products, which would round small distances.
             exact = "donot_use_mm_for_euclid_dist"
-            distance = torch.cdist(points.times[:, n:], points.times, compute_mode=exact)
+            times = points.times.to(torch.promote_types(points.times.dtype, torch.float32))  # no 16 bits
+            distance = torch.cdist(times[:, n:], times, compute_mode=exact).to(points.times)
             bias = bias - self.log_rate.exp()[:, None, None] * distance[:, None]
         if self.null_score is not None and self.null_value is not None:
             # A key of zeros: the score is the bias, and the rest of a point's scores cancels in the softmax.

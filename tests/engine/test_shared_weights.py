@@ -96,3 +96,10 @@ def test_a_file_of_another_kind_is_refused_before_anything_is_fitted(host, sizes
             host.from_pretrained(path, *sizes)
     with pytest.raises(FileNotFoundError, match="is neither 'default' nor a file"):
         host.from_pretrained(tmp_path / "nowhere", *sizes)
+
+
+@pytest.mark.parametrize(("host", "sizes"), [(TaylorformerForecaster, ()), (TaylorformerModel, (12, 6))])
+@pytest.mark.parametrize("strategy", ["auto", "train", "baseline", None])
+def test_weights_are_not_loaded_for_a_strategy_without_them(host, sizes, strategy):
+    with pytest.raises(ValueError, match=rf"^strategy={strategy!r}, but the weights of a file are for"):
+        host.from_pretrained("default", *sizes, strategy=strategy)
