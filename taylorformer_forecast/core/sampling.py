@@ -269,20 +269,26 @@ def forecast_paths(
     n_context, n_targets = window.n_context, window.n_targets
     chunk = n_targets if max_targets is None or keep_observed else min(max_targets, n_targets)
     n_windows, paths_each = window.y.shape[0], n_paths
+    y, observed = window.y[:, :n_context], window.observed[:, :n_context]  # of the latest context
     parts: list[PathSamples] = []
     bounds: RollingBounds | None = None
     for start in range(0, n_targets, chunk):
+        near = window.points(slice(start, start + n_context + chunk))
         if start:  # one window for each path, its context the path's last points
+            near = near.map(lambda value: value.repeat_interleave(n_paths, 0))
             if paths_each > 1:
-                window = window.map(lambda value: value.repeat_interleave(n_paths, 0))
+                y, observed = (value.repeat_interleave(n_paths, 0) for value in (y, observed))
                 floor = floor.repeat_interleave(n_paths, 0) if isinstance(floor, Tensor) else floor
                 paths_each = 1
-            known = slice(n_context, n_context + chunk)
-            y, observed = window.y.clone(), window.observed.clone()
-            y[:, known] = parts[-1].paths.flatten(0, 1).to(y.dtype)
-            observed[:, known] = True
-            window = replace(window, y=y, observed=observed).points(slice(chunk, None))
-        near = window.points(slice(0, n_context + chunk)).hide_covariates(past_only)
+            drawn = parts[-1].paths.flatten(0, 1).to(y.dtype)
+            y = torch.cat([y, drawn], 1)[:, chunk:]
+            observed = torch.cat([observed, torch.ones_like(drawn, dtype=torch.bool)], 1)[:, chunk:]
+            near = replace(
+                near,
+                y=torch.cat([y, near.y[:, n_context:]], 1),
+                observed=torch.cat([observed, near.observed[:, n_context:]], 1),
+            )
+        near = near.hide_covariates(past_only)
         scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
         samples = sample_paths(net, scaled, paths_each, generator, max_rows, keep_observed).to_data(scale)
         if bounds is not None:

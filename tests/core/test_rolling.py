@@ -91,3 +91,15 @@ def test_forecasts_within_the_bounds_are_not_changed_at_all(monkeypatch):
 def test_a_context_without_values_bounds_nothing():
     y = torch.full((1, CONTEXT, 1), torch.nan)
     assert rolled(Exploding(1.0), y, steps=6).paths.isfinite().all()
+
+
+def test_twice_the_steps_are_twice_the_work(monkeypatch):
+    """Windows of the chunks alone are repeated for the paths, not all that is to come."""
+    made, check = [], Window.__post_init__
+    monkeypatch.setattr(Window, "__post_init__", lambda self: made.append(self.y.numel()) or check(self))
+    work = []
+    for steps in (120, 240):
+        made.clear()
+        rolled(Exploding(1.0), series(), steps=steps)
+        work.append(sum(made))
+    assert work[1] < 2.1 * work[0]
