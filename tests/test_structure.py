@@ -263,3 +263,9 @@ def test_a_reader_of_the_default_fit_and_forecast_passes_few_files():
     assert 40 < len(fit) <= 120, sorted(fit)
     assert 10 < len({path for path, _ in predict}) <= 27, sorted(predict)
     assert 40 < len(predict) <= 120, sorted(predict)
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """pytest imports them by name, whatever their folder."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

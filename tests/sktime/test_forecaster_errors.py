@@ -111,6 +111,8 @@ WRONG = {
     "horizon": [0, -1, 2.5, "a"],
     "instance_norm": ["auto", 1],
     "joint": ["auto", 1],
+    "join": ["panel", None, 1],
+    "common_clock": ["auto", 1],  # of the classifier
     "logarithm": ["auto", 1],
     "window_length": [0, 2.5],
     "gap_length": [0, 2.5],
@@ -134,7 +136,7 @@ WRONG = {
     ("forecaster", "name", "value"),
     [
         (forecaster, name, value)
-        for forecaster in (TaylorformerForecaster, LAMForecaster, ContiFormerForecaster)
+        for forecaster in (TaylorformerForecaster, LAMForecaster, ContiFormerForecaster, UNNForecaster)
         for name, values in WRONG.items()
         for value in values
         if name in forecaster.get_param_names()
