@@ -93,14 +93,16 @@ def _parameters(found: SeriesForecast) -> np.ndarray:
     They have the mean, variance and kurtosis of the marginal distributions; with tails no heavier than a
     normal distribution's, they are almost normal.
     """
-    w, half = found.weights, found.scale
+    w = found.weights
     loc = (w * found.loc).sum(1)
-    d = found.loc - loc[:, None]
+    d, half = found.loc - loc[:, None], found.scale
+    unit = np.maximum(np.abs(d), half).max(1, keepdims=True)  # powers of tiny numbers would vanish
+    d, half = d / unit, half / unit
     variance = (w * (d**2 + half**2 / 3)).sum(1)
     fourth = (w * (d**4 + 2 * d**2 * half**2 + half**4 / 5)).sum(1)
     excess = fourth / variance**2 - 3
     df = 4 + 6 / np.maximum(excess, 6 / (NEARLY_NORMAL_DF - 4))
-    return np.stack([loc, np.sqrt(variance * (df - 2) / df), df], 1)[None]
+    return np.stack([loc, unit[:, 0] * np.sqrt(variance * (df - 2) / df), df], 1)[None]
 
 
 def gaps_too_wide(series: Sequence[TimeSeries]) -> str | None:

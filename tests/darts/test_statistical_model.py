@@ -55,6 +55,15 @@ def test_both_hosts_give_the_same_forecasts(values):
     assert (upto > np.array([0.1, 0.5, 0.9]) - 0.04).all()
 
 
+@pytest.mark.parametrize("unit", [2.0**-532, 2.0**400])
+def test_parameters_follow_the_unit_of_a_series_however_small_or_large(unit):
+    usual, other = (
+        make().fit(from_values(values)).predict(6, predict_likelihood_parameters=True).values().T
+        for values in (WALK, unit * WALK)
+    )
+    np.testing.assert_allclose(other / [[unit], [unit], [1.0]], usual, rtol=1e-6)
+
+
 def test_paths_are_joint_at_any_horizon():
     paths = make().fit(from_values(WALK)).predict(20, num_samples=500).all_values()[:, 0]
     assert np.corrcoef(paths[5], paths[6])[0, 1] > 0.8
