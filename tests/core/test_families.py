@@ -191,6 +191,25 @@ def test_draws_have_the_moments_of_their_distribution(name, given):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("given", [False, True])
+def test_draws_of_16_bits_are_those_of_32(name, given):
+    """Multiples of 2^-11 hold no rare level: one draw in two thousand would be an extreme one."""
+    family = find_family(name)
+    raw = torch.zeros(20_000, 1, family.n_params)
+    noise = torch.randn(20_000, 1, dtype=torch.float32, generator=torch.Generator().manual_seed(1))
+    noise = noise if given else None
+    found = {
+        dtype: draw(
+            family(raw.to(dtype), torch.zeros(20_000, 1, dtype=dtype)), torch.Generator().manual_seed(0), noise
+        )
+        for dtype in (torch.float16, torch.float32)
+    }
+    assert found[torch.float16].dtype == torch.float16
+    short, long = (values.float().sort(0).values for values in found.values())
+    torch.testing.assert_close(short, long, rtol=0.01, atol=0.02)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_draws_repeat_with_their_generator_and_leave_the_global_one_alone(name):
     d, before = predict(name), torch.get_rng_state()
     first, second = (draw(d, torch.Generator().manual_seed(5)) for _ in range(2))

@@ -163,6 +163,7 @@ def darts_models(draw: st.DrawFn) -> Case:
         "values": draw(VALUES),
         "columns": draw(usually(1, 2)),
         "series": draw(usually(1, 2)),
+        "dtype": draw(usually("float64", "float32", "float16")),
         "covariates": draw(st.sampled_from([[], [], ["past"], ["future"], ["static"]])) if trained else [],
         "steps": draw(usually(5, 1, 30, 0, -1)),
         "walk": draw(st.lists(st.sampled_from(steps), max_size=2)),

@@ -27,7 +27,8 @@ def make_series(case: dict[str, Any], number: int = 0) -> TimeSeries:
         index = index.to_timestamp()
     columns = [column(case["values"], n, 10 * number + c)[:n] for c in range(case["columns"])]
     frame = pd.DataFrame({f"y{c}": values.to_numpy() for c, values in enumerate(columns)}, index)
-    return TimeSeries.from_dataframe(frame)
+    with np.errstate(over="ignore"):  # 16 bits hold no 1e5
+        return TimeSeries.from_dataframe(frame).astype(case.get("dtype", "float64"))
 
 
 def make_covariates(case: dict[str, Any], series: list[TimeSeries]) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class DartsWalk:
         require(found.all_values().shape == (steps, series.n_components, PATHS), f"shape {found.shape}")
         statistical = self.model.summary().strategy in ("baseline", "corrected")
         for c in range(series.n_components):
-            y, paths = series.all_values()[:, c, 0], found.all_values()[:, c]
+            y, paths = series.all_values()[:, c, 0], found.all_values()[:, c].astype(float)
             if np.isnan(y if statistical else y[-chunk:]).all():
                 require(np.isnan(paths).all(), "a level was made up")
                 continue

@@ -159,8 +159,10 @@ def check_forecast(
     With ``steady=False`` only what holds for networks with exogenous variables is checked.
     """
     require(np.isfinite(mean).all(), "a mean is not finite")
+    rounding = max(ROUNDING, 4 * np.finfo(y.dtype).eps) if y.dtype.kind == "f" else ROUNDING
+    y = y.astype(float)
     known = y[np.isfinite(y)]
-    size, slack = reach(y, ahead), ROUNDING * np.abs(known).max() + 1e-300
+    size, slack = reach(y, ahead), rounding * np.abs(known).max() + 1e-300
     if steady:
         far = FARTHEST_MEAN * size + slack
         away = max(known.min() - mean.min(), mean.max() - known.max())

@@ -116,7 +116,12 @@ class Components:
 
     def sample(self, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw once, (..., D); see :func:`~taylorformer_forecast.core.families.draw`."""
-        return self.family.draw(self, generator, noise)
+        own, dtype = self.loc.dtype, torch.promote_types(self.loc.dtype, torch.float32)
+        if dtype == own:
+            return self.family.draw(self, generator, noise)
+        # Uniform numbers of 16 bits are multiples of 2^-11: one in two thousand would be an extreme draw.
+        noise = None if noise is None else noise.to(dtype)
+        return self.family.draw(self.map(lambda value: value.to(dtype)), generator, noise).to(own)
 
 
 class Described(Distribution):

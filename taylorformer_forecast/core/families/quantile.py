@@ -151,8 +151,9 @@ class QuantileFamily(Family):
         """Piecewise linear quantile function with median ``loc + scale * raw[..., 0]``."""
         levels = torch.tensor(QUANTILE_LEVELS, dtype=raw.dtype, device=raw.device)
         middle = len(QUANTILE_LEVELS) // 2
-        steps = torch.special.ndtri(levels[middle:]).diff()
-        start = (steps - SCALE_FLOOR).expm1().log()  # softplus of it is the Gaussian's own step
+        exact = levels[middle:].to(torch.promote_types(raw.dtype, torch.float32))  # not of 16 bits
+        # softplus of it is the Gaussian's own step
+        start = (torch.special.ndtri(exact).diff() - SCALE_FLOOR).expm1().log().to(raw)
         up = (F.softplus(raw[..., 1 : middle + 1] + start) + SCALE_FLOOR).cumsum(-1)
         down = (F.softplus(raw[..., middle + 1 :] + start) + SCALE_FLOOR).cumsum(-1)
         from_median = torch.cat([-down.flip(-1), torch.zeros_like(up[..., :1]), up], -1)
