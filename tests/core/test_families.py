@@ -200,7 +200,9 @@ def test_draws_of_16_bits_are_those_of_32(name, given):
     noise = noise if given else None
     found = {
         dtype: draw(
-            family(raw.to(dtype), torch.zeros(20_000, 1, dtype=dtype)), torch.Generator().manual_seed(0), noise
+            family(raw.to(dtype), torch.zeros(20_000, 1, dtype=dtype)),
+            torch.Generator().manual_seed(0),
+            noise,
         )
         for dtype in (torch.float16, torch.float32)
     }
