@@ -21,14 +21,8 @@ __all__ = ["CONTIFORMER", "LAM", "TAYLORFORMER", "TNP", "UNN"]
 
 
 def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> Taylorformer:
-    # The network has more options than the host classes: what they cannot change is not in these errors.
-    taylor_order, attention = options["taylor_order"], options["attention"]
-    if taylor_order not in (0, 1):
-        raise ValueError(f"taylor_order={taylor_order}, but it must be 0 or 1")
-    if isinstance(attention, str) and attention not in ("full", "local"):
-        raise ValueError(
-            f"attention={attention!r}, but it must be 'full', 'local' or a kernel for one query at a time"
-        )
+    if options["taylor_order"] not in (0, 1):
+        raise ValueError(f"taylor_order={options['taylor_order']}, but it must be 0 or 1")
     baseline: Baseline | None = None
     if linear_path and task.has_location:
         kind = LinearTwoSidedBaseline if order == "random" else LinearPathBaseline

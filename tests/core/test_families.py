@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import scipy.stats
 import torch
-from torch.distributions import Gumbel, Laplace
+from outside import LaplaceFamily
+from torch.distributions import Gumbel
 
 from taylorformer_forecast.core.families import (
     FAMILIES,
@@ -26,24 +27,6 @@ from taylorformer_forecast.core.families import (
     registry,
 )
 from taylorformer_forecast.core.sampling import draw_paths
-
-
-class LaplaceFamily(LocationScaleFamily):
-    """All that a user writes for a new family."""
-
-    kind = Laplace
-    n_params = 2
-    symmetric = True
-
-    def distribution(self, raw, loc, scale=1.0):
-        return Laplace(loc + scale * raw[..., 0], scale * self.positive(raw[..., 1]), validate_args=False)
-
-    def cdf(self, z, shape):
-        tail = np.exp(-np.abs(z)) / 2
-        return np.where(np.asarray(z) < 0, tail, 1 - tail)
-
-    def log_pdf(self, z, shape):
-        return -np.abs(z) - np.log(2)
 
 
 class GumbelFamily(LocationScaleFamily):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from outside import Sharp, WholeOnly
 
 from taylorformer_forecast.core.attention.kernels import Full, Kernel
 from taylorformer_forecast.core.attention.local import Local
@@ -17,16 +18,6 @@ from taylorformer_forecast.models.tnp import TNPA
 from taylorformer_forecast.models.unn import UNN
 
 pytestmark = pytest.mark.usefixtures("float64")
-
-
-class Sharp(Full):
-    """Another temperature."""
-
-    def __call__(self, q, k, v, mask=None, scale=None):
-        return super().__call__(q, k, v, mask, 3 * (q.shape[-1] ** -0.5 if scale is None else scale))
-
-    def one_query(self, query, points, scale):
-        return super().one_query(query, points, 3 * scale)
 
 
 class SharpLocal(Local):
@@ -49,13 +40,6 @@ class Sigmoid(Kernel):
     def one_query(self, query, points, scale):
         weights = points.scores(scale * query, key_bias=True).sigmoid()
         return points.weighted_sum(weights, weights.sum(-1, keepdim=True))
-
-
-class WholeOnly(Full):
-    """Another temperature, of which the inherited one-query form knows nothing."""
-
-    def __call__(self, q, k, v, mask=None, scale=None):
-        return super().__call__(q, k, v, mask, 3 * scale)
 
 
 class StepOnly(Full):

@@ -90,16 +90,16 @@ def find_kernel(attention: Attention, needs: str | None = None) -> Kernel:
     >>> find_kernel(lambda q, k, v, mask, scale: v).has("one_query")
     False
     """
+    suitable = [name for name, known in KERNELS.items() if needs is None or known.has(needs)]
     if isinstance(attention, str):
         if attention not in KERNELS:
-            raise ValueError(f"attention={attention!r} is neither a kernel nor one of {sorted(KERNELS)}")
+            raise ValueError(f"attention={attention!r} is neither a kernel nor one of {suitable}")
         kernel = KERNELS[attention]
     else:
         kernel = attention if isinstance(attention, Kernel) else FunctionKernel(attention)
     if needs is not None and not kernel.has(needs):
-        suitable = " or ".join(repr(name) for name, known in KERNELS.items() if known.has(needs))
         raise ValueError(
-            f"attention={attention!r} {LACKS[needs]}: take {suitable}, or a kernel whose class defines both "
-            f"__call__ and {needs}"
+            f"attention={attention!r} {LACKS[needs]}: take {' or '.join(map(repr, suitable))}, or a kernel "
+            f"whose class defines both __call__ and {needs}"
         )
     return kernel

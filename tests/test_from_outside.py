@@ -1,0 +1,124 @@
+"""A family, a kernel, a baseline and a model from outside the package go through both hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from darts import TimeSeries
+from darts.utils.serialization import add_safe_globals
+from outside import LaplaceFamily, LastValue, Level, Sharp, WholeOnly
+from outside_hosts import LastValueForecaster, LastValueModel, LevelForecaster, LevelModel
+from quiet import QUIET
+from sktime.base import load
+
+from taylorformer_forecast.core.attention import registry as kernels
+from taylorformer_forecast.core.families import registry as families
+from taylorformer_forecast.darts import FamilyLikelihood, TaylorformerModel
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+SMALL = {"d_model": 8, "n_heads": 2}
+
+
+@dataclass
+class Extension:
+    """Something from outside, and how users of the hosts ask for it.
+
+    ``part`` is what it puts into a network, ``where`` finds that in one.
+    """
+
+    part: type
+    where: Callable[[Any], Any]
+    forecaster: Callable[..., Any] = TaylorformerForecaster
+    model: Callable[..., Any] = TaylorformerModel
+    options: dict[str, Any] = field(default_factory=lambda: {**SMALL, "strategy": "train"})
+    in_sktime: dict[str, Any] = field(default_factory=dict)
+    in_darts: dict[str, Any] = field(default_factory=dict)
+
+
+EXTENSIONS = {
+    "family": Extension(
+        LaplaceFamily,
+        lambda net: families.find_family(getattr(net.head, "distribution_name", net.head)),
+        in_sktime={"distribution": "outside"},
+        in_darts={"likelihood": lambda: FamilyLikelihood("outside")},
+    ),
+    "kernel": Extension(
+        Sharp,
+        lambda net: next(m.kernel for m in net.modules() if type(getattr(m, "kernel", None)) is Sharp),
+        options={**SMALL, "strategy": "train", "attention": "outside"},
+    ),
+    "baseline": Extension(
+        LastValue, lambda net: net.baseline, LastValueForecaster, LastValueModel, options=SMALL
+    ),
+    "model": Extension(Level, lambda net: net, LevelForecaster, LevelModel, options={"width": 4}),
+}
+
+
+@pytest.fixture(autouse=True)
+def _registered():
+    """Register as a user does at import: one line each. It is undone after the test."""
+    families.register("outside", LaplaceFamily)
+    kernels.register("outside", Sharp())
+    add_safe_globals([LastValueModel, LevelModel])
+
+
+VALUES = 3 + np.sin(np.arange(60) / 2) + 0.1 * np.random.default_rng(0).normal(size=60)
+
+
+def in_sktime(extension, folder):
+    """The network, its forecasts, and those of what was saved and loaded in sktime."""
+    settings = {"context_length": 12, "max_steps": 2, "num_samples": 20, "random_state": 0}
+    forecaster = extension.forecaster(**settings, **extension.options, **extension.in_sktime)
+    forecaster.fit(pd.Series(VALUES), fh=range(1, 9))
+    forecaster.save(folder / "forecaster")
+
+    def forecasts(one):
+        drawn = one.predict_proba(marginal=False).sample(5)
+        return [one.predict(), one.predict_quantiles(alpha=[0.1, 0.9]), drawn]
+
+    found, again = forecasts(forecaster), forecasts(load(folder / "forecaster.zip"))
+    return forecaster.network_, *([each.to_numpy() for each in of] for of in (found, again))
+
+
+def in_darts(extension, folder):
+    """The same in darts."""
+    options = {name: make() for name, make in extension.in_darts.items()}
+    model = extension.model(
+        12, 4, n_epochs=1, random_state=0, pl_trainer_kwargs=QUIET, **extension.options, **options
+    )
+    model.fit(TimeSeries.from_values(VALUES.astype("float32")))
+    model.save(str(folder / "model.pt"))
+
+    def forecasts(one):
+        drawn = one.predict(8, num_samples=5, random_state=0)
+        return [drawn, one.predict(4, predict_likelihood_parameters=True, random_state=0)]
+
+    found = forecasts(model)
+    again = forecasts(type(model).load(str(folder / "model.pt"), pl_trainer_kwargs=QUIET))
+    return model.model.net, *([each.all_values() for each in of] for of in (found, again))
+
+
+@pytest.mark.parametrize("host", [in_sktime, in_darts], ids=["sktime", "darts"])
+@pytest.mark.parametrize("extension", EXTENSIONS.values(), ids=EXTENSIONS)
+def test_what_is_added_from_outside_fits_forecasts_draws_saves_and_loads(extension, host, tmp_path):
+    net, found, again = host(extension, tmp_path)
+    assert type(extension.where(net)) is extension.part
+    for first, second in zip(found, again, strict=True):
+        assert np.isfinite(first).all()
+        assert np.ptp(first) > 0
+        np.testing.assert_allclose(second, first, rtol=1e-6)
+
+
+@pytest.mark.parametrize("host", [in_sktime, in_darts], ids=["sktime", "darts"])
+def test_a_kernel_without_a_one_query_form_is_refused_by_both_hosts(host, tmp_path):
+    kernels.register("whole only", WholeOnly())
+    extension = Extension(
+        WholeOnly, lambda net: net, options={"strategy": "train", "attention": "whole only"}
+    )
+    with pytest.raises(ValueError, match="'whole only' does not answer one query at a time"):
+        host(extension, tmp_path)
