@@ -13,8 +13,6 @@ from taylorformer_forecast.core.neighbours import Neighbours
 from taylorformer_forecast.core.protocol import PathNoise
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["Baseline", "Neighbourhood", "Placed", "given", "only_time"]
-
 
 @dataclass(frozen=True)
 class Neighbourhood:

@@ -23,9 +23,6 @@ from taylorformer_forecast.defaults import (
     SHAPE_LEVELS,
 )
 
-__all__ = ["BASE", "at_shape", "dependence", "error_scale", "past_errors", "shape"]
-
-
 ByOrigin: TypeAlias = Float[Tensor, "B n H"]  # of every origin and step
 BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHAPE_LEVELS]
 

@@ -13,8 +13,6 @@ from taylorformer_forecast.baselines.combination_fit import CombinationFit, fit_
 from taylorformer_forecast.baselines.errors import at_shape, dependence
 from taylorformer_forecast.baselines.intermittent import Intermittent, fit_intermittent, is_intermittent
 
-__all__ = ["Correction", "Forecast", "forecast"]
-
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
 N_MEMBERS = 26  # of a stream
 

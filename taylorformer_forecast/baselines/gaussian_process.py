@@ -18,8 +18,6 @@ from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, only_t
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.defaults import VAGUE_TREND_VARIANCE
 
-__all__ = ["GaussianProcessBaseline", "GaussianProcessState"]
-
 JITTER = 1e-6
 
 

@@ -24,8 +24,6 @@ from taylorformer_forecast.defaults import (
     SMOOTHING_SIZE,
 )
 
-__all__ = ["Intermittent", "fit_intermittent", "is_intermittent"]
-
 
 @dataclass(frozen=True)
 class Intermittent:

@@ -26,8 +26,6 @@ from taylorformer_forecast.defaults import (
     N_RIDGE_BLOCKS,
 )
 
-__all__ = ["LinearBaseline"]
-
 
 class LinearBaseline(Baseline):
     """Linear map from the last L steps to H steps ahead, the same for every column.

@@ -16,8 +16,6 @@ from taylorformer_forecast.core.neighbours import gather_points
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import N_ERROR_LAGS
 
-__all__ = ["LinearPathBaseline", "LinearState", "LinearTwoSidedBaseline"]
-
 
 @dataclass(frozen=True)
 class LinearState:

@@ -11,8 +11,6 @@ from torch import Tensor
 from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, Placed, given
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["NeighbourBaseline"]
-
 
 class NeighbourBaseline(Baseline):
     """Taylor expansion around the nearest neighbour (paper, eq. 8), in units of 1.

@@ -12,8 +12,6 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import POOLED_ERROR_COUNT
 
-__all__ = ["Residuals", "lagged"]
-
 SUMMED_AT_ONCE = 2**22  # numbers of a sum that are held at once
 
 

@@ -13,9 +13,6 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import MIN_RIDGE_WINDOWS, N_RIDGE_BLOCKS, RIDGE_PENALTIES
 
-__all__ = ["Ridge", "ShrunkFit", "blocks", "fit_shrunk", "ridge"]
-
-
 Contexts: TypeAlias = Float[Tensor, "n L"]
 Steps: TypeAlias = Float[Tensor, "n T"]  # ahead
 Known: TypeAlias = Bool[Tensor, "n T"]  # of these

@@ -28,8 +28,6 @@ from taylorformer_forecast.defaults import (
     STEP_SIZE_MEMORY,
 )
 
-__all__ = ["forecast_range", "positive_so_far", "winsorise", "without_outliers"]
-
 FLAT = 1e-9  # variance of times below which there is no slope
 
 

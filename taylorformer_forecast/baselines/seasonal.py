@@ -11,8 +11,6 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import SEASON_DECAY
 
-__all__ = ["Seasonal", "repeat_season", "seasonal"]
-
 
 @dataclass(frozen=True)
 class Seasonal:

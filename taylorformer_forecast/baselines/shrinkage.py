@@ -10,8 +10,6 @@ import torch
 from taylorformer_forecast.baselines.ridge import Contexts, Known, Steps, StepWeights
 from taylorformer_forecast.defaults import DEVIATION_DECAY, TARGET_DAMPINGS, TARGET_LEVELS, TARGET_SLOPES
 
-__all__ = ["damped_trend", "decaying_seasonal_naive", "seasonal_naive"]
-
 
 def seasonal_naive(past: Contexts, y: Steps, observed: Known) -> StepWeights:
     """Map that repeats the last 1, 2, ... values, whichever number of them is best.

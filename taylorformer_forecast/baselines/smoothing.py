@@ -11,8 +11,6 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import FLAT_SLOPE_COUNT, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
-__all__ = ["Grid", "smooth"]
-
 
 @dataclass(frozen=True)
 class Grid:

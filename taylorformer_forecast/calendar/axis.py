@@ -13,8 +13,6 @@ import pandas as pd
 from taylorformer_forecast.calendar.frequency import check_range, frequency, kind_of, name_of
 from taylorformer_forecast.defaults import FARTHEST_STEP, FIRST_YEAR, LAST_YEAR, SPARSEST_GRID
 
-__all__ = ["CYCLES", "TimeAxis", "content"]
-
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
 

@@ -13,8 +13,6 @@ from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
 from taylorformer_forecast.defaults import LONGEST_CONTEXT_PERIOD, N_HARMONICS
 
-__all__ = ["SeasonalFeatures", "phase_features"]
-
 
 @dataclass(frozen=True)
 class SeasonalFeatures:

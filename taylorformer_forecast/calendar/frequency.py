@@ -9,8 +9,6 @@ import pandas as pd
 
 from taylorformer_forecast.defaults import FIRST_YEAR, LAST_YEAR
 
-__all__ = ["check_range", "frequency", "kind_of", "name_of"]
-
 
 def name_of(freq: Any) -> str:
     """Name of a frequency without its multiple; empty for none."""

@@ -12,8 +12,6 @@ from taylorformer_forecast.defaults import (
     SEASON_STANDARD_ERRORS,
 )
 
-__all__ = ["detect_periods", "seasons_beside"]
-
 
 def detect_periods(
     y: np.ndarray, max_periods: int = 2, standard_errors: float = SEASON_STANDARD_ERRORS

@@ -11,8 +11,6 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Family, center_of
 
-__all__ = ["Calibration"]
-
 
 class Calibration(nn.Module):
     """Weight of the network and inflation of the scale, applied after training.

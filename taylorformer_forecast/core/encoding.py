@@ -6,8 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["TimeEncoding"]
-
 
 class TimeEncoding(nn.Module):
     """Sines and cosines of real-valued times, for each time coordinate.

@@ -8,8 +8,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["TIE", "Neighbours", "gather_points", "nearest"]
-
 TIE = 1e-6  # times closer than this count as equally far
 
 

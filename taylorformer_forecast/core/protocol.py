@@ -14,16 +14,6 @@ from taylorformer_forecast.core.calibration import Calibration
 from taylorformer_forecast.core.families import Family, family_of
 from taylorformer_forecast.core.window import Window
 
-__all__ = [
-    "ForecastNet",
-    "OneShotNet",
-    "OneShotState",
-    "PathNoise",
-    "negative_log_likelihood",
-    "training_loss",
-]
-
-
 PathNoise: TypeAlias = Float[Tensor, "B S T D"] | None
 
 

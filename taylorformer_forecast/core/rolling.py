@@ -13,8 +13,6 @@ from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import LINE_REACH, ROLLED_GROWTH_POWERS, ROLLED_SLACK
 
-__all__ = ["RollingBounds", "context_limits", "mean_range", "moments"]
-
 
 def moments(parts: Components) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
     """Mean of the locations of all components and paths, and root mean square distance of components from it.

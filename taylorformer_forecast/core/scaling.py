@@ -10,8 +10,6 @@ from torch import Tensor
 
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["Scale", "scale_window"]
-
 
 @dataclass(frozen=True)
 class Scale:

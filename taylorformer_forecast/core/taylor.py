@@ -14,8 +14,6 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.neighbours import TIE, Neighbours, gather_points, nearest
 from taylorformer_forecast.core.window import holds_everywhere
 
-__all__ = ["DerivativeNorm", "LocalTaylor"]
-
 
 class DerivativeNorm(nn.Module):
     """Normalise derivatives by their mean and variance over all points.

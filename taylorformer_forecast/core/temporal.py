@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.defaults import LARGEST_FULL_MAP, LOW_RANK
 
-__all__ = ["TOLERANCE", "TemporalMap", "interpolate", "on_grid"]
-
 TOLERANCE = 1e-3  # of times, in steps
 
 

@@ -19,8 +19,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["Window", "holds_everywhere", "join_columns", "shuffle_targets"]
-
 
 def holds_everywhere(mask: Bool[Tensor, "*shape"]) -> bool:
     """Whether a mask is True throughout, so that a shortcut may be taken.

@@ -9,8 +9,6 @@ from darts import TimeSeries
 
 from taylorformer_forecast.engine.covariates import center_and_spread
 
-__all__ = ["columns_with_gaps", "units_of", "units_of_static"]
-
 
 def units_of(
     covariates: Sequence[TimeSeries] | None, series: Sequence[TimeSeries], n_phases: int = 0

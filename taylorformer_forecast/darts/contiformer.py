@@ -10,8 +10,6 @@ from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.specs import CONTIFORMER
 
-__all__ = ["ContiFormerModel"]
-
 
 class ContiFormerModule(ForecastModule):
     """The ContiFormer for darts."""

@@ -10,8 +10,6 @@ from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.specs import LAM
 
-__all__ = ["LAMModel"]
-
 
 class LAMModule(ForecastModule):
     """The LAM transformer for darts."""

@@ -29,8 +29,6 @@ from taylorformer_forecast.darts._adapters import (
     RegisteredAdapter,
 )
 
-__all__ = ["FamilyLikelihood", "StudentTLikelihood", "family_of_likelihood"]
-
 
 class FamilyLikelihood(TorchLikelihood):
     """A family of the package's registry as a likelihood of its darts models.

@@ -10,8 +10,6 @@ from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.darts._pretrained import PretrainedModel, PretrainedModule
 from taylorformer_forecast.models.specs import TAYLORFORMER
 
-__all__ = ["TaylorformerModel"]
-
 
 class TaylorformerModule(PretrainedModule):
     """The Taylorformer for darts."""

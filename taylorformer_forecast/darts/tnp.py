@@ -10,8 +10,6 @@ from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.specs import TNP
 
-__all__ = ["TNPModel"]
-
 
 class TNPModule(ForecastModule):
     """The transformer neural process for darts."""

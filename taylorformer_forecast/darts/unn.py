@@ -10,8 +10,6 @@ from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.models.specs import UNN
 
-__all__ = ["UNNModel"]
-
 
 class UNNModule(ForecastModule):
     """Joint forecasts of several components for darts."""

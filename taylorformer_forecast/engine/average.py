@@ -8,8 +8,6 @@ from jaxtyping import Float
 
 from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, pieces_between
 
-__all__ = ["average_quantiles"]
-
 
 def average_quantiles(
     statistical: SeriesForecast,

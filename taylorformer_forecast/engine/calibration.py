@@ -32,15 +32,6 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.engine.windows import Batches
 
-__all__ = [
-    "calibrate_gaussian_process",
-    "calibrate_pretrained",
-    "deciles",
-    "fitting_inflation",
-    "inflate_by_paths",
-    "pinball",
-]
-
 
 def fitting_inflation(paths: Float[Tensor, "B S T D"], window: Window) -> float:
     """Inflation around the medians with which 80 % intervals cover 80 % of the targets.

@@ -18,8 +18,6 @@ from taylorformer_forecast.engine.training import fit, private_rng
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.contiformer_classes import ContiFormerClasses
 
-__all__ = ["ClassWindows", "FittedClassifier", "LinearScores", "fit_classifier", "thinned"]
-
 SERIES_AT_ONCE = 64  # series whose probabilities are computed together
 
 

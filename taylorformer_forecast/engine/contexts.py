@@ -12,8 +12,6 @@ from taylorformer_forecast.baselines.robust import without_outliers
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.windows import Series
 
-__all__ = ["robust_columns", "stack_contexts"]
-
 
 def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) -> np.ndarray:
     """Columns without outliers, which would spoil fits in closed form and contexts.

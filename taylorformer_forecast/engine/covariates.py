@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["center_and_spread"]
-
 
 def center_and_spread(
     values: Float[np.ndarray, "n P"],

@@ -11,8 +11,6 @@ from torch import nn
 
 from taylorformer_forecast.core.protocol import ForecastNet
 
-__all__ = ["baseline_alone", "lag_blocks", "split", "with_part"]
-
 
 def split(
     forecast: Callable[[], Any], baseline: Callable[[], Any], without: Mapping[str, Callable[[], Any]]

@@ -20,8 +20,6 @@ from taylorformer_forecast.engine.pretrained import Pretrained
 from taylorformer_forecast.engine.training import fit, own_state, private_rng
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 
-__all__ = ["Training", "fit_network", "fit_pretrained", "train_further"]
-
 
 @dataclass(frozen=True)
 class Training:

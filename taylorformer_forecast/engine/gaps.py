@@ -13,8 +13,6 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import SINGLE_GAPS
 from taylorformer_forecast.engine.windows import WindowMaker, _rank, least_scale
 
-__all__ = ["GapBatches", "gaps_like", "hide_gaps", "scale_gaps", "some_first"]
-
 
 def gap_mask(n_points: int, n_hidden: int, generator: torch.Generator) -> Tensor:
     """Which points of a window are hidden: single points and blocks, exactly ``n_hidden`` in all."""

@@ -11,8 +11,6 @@ from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBase
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.lightning import make_optimizer
 
-__all__ = ["fit_gaussian_process"]
-
 
 def fit_gaussian_process(
     process: GaussianProcessBaseline, windows: Iterable[Window], n_steps: int = 150, lr: float = 0.15

@@ -18,8 +18,6 @@ from taylorformer_forecast.defaults import (
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.spec import ModelSpec
 
-__all__ = ["Lengths", "choose_lengths", "error_of_context", "longer_context"]
-
 
 @dataclass(frozen=True)
 class Lengths:

@@ -15,8 +15,6 @@ from tqdm import tqdm
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["BestWeights", "ProgressBar", "TrainingModule", "make_optimizer", "time_spent"]
-
 
 def time_spent(module: pl.LightningModule) -> Callable[[], float]:
     """Return a function that tells how much of a trainer's ``max_time`` is spent.

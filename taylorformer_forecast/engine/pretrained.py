@@ -20,16 +20,6 @@ from taylorformer_forecast.defaults import MAX_CYCLES, N_HARMONICS
 from taylorformer_forecast.engine.weights_file import check_fraction, check_sizes, read_weights, write_weights
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
-__all__ = [
-    "DEFAULT",
-    "SETTINGS",
-    "Pretrained",
-    "SharedWeights",
-    "build_direct",
-    "load_pretrained",
-    "save_pretrained",
-]
-
 DEFAULT = Path(__file__).parent.parent / "weights" / "default.safetensors"
 NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours", "attention")
 SETTINGS = (*NETWORK, "linear_path", "taylor_order", "order")  # what a file says of its network

@@ -13,8 +13,6 @@ import numpy as np
 from taylorformer_forecast.calendar.axis import CYCLES
 from taylorformer_forecast.engine.strategy import STRATEGIES
 
-__all__ = ["RULES", "check_rules", "is_whole"]
-
 
 def is_whole(value: Any, least: int) -> bool:
     """Whether a parameter is a whole number, at least some."""

@@ -22,8 +22,6 @@ from taylorformer_forecast.defaults import (
     STATISTICAL_LEVELS,
 )
 
-__all__ = ["SeriesForecast", "SeriesRequest", "forecast_series", "on_steps", "pieces_between"]
-
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
 
 

@@ -12,8 +12,6 @@ from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.strategy import Strategy
 
-__all__ = ["Summary", "summarise"]
-
 
 @dataclass(frozen=True)
 class Summary:

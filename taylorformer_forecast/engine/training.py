@@ -16,8 +16,6 @@ import torch
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.windows import Batches
 
-__all__ = ["all_or_nothing", "fit", "interruptible", "own_state", "private_rng", "resolve_device"]
-
 _LOCK = threading.Lock()
 
 

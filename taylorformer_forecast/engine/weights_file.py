@@ -14,8 +14,6 @@ from torch import Tensor, uint8
 
 from taylorformer_forecast.engine.training import own_state
 
-__all__ = ["check_fraction", "check_sizes", "has_header", "read_weights", "write_weights"]
-
 CHECKSUM = "checksum"
 # The largest that a file may hold: numbers, which half precision counts up to 65,504, and sizes of networks.
 LARGEST: dict[str, float] = {

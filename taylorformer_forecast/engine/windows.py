@@ -20,8 +20,6 @@ from taylorformer_forecast.defaults import (
     MOST_CLOSED_FORM_WINDOWS,
 )
 
-__all__ = ["Batches", "Series", "WindowMaker", "fitting_windows", "least_scale"]
-
 
 def least_scale(window: Window, floor: float | Tensor, spread: float | Tensor = 1.0) -> Tensor:
     """Smallest scale of each window and column.

@@ -8,8 +8,6 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["Block", "head_width"]
-
 
 def head_width(d_model: int, n_heads: int) -> int:
     """Width of one of the heads that share ``d_model`` numbers.

@@ -25,8 +25,6 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.blocks import Block, head_width
 from taylorformer_forecast.models.stepwise import start_at_baseline
 
-__all__ = ["ContiFormer", "ContinuousLayers", "Points", "last_visible"]
-
 
 @dataclass(frozen=True)
 class Points:

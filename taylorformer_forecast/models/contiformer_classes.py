@@ -15,8 +15,6 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContinuousLayers
 from taylorformer_forecast.models.stepwise import start_at_baseline
 
-__all__ = ["ContiFormerClasses", "slopes"]
-
 
 def slopes(window: Window) -> Float[Tensor, "B N D"]:
     """Change of every value since the observation before it in its column, divided by the time between.

@@ -15,8 +15,6 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContinuousLayers
 from taylorformer_forecast.models.stepwise import StepwiseNet, place_features
 
-__all__ = ["ContiFormerGaps", "GapsState"]
-
 
 @dataclass(frozen=True)
 class GapsState:

@@ -18,8 +18,6 @@ from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.contiformer import ContiFormer, ContinuousLayers, Points, last_visible
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
-__all__ = ["ContiFormerPaths", "PathsState", "build_contiformer"]
-
 NEEDED = {"interpolation": "hold", "both_sides": False, "window": None, "attention": "full"}
 
 

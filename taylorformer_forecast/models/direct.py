@@ -19,8 +19,6 @@ from taylorformer_forecast.defaults import FINETUNE_LR_FACTOR
 from taylorformer_forecast.models.stepwise import start_at_baseline
 from taylorformer_forecast.models.streams import Streams
 
-__all__ = ["DirectTaylorformer"]
-
 
 class DirectTaylorformer(OneShotNet):
     """The layers of a Taylorformer without a path: no target sees another.

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from textwrap import dedent
 from typing import Any
 
-__all__ = ["SIZES", "document"]
-
 # Sizes that most networks have.
 SIZES = """
 d_model : int

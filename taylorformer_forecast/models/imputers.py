@@ -11,8 +11,6 @@ from taylorformer_forecast.models.contiformer_gaps import ContiFormerGaps
 from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
-__all__ = ["CONTIFORMER_GAPS", "TAYLORFORMER_GAPS"]
-
 
 def _taylorformer(task: Task, **options: Any) -> Taylorformer:
     return Taylorformer(

@@ -20,8 +20,6 @@ from taylorformer_forecast.core.protocol import OneShotNet, PathNoise
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
 
-__all__ = ["LAMTransformer"]
-
 
 class LAMTransformer(OneShotNet):
     """Direct multi-horizon transformer with local attention.

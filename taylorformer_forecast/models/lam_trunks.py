@@ -17,8 +17,6 @@ from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.temporal import TemporalMap
 
-__all__ = ["Attention", "FaithfulTrunk", "ModernTrunk", "TemporalMap", "summed_encoding"]
-
 
 class ModernLayer(nn.Module):
     """Self-attention and feed-forward part, normalised before each (pre-norm), GELU, width 4 d inside."""

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from taylorformer_forecast.models.blocks import Block
 from taylorformer_forecast.models.tensor_bundle import read_checkpoint
 
-__all__ = ["load_published", "published_arrays", "reference_names"]
-
 # Names of a checkpoint: the network under the attribute of its time, the pipeline under ``net``.
 ROOT, SUFFIX, OPTIMISER_SLOT = "net/", "/.ATTRIBUTES/VARIABLE_VALUE", "/.OPTIMIZER_SLOT/"
 PREFIXES = (("_atp/", ""), ("_taylorformer/", ""), ("_DE/batch_norm_layer/", "DE/batch_norm/"))

@@ -11,8 +11,6 @@ from typing import Any
 from taylorformer_forecast.core.families import Family
 from taylorformer_forecast.core.protocol import ForecastNet
 
-__all__ = ["ModelSpec", "Task"]
-
 
 @dataclass(frozen=True)
 class Task:

@@ -16,8 +16,6 @@ from taylorformer_forecast.core.families import Family
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 
-__all__ = ["BaselineState", "StepwiseNet", "place_features", "start_at_baseline"]
-
 Unconstrained = Callable[[Any, Any], Tensor]
 
 

@@ -14,8 +14,6 @@ from taylorformer_forecast.core.neighbours import Neighbours, gather_points
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.models.streams import Streams
 
-__all__ = ["StreamCache"]
-
 
 @dataclass(frozen=True)
 class StreamCache:

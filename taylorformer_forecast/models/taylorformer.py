@@ -28,8 +28,6 @@ from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet, st
 from taylorformer_forecast.models.stream_cache import StreamCache
 from taylorformer_forecast.models.streams import Streams
 
-__all__ = ["Taylorformer", "TaylorformerState"]
-
 
 @dataclass(frozen=True)
 class TaylorformerState:

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["crc32c", "masked", "read_checkpoint", "varint"]
-
 MAGIC_FOOTER = bytes.fromhex("57fb808b247547db")
 FOOTER_SIZE, HANDLES_SIZE = 48, 40
 POLYNOMIAL = 0x82F63B78  # Castagnoli's, bits reversed

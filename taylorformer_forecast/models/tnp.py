@@ -27,8 +27,6 @@ from taylorformer_forecast.defaults import TNP_EMBEDDING_DEPTH
 from taylorformer_forecast.models.blocks import Block, head_width
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
-__all__ = ["TNPA", "TNPAState", "shown_and_hidden"]
-
 
 def shown_and_hidden(window: Window) -> Bool[Tensor, "#B M N"]:
     """Which points each token may attend.

@@ -13,8 +13,6 @@ from taylorformer_forecast.core.neighbours import Neighbours, gather_points
 from taylorformer_forecast.core.taylor import LocalTaylor
 from taylorformer_forecast.core.window import Window, holds_everywhere
 
-__all__ = ["Features", "Tokens"]
-
 
 @dataclass(frozen=True)
 class Features:

@@ -25,8 +25,6 @@ from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window, join_columns
 from taylorformer_forecast.models.blocks import Block, head_width
 
-__all__ = ["UNN", "UNNState"]
-
 
 @dataclass(frozen=True)
 class UNNState:

@@ -9,8 +9,6 @@ from taylorformer_forecast.models.specs import CONTIFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed
 
-__all__ = ["ContiFormerForecaster"]
-
 
 class ContiFormerForecaster(BaseTorchForecaster):
     """Probabilistic forecasts at any time by the ContiFormer, for series that were observed at any times.

@@ -18,8 +18,6 @@ from taylorformer_forecast.sktime._checks import check_parameters, store_paramet
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
 from taylorformer_forecast.sktime._parameters import PARAMETERS, Options, Seed, TestParams
 
-__all__ = ["ContiFormerClassifier"]
-
 NETWORK = ("d_model", "n_heads", "n_layers", "dropout", "dynamics")
 TRAINING = ("max_steps", "lr", "device", "verbose", "trainer_kwargs")
 

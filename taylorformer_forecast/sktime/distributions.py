@@ -17,8 +17,6 @@ from taylorformer_forecast.core.families import Family, find_component
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 from taylorformer_forecast.sktime._mixtures import Mixture
 
-__all__ = ["PathMixture"]
-
 _NUMBERS_AT_ONCE = 2**17  # in a temporary array: bounds the memory and stays in the processor's cache
 
 

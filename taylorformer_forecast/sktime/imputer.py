@@ -9,8 +9,6 @@ from taylorformer_forecast.sktime._checks import store_parameters
 from taylorformer_forecast.sktime._imputer import BaseImputer
 from taylorformer_forecast.sktime._parameters import ONE_SEASON, TINY, Options, Periods, Seed, TestParams
 
-__all__ = ["ContiFormerImputer", "TaylorformerImputer"]
-
 
 class TaylorformerImputer(BaseImputer):
     """Fill gaps with the Taylorformer, which conditions on what lies on both sides of them.

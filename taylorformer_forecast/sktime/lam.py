@@ -9,8 +9,6 @@ from taylorformer_forecast.models.specs import LAM
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed
 
-__all__ = ["LAMForecaster"]
-
 
 class LAMForecaster(BaseTorchForecaster):
     """Probabilistic forecasts of all steps at once by the LAM transformer, for long horizons.

@@ -11,8 +11,6 @@ from skpro.distributions.empirical import Empirical
 
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
-__all__ = ["SamplePaths"]
-
 
 class SamplePaths(ArrayDistribution):
     """Joint empirical distribution of sample paths.

@@ -12,8 +12,6 @@ from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._conditioning import Conditioning
 from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed, Source
 
-__all__ = ["TaylorformerForecaster"]
-
 
 class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
     """Probabilistic forecasts by the Taylorformer, an autoregressive transformer over any set of times.

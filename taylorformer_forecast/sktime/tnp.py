@@ -17,8 +17,6 @@ from taylorformer_forecast.sktime._parameters import (
     Seed,
 )
 
-__all__ = ["TNPForecaster"]
-
 
 class TNPForecaster(BaseTorchForecaster):
     """Probabilistic forecasts by TNP-A, the autoregressive transformer neural process.

@@ -19,8 +19,6 @@ from taylorformer_forecast.sktime._parameters import (
     TestParams,
 )
 
-__all__ = ["UNNForecaster"]
-
 
 class UNNForecaster(JoiningInstances, BaseTorchForecaster):
     """Probabilistic forecasts of related series, each conditioned on all others.

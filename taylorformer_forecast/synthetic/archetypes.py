@@ -20,8 +20,6 @@ from taylorformer_forecast.synthetic.weights import (
     Weights,
 )
 
-__all__ = ["ARCHETYPES", "Archetype", "archetypes_at"]
-
 Range = tuple[float, float]
 
 

@@ -9,8 +9,6 @@ from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform
 
-__all__ = ["CALENDAR", "easter", "months_table", "year_and_day"]
-
 YEARS = np.arange(1955, 2355)  # after 400 years, months and weekdays are the same again
 EASTER_WINDOW = 8  # days up to Easter Sunday
 

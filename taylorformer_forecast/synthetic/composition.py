@@ -19,8 +19,6 @@ from taylorformer_forecast.synthetic.weights import (
     OBSERVATION_SHARES,
 )
 
-__all__ = ["Composition"]
-
 FARTHEST = 5.0  # of a logarithm, from its mean
 
 

@@ -9,8 +9,6 @@ from taylorformer_forecast.synthetic.frame import log_uniform
 from taylorformer_forecast.synthetic.regimes import markov_states
 from taylorformer_forecast.synthetic.state_space import arma
 
-__all__ = ["COUNTS", "bursts", "croston", "negative_binomial", "poisson"]
-
 LARGEST_RATE = 1e6
 
 

@@ -7,8 +7,6 @@ from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform, random_sign
 
-__all__ = ["EVENTS", "decaying", "level_shift", "outliers"]
-
 
 def level_shift(hits: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Steps of these sizes (k, n) at the hits (k, n), which stay.

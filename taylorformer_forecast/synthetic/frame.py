@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator
 
-__all__ = ["STEPS_PER_DAY", "Frame", "log_uniform", "make_frame", "pick", "random_sign", "standardise"]
-
 MAX_SEASONS = 3
 STEPS_PER_DAY = {"daily": 1, "hourly": 24, "half-hourly": 48, "quarter-hourly": 96}
 FIRST_DAY, LAST_DAY = -3653, 25_000  # first points lie between 1960 and 2038

@@ -9,8 +9,6 @@ from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform, pick
 
-__all__ = ["GAUSSIAN_PROCESSES", "KERNELS", "lags", "smooth", "stationary"]
-
 Kernel = Callable[[np.ndarray], np.ndarray]
 
 KERNELS: dict[str, Kernel] = {  # of the distance in length scales

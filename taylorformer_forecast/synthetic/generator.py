@@ -17,8 +17,6 @@ from taylorformer_forecast.synthetic.observation import FINER, irregular_times
 from taylorformer_forecast.synthetic.processes import Switch
 from taylorformer_forecast.synthetic.weights import IRREGULAR
 
-__all__ = ["SyntheticBatch", "SyntheticGenerator"]
-
 SHORTEST = 5
 
 

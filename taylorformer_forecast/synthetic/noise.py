@@ -9,8 +9,6 @@ from taylorformer_forecast.synthetic.frame import Frame, log_uniform, standardis
 from taylorformer_forecast.synthetic.gaussian_process import smooth
 from taylorformer_forecast.synthetic.state_space import BURN_IN, arma
 
-__all__ = ["NOISES", "garch", "skewed", "student_t"]
-
 
 def student_t(rng: Generator, freedom: np.ndarray, n: int) -> np.ndarray:
     """White Student-t noise of deviation 1, with ``freedom`` (k,) > 2.

@@ -8,8 +8,6 @@ from numpy.random import Generator
 from taylorformer_forecast.synthetic.frame import log_uniform
 from taylorformer_forecast.synthetic.gaussian_process import smooth
 
-__all__ = ["OBSERVATIONS", "censor", "irregular_times", "round_to"]
-
 FINER = 3  # grid points for each irregular time
 
 

@@ -19,8 +19,6 @@ from taylorformer_forecast.synthetic.season import SEASONS
 from taylorformer_forecast.synthetic.state_space import STATE_SPACE
 from taylorformer_forecast.synthetic.trend import TRENDS
 
-__all__ = ["FAMILIES", "PROCESSES", "Switch", "draw_component"]
-
 LEVELS = {**STATE_SPACE, **REGIMES}
 COMPONENTS = {**TRENDS, **LEVELS, **GAUSSIAN_PROCESSES, **SEASONS, **CALENDAR, **NOISES, **EVENTS}
 FAMILIES: dict[str, tuple[str, ...]] = {

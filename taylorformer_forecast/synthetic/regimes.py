@@ -8,8 +8,6 @@ from numpy.random import Generator
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform
 from taylorformer_forecast.synthetic.state_space import arma, random_walk
 
-__all__ = ["REGIMES", "markov_states", "pulses", "stochastic_volatility"]
-
 
 def stochastic_volatility(
     rng: Generator, persistence: np.ndarray, volatility: np.ndarray, n: int

@@ -8,8 +8,6 @@ from numpy.random import Generator
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform, standardise
 from taylorformer_forecast.synthetic.gaussian_process import smooth
 
-__all__ = ["SEASONS", "evolving", "harmonics", "modulate", "profile"]
-
 LONGEST_PROFILE = 62  # steps of a season whose values are drawn one by one
 
 

@@ -7,8 +7,6 @@ from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform, random_sign
 
-__all__ = ["STATE_SPACE", "arma", "random_walk", "seasonal_arima", "smoothing"]
-
 BURN_IN = 100  # steps before the first that is kept
 LONGEST_SEASON = 60  # steps of a season in the state of exponential smoothing
 

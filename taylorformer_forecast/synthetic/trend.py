@@ -7,8 +7,6 @@ from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform, random_sign
 
-__all__ = ["TRENDS", "broken", "damped", "exponential", "linear", "logistic"]
-
 GROWING = 0.75  # growth is more common than decline
 
 

@@ -4,26 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = [
-    "ANY_PERIODS",
-    "CALENDAR_SHARES",
-    "COUNTS",
-    "DAYS",
-    "DEMAND",
-    "ECONOMIC",
-    "EVENT_SHARES",
-    "IRREGULAR",
-    "LEVELS",
-    "MIXED",
-    "MODULATED",
-    "NOISES",
-    "OBSERVATION_SHARES",
-    "POSITIVE",
-    "SEASONS",
-    "TRENDS",
-    "Weights",
-]
-
 Weights = Mapping[str, float]
 
 TRENDS = {"linear": 35, "damped": 18, "logistic": 10, "exponential": 12, "broken": 25}

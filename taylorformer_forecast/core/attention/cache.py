@@ -9,9 +9,6 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
-__all__ = ["CachedPoints", "PointCache", "project_values"]
-
-
 Totals: TypeAlias = Shaped[Tensor, "B #H #Q 1"] | None  # sums of weights; None: all are 1
 StepTotals: TypeAlias = Shaped[Tensor, "B #S #H 1"] | None
 

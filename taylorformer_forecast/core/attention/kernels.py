@@ -28,8 +28,6 @@ from torch import Tensor
 from taylorformer_forecast.core.attention.cache import CachedPoints
 from taylorformer_forecast.core.window import holds_everywhere
 
-__all__ = ["Full", "FunctionKernel", "Kernel", "softmax_attention", "softmax_query", "softmax_weights"]
-
 Queries: TypeAlias = Float[Tensor, "B H Q E"]
 Keys: TypeAlias = Float[Tensor, "B H N E"]
 Values: TypeAlias = Float[Tensor, "B H N V"]

@@ -13,9 +13,6 @@ from taylorformer_forecast.core.attention.cache import CachedPoints, PointCache,
 from taylorformer_forecast.core.attention.kernels import Mask
 from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 
-__all__ = ["MultiHeadAttention"]
-
-
 QueryPoints: TypeAlias = Float[Tensor, "B Q I"]
 KeyPoints: TypeAlias = Float[Tensor, "B N I"]
 Bias: TypeAlias = Float[Tensor, "#B #H #Q N"] | None

@@ -35,8 +35,6 @@ from taylorformer_forecast.core.attention.kernels import (
     softmax_weights,
 )
 
-__all__ = ["Local", "log_window"]
-
 SHORT = 64  # points up to which one masked product costs less than several blocks
 
 

@@ -22,8 +22,6 @@ from taylorformer_forecast.core.attention.kernels import (
     softmax_attention,
 )
 
-__all__ = ["Prob"]
-
 
 @dataclass(frozen=True)
 class Prob(Kernel):

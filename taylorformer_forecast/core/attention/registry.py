@@ -14,8 +14,6 @@ from taylorformer_forecast.core.attention.kernels import Full, FunctionKernel, K
 from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.core.attention.prob import Prob
 
-__all__ = ["KERNELS", "Attention", "find_kernel", "register"]
-
 Attention = str | Callable[..., Tensor]
 
 KERNELS: dict[str, Kernel] = {"full": Full(), "local": Local(), "prob": Prob()}

@@ -30,8 +30,6 @@ from taylorformer_forecast.core.continuous.problem import Problem, few_windows
 from taylorformer_forecast.core.continuous.solvers import MLPField, shared
 from taylorformer_forecast.core.window import holds_everywhere
 
-__all__ = ["DYNAMICS", "WINDOWS", "ContinuousAttention"]
-
 DYNAMICS = {  # solvers of each, the default first
     "linear": ("closed", "midpoint", "rk4"),
     "mlp": ("midpoint", "rk4"),

@@ -24,9 +24,6 @@ from torch.autograd.function import once_differentiable
 
 from taylorformer_forecast.core.continuous.interpolation import Interpolation
 
-__all__ = ["LinearField", "Relaxation", "between_all", "mean_decay", "moment"]
-
-
 TINY = 1e-30  # stands in for zero where a limit is a quotient of equals
 
 

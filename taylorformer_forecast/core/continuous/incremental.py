@@ -17,8 +17,6 @@ from taylorformer_forecast.core.continuous.attention import ContinuousAttention
 from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, between_all, mean_decay
 from taylorformer_forecast.core.continuous.interpolation import Interpolation
 
-__all__ = ["IncrementalSums"]
-
 
 @dataclass
 class Moving:

@@ -9,8 +9,6 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-__all__ = ["INTERPOLATIONS", "Interpolation", "take"]
-
 INTERPOLATIONS = ("linear", "hermite", "hold")
 
 

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from taylorformer_forecast.core.continuous.interpolation import Interpolation, take
 
-__all__ = ["Problem", "few_windows"]
-
 FEW_SCORES = 2**21  # of one table: larger ones leave the cache of processors, and are twice as slow
 
 

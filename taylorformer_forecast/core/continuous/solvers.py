@@ -17,8 +17,6 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.core.continuous.interpolation import Interpolation
 
-__all__ = ["MLPField", "shared"]
-
 Field = Callable[[Tensor, Tensor], Tensor]
 
 
