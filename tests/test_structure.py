@@ -54,7 +54,7 @@ NO_DEFAULTS = {
     "speed alone": ("FEW_SCORES", "FUSED_WIDTH", "N_MEMBERS", "SHORT"),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
     "sizes of tokens": ("DIM_STEP", "DIM_VALUES", "N_PHASES", "PATCH"),
-    "settings of sktime's own tests": ("ONE_SEASON", "VALIDATED"),
+    "settings of sktime's own tests": ("ONE_SEASON", "SMALL", "VALIDATED"),
 }
 # darts' own argument of ``load``, which says that a file is safe to unpickle.
 FOREIGN_WORDS = ("trusted",)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.frequency import check_range, frequency, kind_of, name_of
-from taylorformer_forecast.defaults import FARTHEST_STEP, FIRST_YEAR, LAST_YEAR, SPARSEST_GRID
+from taylorformer_forecast.defaults import FARTHEST_STEP, FIRST_YEAR, LAST_YEAR, SPARSEST_GRID, SPARSEST_STEPS
 
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
@@ -250,6 +250,27 @@ class TimeAxis:
                 return ()
         most = (self.span if span is None else span) / 1.9
         return tuple(name for name in ("day", "week", "year") if 3 <= self.cycle_steps(name) <= most)
+
+
+def on_steps(t: np.ndarray) -> np.ndarray | None:
+    """Positions of times on the grid of whole steps; None if they are not on one, or too sparse for it.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n,)
+        Times in steps, increasing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.axis import on_steps
+    >>> on_steps(np.array([0.0, 1.0, 3.0])).tolist(), on_steps(np.array([0.0, 0.4, 3.0]))
+    ([0, 1, 3], None)
+    """
+    at = np.round(t - t[0])
+    if np.abs(t - t[0] - at).max() > 0.05 or at[-1] + 1 > SPARSEST_STEPS * len(t) or (np.diff(at) < 1).any():
+        return None
+    return at.astype(int)
 
 
 @functools.lru_cache

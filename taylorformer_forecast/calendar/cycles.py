@@ -61,6 +61,11 @@ class SeasonalFeatures:
         return [*(self.axis.cycle_steps(name) for name in self.cycles), *self.periods]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all cycles, and of seasons by their lengths."""
+        return (*self.cycles, *(f"{period:g} steps" for period in self.periods))
+
+    @property
     def width(self) -> int:
         """Number of features."""
         return 2 * N_HARMONICS * len(self.lengths)

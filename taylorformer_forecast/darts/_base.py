@@ -241,17 +241,9 @@ class BaseForecastModel(Explaining):
             If the model was not fitted.
         """
         self._check_fitted()
-        seasonal = self._seasonal
-        return summarise(
-            self.model.net,
-            self._strategy or Strategy("train", "this model has no pretrained network"),
-            self.input_chunk_length,
-            self.output_chunk_length,
-            () if seasonal is None else seasonal.cycles,
-            () if seasonal is None else seasonal.periods,
-            self._steps,
-            self._seconds,
-        )
+        strategy = self._strategy or Strategy("train", "this model has no pretrained network")
+        lengths, training = (self.input_chunk_length, self.output_chunk_length), (self._steps, self._seconds)
+        return summarise(self.model.net, strategy, *lengths, self._seasonal, *training)
 
     def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
         """Refuse: operations of these networks, such as running maxima, have no code in ONNX."""

@@ -13,10 +13,11 @@ from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput,
 from einops import rearrange
 from torch import Tensor
 
+from taylorformer_forecast.calendar.axis import on_steps
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.explanation import with_part
-from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, forecast_series, on_steps
+from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, forecast_series
 from taylorformer_forecast.models.correction import CorrectionNet
 
 

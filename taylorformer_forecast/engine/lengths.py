@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.defaults import (
     CONTEXT_SEASONS,
     LONGER_CONTEXT_ERROR,
@@ -19,38 +19,27 @@ from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.spec import ModelSpec
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """What is known of series before the lengths of their windows are chosen.
-
-    Parameters
-    ----------
-    longest : int
-        Observations of the longest series.
-    season, cycle : int
-        The longest season, and calendar cycle, that a window can span, in steps; 1 without one.
-    ahead : int, optional
-        Steps to the end of the forecast, if they are known.
-    n_columns : int
-        Columns of the data.
-    """
-
-    longest: int
-    season: int
-    cycle: int
-    ahead: int | None
-    n_columns: int
-
-
 def choose_lengths(
-    about: Lengths, spec: ModelSpec, context_length: int | None, horizon: int | None
+    longest: int,
+    seasonal: SeasonalFeatures,
+    ahead: int | None,
+    n_columns: int,
+    spec: ModelSpec,
+    context_length: int | None,
+    horizon: int | None,
 ) -> tuple[int, int]:
     """Points of a context and targets of a training window, where they are left open.
 
     Parameters
     ----------
-    about : Lengths
-        What is known of the series.
+    longest : int
+        Observations of the longest series.
+    seasonal : SeasonalFeatures
+        Its seasons and calendar cycles.
+    ahead : int, optional
+        Steps to the end of the forecast, if they are known.
+    n_columns : int
+        Columns of the data.
     spec : ModelSpec
         Bounds of the model.
     context_length, horizon : int, optional
@@ -68,16 +57,16 @@ def choose_lengths(
     >>> choose_lengths(Lengths(144, 12, 12, 12, 1), TNP, None, None)
     (36, 12)
     """
-    season, longest = about.season, about.longest
-    if about.ahead is None:
+    season = seasonal.season
+    if ahead is None:
         targets = min(max(season, USUAL_HORIZON[0]), USUAL_HORIZON[1])
     else:
-        targets = min(max(about.ahead, SHORTEST_TRAINING_HORIZON), spec.longest_horizon)
+        targets = min(max(ahead, SHORTEST_TRAINING_HORIZON), spec.longest_horizon)
     targets = max(1, min(targets, longest // 4))
     context = max(CONTEXT_SEASONS * season, 2 * targets, SHORTEST_CONTEXT)
-    context = min(context, spec.context(about.n_columns))
+    context = min(context, spec.context(n_columns))
     # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
-    context = max(context, min(2 * about.cycle, spec.longest_context))
+    context = max(context, min(2 * seasonal.cycle, spec.longest_context))
     # A third of a short series, or one season of it: the rest are windows to learn from.
     most = max(longest // 3, min(season, longest // 2))
     context = context_length or max(2, min(context, most))

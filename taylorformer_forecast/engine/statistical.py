@@ -18,7 +18,6 @@ from taylorformer_forecast.defaults import (
     LONGEST_TRIED_SEASON,
     MIN_SCALE_VALUES,
     MOST_TRIED_SEASONS,
-    SPARSEST_STEPS,
     STATISTICAL_LEVELS,
 )
 
@@ -63,27 +62,6 @@ class SeriesForecast:
     weights: np.ndarray
     quantiles: np.ndarray
     intermittent: bool = False
-
-
-def on_steps(t: np.ndarray) -> np.ndarray | None:
-    """Positions of times on the grid of whole steps; None if they are not on one, or too sparse for it.
-
-    Parameters
-    ----------
-    t : ndarray of shape (n,)
-        Times in steps, increasing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.engine.statistical import on_steps
-    >>> on_steps(np.array([0.0, 1.0, 3.0])).tolist(), on_steps(np.array([0.0, 0.4, 3.0]))
-    ([0, 1, 3], None)
-    """
-    at = np.round(t - t[0])
-    if np.abs(t - t[0] - at).max() > 0.05 or at[-1] + 1 > SPARSEST_STEPS * len(t) or (np.diff(at) < 1).any():
-        return None
-    return at.astype(int)
 
 
 def forecast_series(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from torch import nn
 
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.strategy import Strategy
@@ -85,8 +85,7 @@ def summarise(
     strategy: Strategy,
     context_length: int,
     horizon: int,
-    cycles: Sequence[str],
-    periods: Sequence[float],
+    seasonal: SeasonalFeatures | None,
     steps: int,
     seconds: float,
 ) -> Summary:
@@ -100,10 +99,8 @@ def summarise(
         How it came to be.
     context_length, horizon : int
         Its sizes.
-    cycles : sequence of str
-        Calendar cycles.
-    periods : sequence of float
-        Further seasons, in steps.
+    seasonal : SeasonalFeatures, optional
+        Calendar cycles and further seasons, if there are any.
     steps : int
         Optimiser steps.
     seconds : float
@@ -114,7 +111,6 @@ def summarise(
     Summary
         For ``summary()`` of both hosts and for the log.
     """
-    seasons = (*cycles, *(f"{period:g} steps" for period in periods))
     network: nn.Module | None
     if strategy.is_statistical:
         correction = cast("PretrainedCorrection | None", net)
@@ -126,16 +122,15 @@ def summarise(
         baseline = "" if trained.baseline is None else type(trained.baseline).__name__
     parameters = [] if network is None else [p for p in network.parameters() if p.requires_grad]
     name = "none" if network is None else type(network).__name__
-    n_parameters = sum(p.numel() for p in parameters)
     return Summary(
         strategy.name,
         strategy.reason,
         name,
-        n_parameters,
+        sum(p.numel() for p in parameters),
         baseline,
         context_length,
         horizon,
-        seasons,
+        () if seasonal is None else seasonal.names,
         weight,
         inflation,
         steps,

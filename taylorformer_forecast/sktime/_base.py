@@ -10,73 +10,50 @@ import time
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sktime.datatypes import update_data
 from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.families import gives_points
-from taylorformer_forecast.engine.lengths import Lengths, choose_lengths
+from taylorformer_forecast.engine.lengths import choose_lengths
 from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.engine.training import all_or_nothing
-from taylorformer_forecast.models.documentation import SIZES, document
-from taylorformer_forecast.models.spec import ModelSpec
-from taylorformer_forecast.sktime._checks import (
-    check_enough,
-    check_parameters,
-    check_same_kind,
-    store_parameters,
-)
+from taylorformer_forecast.sktime._checks import check_enough, check_parameters, check_same_kind
 from taylorformer_forecast.sktime._data import KnownData
+from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._explain import Explaining
 from taylorformer_forecast.sktime._frames import ExogenousScaler, check_values
 from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
-from taylorformer_forecast.sktime._parameters import ATTRIBUTES, PARAMETERS, TestParams
+from taylorformer_forecast.sktime._parameters import ATTRIBUTES
 from taylorformer_forecast.sktime._predict_methods import PredictiveMethods
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
 
 class BaseTorchForecaster(
-    Pretraining, Explaining, PredictiveMethods, NetworkFitting, KnownData, BaseForecaster
+    Pretraining, Explaining, PredictiveMethods, NetworkFitting, KnownData, Estimator, BaseForecaster
 ):
     """Base of the package's sktime forecasters."""
 
     _tags = {
-        "authors": ["taylorformer_forecast developers"],
-        "maintainers": ["taylorformer_forecast developers"],
-        "python_dependencies": ["torch>=2.6", "pytorch-lightning>=2.5", "skpro>=2.14"],
         "y_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
         "X_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
-        "capability:multivariate": True,
         "capability:exogenous": True,
-        "capability:categorical_in_X": False,
-        "capability:missing_values": True,
         "capability:non_contiguous_X": False,
         "capability:insample": True,
         "capability:pred_int": True,
         "capability:pred_int:insample": True,
-        "capability:unequal_length": True,
         "capability:update": True,
         "capability:pretrain": True,
         "pretrain:fitted_params": ["pretrained_"],
-        "capability:random_state": True,
-        "property:randomness": "derandomized",
         "requires-fh-in-fit": False,
         "X-y-must-have-same-index": True,
-        "fit_is_empty": False,
     }
     # The context is kept as _cur_y and _cur_X; a second copy by the base class would double the memory.
     _config = {"remember_data": False}
 
-    spec: ModelSpec
-    _test_params: tuple[dict[str, Any], ...] = ({},)  # small settings for sktime's test suite
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if "spec" in vars(cls):
-            document(cls, (cls.spec.docs, PARAMETERS, SIZES), vars(cls.spec), ATTRIBUTES)
+    _attributes = ATTRIBUTES
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,10 +61,6 @@ class BaseTorchForecaster(
         self._X = None
         if self._is_point:
             self.set_tags(**{"capability:pred_int": False, "capability:pred_int:insample": False})
-
-    def _store(self, arguments):
-        """Set the parameters of a constructor, given its ``locals()``, as they are."""
-        store_parameters(self, arguments)
 
     @property
     def _is_point(self):
@@ -103,11 +76,6 @@ class BaseTorchForecaster(
     def _reorder(self):
         """How targets of training windows are ordered: a function of windows, None for order of time."""
         return None
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        return [dict(settings) for settings in cls._test_params]
 
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
 
@@ -130,8 +98,7 @@ class BaseTorchForecaster(
         else:
             check_enough(y, None, least=3 if self.finetune_steps else 1)
         start = time.perf_counter()
-        rng = check_random_state(self.random_state)
-        fit_seed, self._seed = (int(seed) for seed in rng.randint(0, 2**31 - 1, size=2))
+        fit_seed, self._seed = self._seeds()
         self._cur_y = y.copy()  # what the user does to it later leaves the forecaster alone
         self._given = None
         axis = self._own_axis(y)
@@ -187,17 +154,12 @@ class BaseTorchForecaster(
         """Choose what the user left open, from the series."""
         panel = Panel.of(y).arranged()
         _, at, sample = max(panel.parts(), key=lambda part: len(part[1]))
-        self._seasonal = SeasonalFeatures.choose(
-            self._axis, panel.stamps[at], sample[:, 0], self.time_features, self.seasonal_periods
-        )
-        self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
-
+        asked = self.time_features, self.seasonal_periods
+        self._take_seasons(SeasonalFeatures.choose(self._axis, panel.stamps[at], sample[:, 0], *asked))
         longest = int(panel.count().max())
         ahead = self._steps_ahead(panel.stamps[panel.at[: panel.bounds[1]]], fh)
-        seasonal, n_columns = self._seasonal, self._cur_y.shape[1]
-        about = Lengths(longest, seasonal.season, seasonal.cycle, ahead, n_columns)
-        lengths = choose_lengths(about, self.spec, self.context_length, self.horizon)
-        self.context_length_, self.horizon_ = lengths
+        about = longest, self._seasonal, ahead, self._cur_y.shape[1], self.spec
+        self.context_length_, self.horizon_ = choose_lengths(*about, self.context_length, self.horizon)
 
     def _steps_ahead(self, index, fh):
         """Steps from the end of y to the end of fh, if fh is known and lies ahead."""

@@ -1,4 +1,4 @@
-"""Parameters as they are given, and errors in the user's words: parameters and data that cannot be used."""
+"""Errors in the user's words: parameters and data that cannot be used."""
 
 from __future__ import annotations
 
@@ -11,13 +11,6 @@ from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.engine.rules import check_rules
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance, shown
 from taylorformer_forecast.sktime._panel import Panel
-
-
-def store_parameters(estimator, arguments):
-    """Set the parameters of a constructor, given its ``locals()``, as they are."""
-    for name, value in arguments.items():
-        if name not in ("self", "__class__"):
-            setattr(estimator, name, value)
 
 
 def check_parameters(parameters):

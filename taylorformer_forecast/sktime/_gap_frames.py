@@ -101,19 +101,17 @@ class GapMethods(Host):
 
         bent = any(job.log for job, *_ in fills.parts)  # all cells are of one family
         found = [(job.mixture(sample.conditionals, bent), at, d) for job, sample, at, d in fills.parts]
-        shape = (*fills.values.shape, found[0][0]["mu"].shape[-1])
-        mu = fills.values[..., None]
-        known = {"mu": mu, "sigma": POINT_MASS * np.where(mu == 0, 1.0, np.abs(mu))}
-        mixture = {}
-        for name in found[0][0].keys() - {"family"}:  # what is known has the weights and shapes of others
-            value = known.get(name, found[0][0][name].mean())
-            mixture[name] = np.broadcast_to(value, shape).copy()
-            for parameters, at, d in found:
-                mixture[name][at, d] = parameters[name]
-        arrays = {name: mixture.pop(name) for name in ("mu", "sigma", "weights") if name in mixture}
-        labels = {"index": X.index[fills.rows], "columns": X.columns}
-        family = {"family": found[0][0]["family"], "shape_params": mixture or None}
-        return PathMixture(**arrays, **family, random_state=self._seed, **labels)
+        like, known = found[0][0], fills.values[..., None]
+
+        def full(value):
+            return np.broadcast_to(value, (*fills.values.shape, like.loc.shape[-1])).copy()
+
+        # What is known has the weights and shapes of others.
+        points = full(known), full(POINT_MASS * np.where(known == 0, 1.0, np.abs(known)))
+        mixture = replace(like.map(lambda value: full(value.mean())), loc=points[0], scale=points[1])
+        for part, at, d in found:
+            mixture[at, d] = part
+        return PathMixture._of(mixture, self._seed, X.index[fills.rows], X.columns)
 
 
 @dataclass(frozen=True)

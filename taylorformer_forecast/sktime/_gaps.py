@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -46,22 +45,15 @@ class Gaps:
         value = self.column.center.item() + self.column.spread.item() * value
         return value if self.log is None else self.log.inverse(value)
 
-    def mixture(self, conditionals: Components, as_pieces: bool) -> dict[str, Any]:
-        """Parameters of the marginal mixtures in the units of the data, arrays (m, K), from (S, m, K).
+    def mixture(self, conditionals: Components, as_pieces: bool) -> Mixture:
+        """The marginal mixtures (m, K) in the units of the data, from conditionals (S, m, K).
 
         ``as_pieces`` gives uniform ones, whatever the family: what a logarithm needs.
         """
-        c = conditionals.map(lambda value: value.transpose(0, 1).flatten(1))
-        loc, scale, shape = c.loc.numpy(), c.scale.numpy(), {k: v.numpy() for k, v in c.shape.items()}
-        weights = None if c.weights is None else c.weights.numpy()
+        found = Mixture.over_paths(conditionals)
         if as_pieces:
-            shares = None if weights is None else weights / len(conditionals.loc)
-            pieces = Mixture(c.family, loc, scale, shares, shape).mapped(self.to_data)
-            return {**dict(zip(("mu", "sigma", "weights"), pieces, strict=True)), "family": "uniform"}
-        spread = self.column.spread.item()
-        mu = self.column.center.item() + spread * loc
-        given = {} if weights is None else {"weights": weights}
-        return {"mu": mu, "sigma": spread * scale, **given, **shape, "family": c.family}
+            return found.mapped(self.to_data)
+        return found.affine(self.column.center.item(), self.column.spread.item())
 
     def chunks(self, n_context: int, n_targets: int) -> Iterator[tuple[slice, slice]]:
         """Yield (missing points, observed points around them) for one window after another.

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.utils import check_random_state
 from sktime.transformations.base import BaseTransformer
 
 from taylorformer_forecast.calendar.axis import TimeAxis, content
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.engine.training import all_or_nothing
-from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
+from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
-from taylorformer_forecast.sktime._parameters import PARAMETERS
 
 OF_GAPS = """
 window_length : int
@@ -62,36 +60,24 @@ training_ : dict
 """
 
 
-class BaseImputer(GapAnswers, GapTraining, BaseTransformer):
+class BaseImputer(GapAnswers, GapTraining, Estimator, BaseTransformer):
     """Base of the package's imputers."""
 
     _tags = {
-        "authors": ["taylorformer_forecast developers"],
-        "maintainers": ["taylorformer_forecast developers"],
-        "python_dependencies": ["torch>=2.6", "pytorch-lightning>=2.5", "skpro>=2.14"],
         "scitype:transform-input": "Series",
         "scitype:transform-output": "Series",
         "scitype:instancewise": True,
         "X_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
         "y_inner_mtype": "None",
-        "fit_is_empty": False,
-        "capability:missing_values": True,
         "capability:missing_values:removes": True,
-        "capability:multivariate": True,
-        "capability:unequal_length": True,
-        "capability:categorical_in_X": False,
         "capability:inverse_transform": True,
         "skip-inverse-transform": True,
-        "capability:random_state": True,
-        "property:randomness": "derandomized",
         "transform-returns-same-time-index": True,
         "remember_data": False,
     }
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if "spec" in vars(cls):
-            document(cls, (cls.spec.docs, OF_GAPS, PARAMETERS, SIZES), vars(cls.spec), ATTRIBUTES)
+    _texts = (OF_GAPS, *Estimator._texts)
+    _attributes = ATTRIBUTES
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X; see :meth:`sktime.transformations.base.BaseTransformer.fit`."""
@@ -119,16 +105,12 @@ class BaseImputer(GapAnswers, GapTraining, BaseTransformer):
         longest = max(int(part.notna().sum().max()) for part in parts.values())
         if longest < 3:
             raise ValueError(f"X has {longest} observation{'s' * (longest != 1)}, at least 3 are needed")
-        fit_seed, self._seed = (
-            int(seed) for seed in check_random_state(self.random_state).randint(0, 2**31 - 1, size=2)
-        )
+        fit_seed, self._seed = self._seeds()
         self._columns, self._content = list(X.columns), content(next(iter(parts.values())).index)
         self._axis = TimeAxis.of([part.index for part in parts.values()])
         sample = max(parts.values(), key=len)
-        self._seasonal = SeasonalFeatures.choose(
-            self._axis, sample.index, to_float(sample)[:, 0], self.time_features, self.seasonal_periods
-        )
-        self.time_features_, self.seasonal_periods_ = self._seasonal.cycles, self._seasonal.periods
+        asked = self.time_features, self.seasonal_periods
+        self._take_seasons(SeasonalFeatures.choose(self._axis, sample.index, to_float(sample)[:, 0], *asked))
         window = self.window_length or min(max(3 * self._seasonal.season, 64), 192)
         self.window_length_ = min(window, longest)
         lengths = gap_lengths(X)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import logsumexp, ndtri
 
+from taylorformer_forecast.core.families import find_component
+
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 STEPS = 3  # of the search for quantiles with an approximation of the distribution function
 
@@ -35,14 +37,32 @@ class Mixture:
     weights: np.ndarray | None = None
     shape: dict[str, np.ndarray] = field(default_factory=dict)
 
+    @classmethod
+    def over_paths(cls, parts):
+        """The mixtures (..., S * K) over all paths of components along each, (S, ..., K)."""
+        weights = None if parts.weights is None else parts.weights / len(parts.weights)
+        mixture = cls(parts.family, parts.loc, parts.scale, weights, dict(parts.shape))
+        return mixture.map(lambda value: value.movedim(0, -2).flatten(-2).numpy())
+
     def map(self, function):
         """Apply a function to every array."""
         weights = None if self.weights is None else function(self.weights)
         shape = {name: function(value) for name, value in self.shape.items()}
         return Mixture(self.family, function(self.loc), function(self.scale), weights, shape)
 
+    def affine(self, loc, factor):
+        """The mixtures of ``loc + factor * y`` for a positive factor."""
+        return replace(self, loc=loc + factor * self.loc, scale=factor * self.scale)
+
     def __getitem__(self, cells):
         return self.map(lambda value: value[cells])
+
+    def __setitem__(self, cells, other):
+        pairs = [(self.loc, other.loc), (self.scale, other.scale), (self.weights, other.weights)]
+        pairs += [(value, other.shape[name]) for name, value in self.shape.items()]
+        for own, new in pairs:
+            if own is not None:
+                own[cells] = new
 
     def flat(self):
         """All cells in a row, (n, K)."""
@@ -102,11 +122,6 @@ class Mixture:
         The distribution function of X is known at many points, close to each other in the middle and further
         apart in the tails, and is drawn straight between their images: quantiles are off by less than a
         hundredth of the deviation of X.
-
-        Returns
-        -------
-        loc, scale, weights : ndarray of shape (..., PIECES)
-            Middles, half widths and weights of the pieces.
         """
         middle, width = self.average(self.loc)[..., None], self.spread()[..., None]
         reach = np.arcsinh(2 * REACH)
@@ -116,7 +131,8 @@ class Mixture:
         weights = np.diff(np.concatenate([zero, mass, zero + 1], -1), axis=-1)
         edges = function(edges)
         middle, half = (edges[..., 1:] + edges[..., :-1]) / 2, np.diff(edges, axis=-1) / 2
-        return middle, np.maximum(half, np.spacing(np.abs(middle))), np.maximum(weights, 0)
+        half = np.maximum(half, np.spacing(np.abs(middle)))
+        return Mixture(find_component("uniform"), middle, half, np.maximum(weights, 0))
 
     def end(self, sign):
         """The lowest (-1) or highest (1) possible value."""

@@ -132,16 +132,9 @@ class NetworkFitting(Host):
         return self._summary()
 
     def _summary(self):
-        return summarise(
-            self._correction if self.network_ is None else self.network_,
-            self._strategy,
-            self.context_length_,
-            self.horizon_,
-            self._seasonal.cycles,
-            self._seasonal.periods,
-            self.training_["steps"],
-            self._seconds,
-        )
+        net = self._correction if self.network_ is None else self.network_
+        lengths, training = (self.context_length_, self.horizon_), (self.training_["steps"], self._seconds)
+        return summarise(net, self._strategy, *lengths, self._seasonal, *training)
 
     def _n_steps(self, per_epoch):
         """Optimiser steps: the smaller of ``max_steps`` and ``num_epochs`` passes, where given."""

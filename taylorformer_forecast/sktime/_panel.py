@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.axis import TimeAxis
-from taylorformer_forecast.engine.statistical import on_steps
+from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Panel:
     >>> import pandas as pd
 
     from taylorformer_forecast.calendar.axis import TimeAxis
-    from taylorformer_forecast.engine.statistical import on_steps
+    from taylorformer_forecast.calendar.axis import on_steps
     >>> from taylorformer_forecast.sktime._panel import Panel
     >>> index = pd.MultiIndex.from_tuples([("a", 0), ("a", 1), ("b", 1)])
     >>> panel = Panel.of(pd.DataFrame({"y": [1.0, 2.0, 3.0]}, index))

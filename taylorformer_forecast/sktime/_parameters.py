@@ -85,6 +85,7 @@ pretrained_ : Pretrained
 """
 
 # Settings for sktime's test suite.
-TINY: dict[str, Any] = {"d_model": 4, "n_heads": 1, "max_steps": 1, "num_samples": 3, "random_state": 0}
+SMALL: dict[str, Any] = {"d_model": 4, "n_heads": 1, "max_steps": 1, "random_state": 0}
+TINY: dict[str, Any] = {**SMALL, "num_samples": 3}
 VALIDATED: dict[str, Any] = {"validation_split": 0.25, "update_steps": 1, "num_epochs": 1}
 ONE_SEASON: dict[str, Any] = {"time_features": None, "seasonal_periods": 4}

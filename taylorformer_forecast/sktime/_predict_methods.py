@@ -219,9 +219,7 @@ class PredictiveMethods(Host):
         from taylorformer_forecast.sktime.distributions import PathMixture
 
         index, p = self._predictive(fh, X)
-        m = p.mixture
-        options = {"family": m.family, "random_state": self._seed, "shape_params": m.shape or None}
-        return PathMixture(m.loc, m.scale, m.weights, **options, index=index, columns=self._labels)
+        return PathMixture._of(p.mixture, self._seed, index, self._labels)
 
     def _predict(self, fh, X):
         if self._is_point:

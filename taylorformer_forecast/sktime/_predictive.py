@@ -217,12 +217,4 @@ def _assemble(requests: list[Request], pieces) -> Predictive:
             columns.append(samples.affine(torch.as_tensor(column.center), torch.as_tensor(column.spread)))
         forecasts.append(join_samples(columns, 2))
     samples = join_samples(forecasts, 1)
-    c = samples.conditionals
-
-    def merge(value):
-        """(S, R, D, K) to (R, D, S * K): the mixture over paths of mixtures."""
-        return value.permute(1, 2, 0, 3).flatten(2).numpy()
-
-    weights = None if c.weights is None else merge(c.weights / len(c.weights))
-    shape = {name: merge(value) for name, value in c.shape.items()}
-    return Predictive(samples.paths.numpy(), Mixture(c.family, merge(c.loc), merge(c.scale), weights, shape))
+    return Predictive(samples.paths.numpy(), Mixture.over_paths(samples.conditionals))

@@ -14,15 +14,16 @@ from taylorformer_forecast.engine.training import all_or_nothing, own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.models.specs import CONTIFORMER
-from taylorformer_forecast.sktime._checks import check_parameters, store_parameters
+from taylorformer_forecast.sktime._checks import check_parameters
+from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
-from taylorformer_forecast.sktime._parameters import PARAMETERS, Options, Seed, TestParams
+from taylorformer_forecast.sktime._parameters import PARAMETERS, SMALL, Options, Seed
 
 NETWORK = ("d_model", "n_heads", "n_layers", "dropout", "dynamics")
 TRAINING = ("max_steps", "lr", "device", "verbose", "trainer_kwargs")
 
 
-class ContiFormerClassifier(BaseClassifier):
+class ContiFormerClassifier(Estimator, BaseClassifier):
     """Classify series by attention in continuous time, whatever their lengths, times and gaps.
 
     Every observed row is a point in time; keys and values move on from it by an equation that is solved in
@@ -79,19 +80,16 @@ class ContiFormerClassifier(BaseClassifier):
     """
 
     _tags = {
-        "authors": ["taylorformer_forecast developers"],
-        "maintainers": ["taylorformer_forecast developers"],
         "python_dependencies": ["torch>=2.6", "pytorch-lightning>=2.5"],
         "X_inner_mtype": "pd-multiindex",
         "y_inner_mtype": "numpy1D",
-        "capability:multivariate": True,
-        "capability:unequal_length": True,
-        "capability:missing_values": True,
         "capability:predict_proba": True,
-        "capability:categorical_in_X": False,
-        "capability:random_state": True,
-        "property:randomness": "derandomized",
     }
+
+    _test_params = (
+        SMALL,
+        {**SMALL, "max_points": 5, "n_layers": 1, "dynamics": "none", "hide": 0.0},
+    )
 
     def __init__(
         self,
@@ -112,7 +110,7 @@ class ContiFormerClassifier(BaseClassifier):
         verbose: bool = True,
         trainer_kwargs: Options = None,
     ) -> None:
-        store_parameters(self, locals())
+        self._store(locals())
         super().__init__()
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -167,12 +165,6 @@ class ContiFormerClassifier(BaseClassifier):
         if not values[0].shape[1]:
             raise ValueError(f"X has no column beside time_column={self.time_column!r}")
         return [Series(t, to_float(part)) for t, part in zip(times, values, strict=True)]
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        small = {"d_model": 4, "n_heads": 1, "max_steps": 1, "random_state": 0}
-        return [small, {**small, "max_points": 5, "n_layers": 1, "dynamics": "none", "hide": 0.0}]
 
 
 document(

@@ -104,6 +104,12 @@ class PathMixture(ArrayDistribution):
             exact = [method for method in self.get_tag("capabilities:exact") if method != "energy"]
             self.set_tags(**{"capabilities:exact": exact, "capabilities:approx": ["energy", "pdfnorm"]})
 
+    @classmethod
+    def _of(cls, mixture, *labels):
+        """Distribution of mixtures (rows, columns, components); labels are the arguments after the shapes."""
+        arrays = mixture.loc, mixture.scale, mixture.weights
+        return cls(*arrays, None, mixture.family, mixture.shape or None, *labels)
+
     def _array_shape(self):
         shape = np.shape(self.mu)
         if len(shape) not in (1, 3) or 0 in shape:

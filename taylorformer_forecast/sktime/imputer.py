@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taylorformer_forecast.models.imputers import CONTIFORMER_GAPS, TAYLORFORMER_GAPS
-from taylorformer_forecast.sktime._checks import store_parameters
 from taylorformer_forecast.sktime._imputer import BaseImputer
-from taylorformer_forecast.sktime._parameters import ONE_SEASON, TINY, Options, Periods, Seed, TestParams
+from taylorformer_forecast.sktime._parameters import ONE_SEASON, TINY, Options, Periods, Seed
 
 
 class TaylorformerImputer(BaseImputer):
@@ -51,6 +50,10 @@ class TaylorformerImputer(BaseImputer):
     """
 
     spec = TAYLORFORMER_GAPS
+    _test_params = (
+        {**TINY, "distribution": "normal", "logarithm": False},
+        {**TINY, "window_length": 12, "gap_length": 3, **ONE_SEASON, "distribution": "quantile"},
+    )
 
     def __init__(
         self,
@@ -73,16 +76,8 @@ class TaylorformerImputer(BaseImputer):
         verbose: bool = True,
         trainer_kwargs: Options = None,
     ) -> None:
-        store_parameters(self, locals())
+        self._store(locals())
         super().__init__()
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        return [
-            {**TINY, "distribution": "normal", "logarithm": False},
-            {**TINY, "window_length": 12, "gap_length": 3, **ONE_SEASON, "distribution": "quantile"},
-        ]
 
 
 class ContiFormerImputer(BaseImputer):
@@ -112,6 +107,10 @@ class ContiFormerImputer(BaseImputer):
     """
 
     spec = CONTIFORMER_GAPS
+    _test_params = (
+        {**TINY, "distribution": "mixture", "logarithm": False},
+        {**TINY, "window_length": 12, "gap_length": 3, **ONE_SEASON, "dynamics": "none", "n_layers": 2},
+    )
 
     def __init__(
         self,
@@ -135,13 +134,5 @@ class ContiFormerImputer(BaseImputer):
         verbose: bool = True,
         trainer_kwargs: Options = None,
     ) -> None:
-        store_parameters(self, locals())
+        self._store(locals())
         super().__init__()
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        return [
-            {**TINY, "distribution": "mixture", "logarithm": False},
-            {**TINY, "window_length": 12, "gap_length": 3, **ONE_SEASON, "dynamics": "none", "n_layers": 2},
-        ]

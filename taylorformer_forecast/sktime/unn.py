@@ -16,7 +16,6 @@ from taylorformer_forecast.sktime._parameters import (
     Options,
     Periods,
     Seed,
-    TestParams,
 )
 
 
@@ -62,6 +61,10 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
     """
 
     spec = UNN
+    _test_params = (
+        {**TINY, "context_length": 3, "n_layers": 1, "distribution": "quantile"},
+        {**TINY, "history_indicator": False, "attention": "local", **VALIDATED, **ONE_SEASON},
+    )
 
     def __init__(
         self,
@@ -93,11 +96,3 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
     ) -> None:
         self._store(locals())
         super().__init__()
-
-    @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> TestParams:
-        """Small settings for sktime's test suite; ``parameter_set`` is ignored."""
-        return [
-            {**TINY, "context_length": 3, "n_layers": 1, "distribution": "quantile"},
-            {**TINY, "history_indicator": False, "attention": "local", **VALIDATED, **ONE_SEASON},
-        ]

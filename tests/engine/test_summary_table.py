@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.engine.strategy import choose_strategy
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.lam import LAMTransformer
@@ -18,7 +19,8 @@ def network(baseline=None):
 
 def summary(baseline=None, cycles=("day", "week"), periods=(7.0, 365.25)):
     strategy = choose_strategy("auto", [2000], 12)
-    return summarise(network(baseline), strategy, 24, 12, cycles, periods, steps=150, seconds=2.04)
+    seasonal = SeasonalFeatures(None, cycles, periods)
+    return summarise(network(baseline), strategy, 24, 12, seasonal, steps=150, seconds=2.04)
 
 
 def test_the_table_has_a_line_for_each_decision():
