@@ -33,6 +33,10 @@ def _in_units(covariates: Tensor, units: Tensor) -> Tensor:
     return ((covariates - center) / spread).clamp(-FARTHEST_X, FARTHEST_X)
 
 
+# Buffers that hold units of the data.
+UNITS = ("floor", "past_units", "future_units", "static_units")
+
+
 class BatchWindows(PLForecastingModule):
     """Windows of a :class:`ForecastModule`: every component of a series by itself, or all together."""
 
@@ -123,6 +127,18 @@ class BatchWindows(PLForecastingModule):
             parts.insert(1 if self.n_future else 0, static.expand(-1, n_context + n, -1))
         covariates = torch.cat(parts, -1) if parts else None
         return Window(t.expand(len(y), -1), y, covariates=covariates, n_context=n_context)
+
+    def to_dtype(self, dtype: torch.dtype) -> None:
+        """Cast the network, as darts does when a model is loaded, to both kinds of 16 bits too."""
+        self.to(dtype)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> BatchWindows:
+        """Move or cast the network; units of the data stay in double precision."""
+        units = {name: self.get_buffer(name) for name in UNITS}
+        super()._apply(fn, recurse)
+        for name, value in units.items():
+            setattr(self, name, value.to(self.get_buffer(name).device))
+        return self
 
     def least_scales(self, window: Window) -> Tensor:
         """Smallest standard deviation to divide each window by, (B * G, 1, W)."""

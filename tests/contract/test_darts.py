@@ -480,6 +480,18 @@ def test_saving_and_loading_of_models_and_weights(model_class, wide, tmp_path):
 
 
 @each_model
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_units_of_the_data_are_saved_exactly(model_class, series, covariates, dtype, tmp_path):
+    """Covariates that hardly differ from a large number, and a series in a small unit."""
+    small = (series * 1e-3).astype(dtype)
+    years = {"future_covariates": (covariates + 1e4).astype("float32")}
+    model = make(model_class).fit(small, **years)
+    expected = model.predict(9, num_samples=3, random_state=1, **years)
+    model.save(path := str(tmp_path / "model.pt"))
+    assert model_class.load(path).predict(9, num_samples=3, random_state=1, **years) == expected
+
+
+@each_model
 def test_checkpoints_go_on_training(model_class, series, tmp_path):
     keep = {**QUIET, "enable_checkpointing": True}
     model = make(
