@@ -90,4 +90,15 @@ class Level(OneShotNet):
         return raw[:, :, None], mean
 
 
-LEVEL = ModelSpec("level", lambda task, *, width=8: Level(task, width), "width : int\n    Hidden units.")
+def level(task, *, width=8):
+    """Build the network.
+
+    Parameters
+    ----------
+    width : int
+        Hidden units.
+    """
+    return Level(task, width)
+
+
+LEVEL = ModelSpec("level", level)

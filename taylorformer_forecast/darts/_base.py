@@ -26,18 +26,17 @@ from taylorformer_forecast.darts._checks import check_horizon, check_series
 from taylorformer_forecast.darts._covariates import columns_with_gaps, units_of, units_of_static
 from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.darts._parameters import NOTES, PARAMETERS
+from taylorformer_forecast.darts._parameters import SharedParameters
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.rules import check_rules
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
-from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.models.spec import ModelSpec
 
 
-class BaseForecastModel(Explaining):
+class BaseForecastModel(SharedParameters, Explaining):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
@@ -48,12 +47,6 @@ class BaseForecastModel(Explaining):
     trainer_params: dict[str, Any]
     _strategy: Strategy | None = None
     _steps, _seconds = 0, 0.0
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "_module_class" in vars(cls):
-            spec = cls._module_class.spec
-            document(cls, (spec.docs, PARAMETERS, SIZES), vars(spec), NOTES)
 
     @property
     def spec(self) -> ModelSpec:

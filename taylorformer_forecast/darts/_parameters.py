@@ -2,46 +2,57 @@
 
 from __future__ import annotations
 
-PARAMETERS = """
-input_chunk_length : int or (int, int)
-    Past steps that a forecast is conditioned on. With ``(min, max)`` shorter series are padded.
-output_chunk_length : int
-    Future steps of a training window, and of one call of the network.
-output_chunk_shift : int
-    Steps between the input and the output chunk.
-dropout : float
-    Dropout in training, and in predictions with ``mc_dropout=True``.
-time_features : "auto", None or tuple of str
-    Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to the
-    future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the longest
-    target series covers at least twice.
-seasonal_periods : "auto", None, number or sequence of numbers
-    Further seasons, in steps. "auto" looks for them in the autocorrelation of that series.
-use_reversible_instance_norm : bool or dict
-    Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
-    likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
-    Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
-lr : float
-    Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
-    ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
-n_epochs : int
-    Passes over the training windows. By default about {max_steps} steps, at most {num_epochs} passes.
-use_static_covariates : bool
-    Whether to use static covariates.
-**kwargs
-    Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
-    ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``, ``random_state``,
-    ``pl_trainer_kwargs``, ``enable_finetuning``, ``model_name``, ``work_dir``, ``save_checkpoints`` and
-    others.
-"""
+from taylorformer_forecast.models.documentation import Documented
+from taylorformer_forecast.models.spec import ModelSpec
 
-NOTES = """
-Notes
------
-``predict_likelihood_parameters=True`` returns, for each step, the parameters of its marginal distribution
-over 200 internal sample paths: mean and variance of location-scale families and quantiles are matched, other
-parameters averaged.
 
-Where the input chunk has no value of a component, a network has nothing to forecast it from, and its forecast
-is missing (NaN).
-"""
+class SharedParameters(Documented):
+    """Base of the darts models, as far as their docstrings go.
+
+    Parameters
+    ----------
+    input_chunk_length : int or (int, int)
+        Past steps that a forecast is conditioned on. With ``(min, max)`` shorter series are padded.
+    output_chunk_length : int
+        Future steps of a training window, and of one call of the network.
+    output_chunk_shift : int
+        Steps between the input and the output chunk.
+    dropout : float
+        Dropout in training, and in predictions with ``mc_dropout=True``.
+    time_features : "auto", None or tuple of str
+        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
+        the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the
+        longest target series covers at least twice.
+    seasonal_periods : "auto", None, number or sequence of numbers
+        Further seasons, in steps. "auto" looks for them in the autocorrelation of that series.
+    use_reversible_instance_norm : bool or dict
+        Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
+        likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
+        Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
+    lr : float
+        Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
+        ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
+    n_epochs : int
+        Passes over the training windows. By default about {max_steps} steps, at most {num_epochs} passes.
+    use_static_covariates : bool
+        Whether to use static covariates.
+    **kwargs
+        Arguments of all darts torch models: ``likelihood`` (default :class:`StudentTLikelihood`; with a
+        ``loss_fn`` and no likelihood, point forecasts), ``batch_size=32``, ``add_encoders``,
+        ``random_state``, ``pl_trainer_kwargs``, ``enable_finetuning``, ``model_name``, ``work_dir``,
+        ``save_checkpoints`` and others.
+
+    Notes
+    -----
+    ``predict_likelihood_parameters=True`` returns, for each step, the parameters of its marginal distribution
+    over 200 internal sample paths: mean and variance of location-scale families and quantiles are matched,
+    other parameters averaged.
+
+    Where the input chunk has no value of a component, a network has nothing to forecast it from, and its
+    forecast is missing (NaN).
+    """
+
+    @classmethod
+    def _named_model(cls) -> ModelSpec | None:
+        """The model that the class itself names."""
+        return getattr(vars(cls).get("_module_class"), "spec", None)

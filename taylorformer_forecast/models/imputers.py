@@ -13,6 +13,13 @@ from taylorformer_forecast.models.taylorformer import Taylorformer
 
 
 def _taylorformer(task: Task, **options: Any) -> Taylorformer:
+    """Taylorformer around a Gaussian process, asked on both sides.
+
+    Parameters
+    ----------
+    n_layers : int
+        Layers of each of the two streams, at least 2.
+    """
     return Taylorformer(
         dim_covariates=task.n_covariates,
         distribution=task.family,
@@ -26,14 +33,20 @@ def _taylorformer(task: Task, **options: Any) -> Taylorformer:
 TAYLORFORMER_GAPS = ModelSpec(
     "Taylorformer",
     partial(_taylorformer, d_model=32, n_heads=4, n_layers=2, dropout=0.1),
-    docs="""
-n_layers : int
-    Layers of each of the two streams, at least 2.
-""",
 )
 
 
 def _contiformer(task: Task, **options: Any) -> ContiFormerGaps:
+    """ContiFormer around a Gaussian process, asked on both sides.
+
+    Parameters
+    ----------
+    n_layers : int
+        Layers; targets are queries of the last one.
+    dynamics : {"linear", "mlp", "none"}
+        Equation of keys and values; see
+        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
+    """
     return ContiFormerGaps(
         GaussianProcessBaseline(task.n_covariates),
         dim_covariates=task.n_covariates,
@@ -45,11 +58,4 @@ def _contiformer(task: Task, **options: Any) -> ContiFormerGaps:
 CONTIFORMER_GAPS = ModelSpec(
     "ContiFormer",
     partial(_contiformer, d_model=32, n_heads=4, n_layers=1, dropout=0.1, dynamics="linear"),
-    docs="""
-n_layers : int
-    Layers; targets are queries of the last one.
-dynamics : {"linear", "mlp", "none"}
-    Equation of keys and values; see
-    :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
-""",
 )

@@ -55,11 +55,9 @@ class ModelSpec:
     build : callable
         ``build(task, **options)`` returns an untrained network for a :class:`Task`. Its keyword-only
         arguments, or those that :func:`functools.partial` binds, are the model's options: constructors of
-        host classes name those that they offer, with the same defaults.
-    docs : str, default=""
-        Options and their meaning, as in the section "Parameters" of a docstring, without default values.
-        They go into the docstrings of the host classes
-        (:func:`~taylorformer_forecast.models.documentation.document`).
+        host classes name those that they offer, with the same defaults. The section "Parameters" of its
+        docstring says what they mean, without default values, and goes into the docstrings of the host
+        classes (:func:`~taylorformer_forecast.models.documentation.document`).
     weight : float, default=0.5
         Weight of what the network adds to its baseline, where the two see the same data and minimise the same
         error.
@@ -91,7 +89,6 @@ class ModelSpec:
 
     name: str
     build: Callable[..., ForecastNet]
-    docs: str = ""
     weight: float = 0.5
     max_steps: int = 400
     num_epochs: int = 15

@@ -21,6 +21,49 @@ __all__ = ["CONTIFORMER", "LAM", "TAYLORFORMER", "TNP", "UNN"]
 
 
 def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> Taylorformer:
+    """Taylorformer.
+
+    Parameters
+    ----------
+    n_layers : int
+        Layers of each of the two streams, at least 2.
+    linear_path : bool
+        Whether a point is predicted around a linear forecast from the context, fitted in closed form before
+        training, and the errors of that forecast on the path so far. What the network adds has weight
+        {weight}; it has weight 1 with covariates, which the linear forecast does not see, and for point
+        forecasts. Without it, and with a distribution that has no location, a point is predicted around the
+        value at its nearest earlier neighbour, as in the paper.
+    taylor_order : {0, 1}
+        Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
+    n_derivative_neighbours : int
+        Neighbours over which derivatives are averaged, for noisy series.
+    attention : str or callable
+        Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long
+        horizons) or a kernel that also takes one query at a time
+        (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
+    order : {"time", "random"}
+        Order of the targets in training. With "random", a part of the targets of many windows comes first, in
+        random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
+        Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
+        (``examples/benchmark/conditional.py``).
+    strategy : {"auto", "baseline", "corrected", "pretrained", "train", "finetune"}
+        How series are forecast. "baseline": without a network, by a combination of statistical forecasts
+        (exponential smoothing, Theta, damped trend, seasonal naive; a distribution of counts for intermittent
+        demand), weighted by their past errors. It is fitted to every series that is to be forecast, from the
+        last 1000 values before the forecast, whatever the length of the input chunk; likelihood parameters
+        have the mean, variance and kurtosis of its distributions. "corrected": the same, with locations and
+        widths corrected by a network that was trained on synthetic series. "pretrained": by another such
+        network, around a linear forecast; only that and its calibration are fitted. "train": by a new
+        network, trained on the series. "finetune": by the pretrained network, trained further. "auto" looks
+        at the data alone: "corrected" where no series has more observed values than sixteen output chunks
+        ("pretrained" if most values are missing), without covariates and sample weights; else "train". What
+        needs a network of its own is trained: another distribution or likelihood, ``order="random"``,
+        ``linear_path=False``. Sizes and training parameters are those of a network that is trained. What was
+        done is shown by :meth:`summary`.
+    pretrained : "default" or path
+        The pretrained network: the one in the package, trained on synthetic series of many kinds, or a file.
+        It predicts all targets from the context, and of calendar cycles and seasons it sees the two shortest.
+    """
     if options["taylor_order"] not in (0, 1):
         raise ValueError(f"taylor_order={options['taylor_order']}, but it must be 0 or 1")
     baseline: Baseline | None = None
@@ -55,49 +98,26 @@ TAYLORFORMER = ModelSpec(
     weight=NETWORK_WEIGHT,
     max_steps=150,
     longest_context=336,
-    docs="""
-n_layers : int
-    Layers of each of the two streams, at least 2.
-linear_path : bool
-    Whether a point is predicted around a linear forecast from the context, fitted in closed form before
-    training, and the errors of that forecast on the path so far. What the network adds has weight {weight};
-    it has weight 1 with covariates, which the linear forecast does not see, and for point forecasts. Without
-    it, and with a distribution that has no location, a point is predicted around the value at its nearest
-    earlier neighbour, as in the paper.
-taylor_order : {0, 1}
-    Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
-n_derivative_neighbours : int
-    Neighbours over which derivatives are averaged, for noisy series.
-attention : str or callable
-    Attention of the stream over values: "full", "local" (the last ``4 ceil(ln n)`` points, for long horizons)
-    or a kernel that also takes one query at a time
-    (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
-order : {"time", "random"}
-    Order of the targets in training. With "random", a part of the targets of many windows comes first, in
-    random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
-    Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
-    (``examples/benchmark/conditional.py``).
-strategy : {"auto", "baseline", "corrected", "pretrained", "train", "finetune"}
-    How series are forecast. "baseline": without a network, by a combination of statistical forecasts
-    (exponential smoothing, Theta, damped trend, seasonal naive; a distribution of counts for intermittent
-    demand), weighted by their past errors. It is fitted to every series that is to be forecast, from the
-    last 1000 values before the forecast, whatever the length of the input chunk; likelihood parameters have
-    the mean, variance and kurtosis of its distributions. "corrected": the same, with locations and widths
-    corrected by a network that was trained on synthetic series. "pretrained": by another such network,
-    around a linear forecast; only that and its calibration are fitted. "train": by a new network, trained on
-    the series. "finetune": by the pretrained network, trained further. "auto" looks at the data alone:
-    "corrected" where no series has more observed values than sixteen output chunks ("pretrained" if most
-    values are missing), without covariates and sample weights; else "train". What needs a network of its own
-    is trained: another distribution or likelihood, ``order="random"``, ``linear_path=False``. Sizes and
-    training parameters are those of a network that is trained. What was done is shown by :meth:`summary`.
-pretrained : "default" or path
-    The pretrained network: the one in the package, trained on synthetic series of many kinds, or a file. It
-    predicts all targets from the context, and of calendar cycles and seasons it sees the two shortest.
-""",
 )
 
 
 def _lam(task: Task, preset: str, **options: Any) -> LAMTransformer:
+    """LAM transformer.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the network; of ``preset="modern"`` only, as are the heads.
+    n_layers : int
+        Encoder layers, and decoder layers of ``preset="faithful"``.
+    attention : str or callable
+        Attention kernel: a name in :data:`~taylorformer_forecast.core.attention.registry.KERNELS`, or a
+        kernel.
+    preset : {"modern", "faithful"}
+        "faithful" is the architecture of the paper, trained there by squared errors; see
+        :class:`~taylorformer_forecast.models.lam.LAMTransformer`. Its variables are a column of the series,
+        the phases of seasons and the covariates.
+    """
     baseline = None
     if task.has_location and preset == "modern":
         baseline = LinearBaseline(task.n_context, task.horizon)
@@ -120,22 +140,29 @@ LAM = ModelSpec(
     longest_context=336,
     longest_horizon=720,
     regular=True,
-    docs="""
-d_model : int
-    Width of the network; of ``preset="modern"`` only, as are the heads.
-n_layers : int
-    Encoder layers, and decoder layers of ``preset="faithful"``.
-attention : str or callable
-    Attention kernel: a name in :data:`~taylorformer_forecast.core.attention.registry.KERNELS`, or a kernel.
-preset : {"modern", "faithful"}
-    "faithful" is the architecture of the paper, trained there by squared errors; see
-    :class:`~taylorformer_forecast.models.lam.LAMTransformer`. Its variables are a column of the series, the
-    phases of seasons and the covariates.
-""",
 )
 
 
 def _contiformer(task: Task, joint: bool | None, **options: Any) -> ContinuousLayers:
+    """ContiFormer.
+
+    Parameters
+    ----------
+    n_layers : int
+        Layers; targets are queries of the last one.
+    joint : bool
+        Whether paths are drawn step by step, which needs linear dynamics or none: by default, where it can
+        be.
+    dynamics : {"linear", "mlp", "none"}
+        Equation of keys and values: relaxation with learnt rates, solved in closed form; a network of tanh
+        units, solved step by step, which is an order of magnitude slower; or none.
+    solver : str
+        Solver of the equation; see
+        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
+    attention : {"full", "local"}
+        "local" attends the last ``4 ceil(ln n)`` observed points. Steps are then predicted at once: sums
+        along paths are over all points. Kernels are refused, as scores here are averages over time.
+    """
     return build_contiformer(
         joint,
         dim_covariates=task.n_covariates,
@@ -160,24 +187,20 @@ CONTIFORMER = ModelSpec(
         attention="full",
     ),
     num_epochs=40,
-    docs="""
-n_layers : int
-    Layers; targets are queries of the last one.
-joint : bool
-    Whether paths are drawn step by step, which needs linear dynamics or none: by default, where it can be.
-dynamics : {"linear", "mlp", "none"}
-    Equation of keys and values: relaxation with learnt rates, solved in closed form; a network of tanh units,
-    solved step by step, which is an order of magnitude slower; or none.
-solver : str
-    Solver of the equation; see :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
-attention : {"full", "local"}
-    "local" attends the last ``4 ceil(ln n)`` observed points. Steps are then predicted at once: sums along
-    paths are over all points. Kernels are refused, as scores here are averages over time.
-""",
 )
 
 
 def _tnp(task: Task, **options: Any) -> TNPA:
+    """TNP-A.
+
+    Parameters
+    ----------
+    value_noise : float
+        Standard deviation of noise on the values that targets show in training, in units of the context's.
+    attention : str or callable
+        "full", "local" (the last ``4 ceil(ln n)`` points, for long horizons) or a kernel that also takes one
+        query at a time (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
+    """
     return TNPA(dim_covariates=task.n_covariates, distribution=task.family, **options)
 
 
@@ -186,17 +209,25 @@ TNP = ModelSpec(
     # About as large as the default Taylorformer.
     partial(_tnp, d_model=32, n_heads=4, n_layers=3, dropout=0.0, value_noise=0.0, attention="full"),
     num_epochs=30,
-    docs="""
-value_noise : float
-    Standard deviation of noise on the values that targets show in training, in units of the context's.
-attention : str or callable
-    "full", "local" (the last ``4 ceil(ln n)`` points, for long horizons) or a kernel that also takes one
-    query at a time (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`).
-""",
 )
 
 
 def _unn(task: Task, **options: Any) -> UNNet:
+    """UNN.
+
+    Parameters
+    ----------
+    n_heads : int
+        Attention heads, each a smoother of its own.
+    n_layers : int
+        Attention layers. Those before the last one turn times and columns into queries and keys.
+    history_indicator : bool
+        Whether the network sees which column earlier values belong to.
+    attention : str or callable
+        "full", "local" (the last ``4 ceil(ln n)`` points, all columns counted) or a kernel that weighs a
+        table of scores (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`), as weights come
+        before values.
+    """
     return UNNet(
         n_series=task.n_columns, dim_covariates=task.n_covariates, distribution=task.family, **options
     )
@@ -208,15 +239,4 @@ UNN = ModelSpec(
     num_epochs=30,
     most_points=384,  # time and memory grow with the square of all points in a window
     joins_columns=True,
-    docs="""
-n_heads : int
-    Attention heads, each a smoother of its own.
-n_layers : int
-    Attention layers. Those before the last one turn times and columns into queries and keys.
-history_indicator : bool
-    Whether the network sees which column earlier values belong to.
-attention : str or callable
-    "full", "local" (the last ``4 ceil(ln n)`` points, all columns counted) or a kernel that weighs a table of
-    scores (:class:`~taylorformer_forecast.core.attention.kernels.Kernel`), as weights come before values.
-""",
 )

@@ -26,7 +26,6 @@ from taylorformer_forecast.sktime._explain import Explaining
 from taylorformer_forecast.sktime._frames import ExogenousScaler, check_values
 from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
-from taylorformer_forecast.sktime._parameters import ATTRIBUTES
 from taylorformer_forecast.sktime._predict_methods import PredictiveMethods
 from taylorformer_forecast.sktime._pretraining import Pretraining
 
@@ -34,7 +33,23 @@ from taylorformer_forecast.sktime._pretraining import Pretraining
 class BaseTorchForecaster(
     Pretraining, Explaining, PredictiveMethods, NetworkFitting, KnownData, Estimator, BaseForecaster
 ):
-    """Base of the package's sktime forecasters."""
+    """Base of the package's sktime forecasters.
+
+    Attributes
+    ----------
+    network_ : nn.Module
+        The trained network, on the CPU.
+    context_length_, horizon_ : int
+        Points of a context, and targets of a training window. Longer horizons are rolled: every path goes on
+        from a context that ends with its own last points.
+    time_features_, seasonal_periods_ : tuple
+        Cycles and seasons in use.
+    training_ : dict
+        Steps taken and last losses.
+    pretrained_ : Pretrained
+        After ``pretrain``: its network and what was chosen from the panel. Clones keep it, and so does
+        ``fit``, which never changes it.
+    """
 
     _tags = {
         "y_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
@@ -52,8 +67,6 @@ class BaseTorchForecaster(
     }
     # The context is kept as _cur_y and _cur_X; a second copy by the base class would double the memory.
     _config = {"remember_data": False}
-
-    _attributes = ATTRIBUTES
 
     def __init__(self) -> None:
         super().__init__()

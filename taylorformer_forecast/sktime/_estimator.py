@@ -7,14 +7,68 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.models.documentation import SIZES, document
+from taylorformer_forecast.models.documentation import Documented
 from taylorformer_forecast.models.spec import ModelSpec
 from taylorformer_forecast.sktime._host import Host
-from taylorformer_forecast.sktime._parameters import PARAMETERS, TestParams
+from taylorformer_forecast.sktime._parameters import TestParams
 
 
-class Estimator(Host):
-    """Tags, parameters as they are given, seeds, and settings for sktime's test suite."""
+class Estimator(Documented, Host):
+    """Tags, parameters as they are given, seeds, and settings for sktime's test suite.
+
+    Parameters
+    ----------
+    context_length : int
+        Observations that a forecast is conditioned on. By default three seasons or two horizons, between 32
+        and {usual_context}, at most half of the series.
+    horizon : int
+        Targets of a training window. By default the steps to the end of ``fh`` if it is known at ``fit``,
+        else a season; at most {longest_horizon} and a quarter of the series.
+    num_samples : int
+        Sample paths of a prediction.
+    num_epochs : int or None
+        Passes over all windows. More would overfit short series.
+    max_steps : int or None
+        Optimiser steps. Training ends with the earlier of both; None leaves its length to the other.
+    batch_size : int
+        Windows in a step.
+    lr : float
+        Peak learning rate; it warms up and decays by a cosine.
+    validation_split : float
+        Fraction at the end of every series that is kept from training and decides about early stopping. By
+        default training uses all of the series and takes all of its steps.
+    patience : int
+        With a ``validation_split``: checks without improvement (20 in all) before training stops. The best
+        weights are kept.
+    time_features : "auto", None or tuple of str
+        Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees. "auto"
+        takes those that the index resolves and that the series covers at least twice.
+    seasonal_periods : "auto", None, number or tuple of numbers
+        Further seasons, in steps. "auto" looks for them in the autocorrelation.
+    distribution : {"normal", "studentt", "mixture", "quantile", "mse", "mae"}
+        Distribution of a point, given the path so far where paths are drawn step by step: forecasts further
+        ahead are then mixtures of it. "quantile" is a piecewise linear quantile function trained by the
+        pinball loss; "mse" and "mae" give point forecasts, trained by squared and absolute errors, without
+        intervals.
+    update_steps : int
+        Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
+    finetune_steps : int
+        Optimiser steps of ``fit`` after ``pretrain``. With 0, ``fit`` gives the pretrained network the series
+        as context and changes nothing else; without ``pretrain`` it has no meaning.
+    past_only : None, "all" or tuple of column labels
+        Columns of X that are known of the past only. The network sees their past, and is trained without
+        their future: ``predict`` needs no values of them, and uses none. All others are known ahead:
+        ``predict`` needs them for every step up to the last of ``fh``.
+    device : str
+        "auto" takes a CUDA device if there is one, else the CPU.
+    random_state : int, RandomState or None
+        Seed of training and of the paths.
+    verbose : bool
+        Whether training that takes more than seconds shows a progress bar, in a terminal or a notebook.
+    trainer_kwargs : dict
+        Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers,
+        callbacks, ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.
+    """
 
     _tags: dict[str, Any] = {
         "authors": ["taylorformer_forecast developers"],
@@ -29,14 +83,7 @@ class Estimator(Host):
         "fit_is_empty": False,
     }
     spec: ModelSpec
-    _texts: tuple[str, ...] = (PARAMETERS, SIZES)  # parameters that several classes have, and their meaning
-    _attributes = ""  # the same for attributes
     _test_params: tuple[dict[str, Any], ...] = ({},)
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if "spec" in vars(cls):
-            document(cls, (cls.spec.docs, *cls._texts), vars(cls.spec), cls._attributes)
 
     def _store(self, arguments):
         """Set the parameters of a constructor, given its ``locals()``, as they are."""

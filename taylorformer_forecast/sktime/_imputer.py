@@ -21,47 +21,46 @@ from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
 
-OF_GAPS = """
-window_length : int
-    Points that a window of the training has. By default three seasons, between 64 and 192.
-gap_length : int
-    Points that are hidden in a window, and so the longest gap in it. By default the longest gap of the
-    series, between 20 and 48; at most a third of the window. Longer gaps are filled too.
-num_samples : int
-    Sample paths that quantiles and means are made of.
-max_steps : int
-    Optimiser steps of the network; the process has up to 150 of its own.
-distribution : {"normal", "studentt", "mixture", "quantile"}
-    Distribution of a point given all that is known when it is drawn.
-logarithm : bool
-    Whether values are filled on a logarithmic scale, on which a spread that grows with the level stays the
-    same; fills are returned to the units of the data. By default every column that never falls below zero is
-    described by a Gaussian process as it is and by logarithms ``log(y + offset)``, and the likeliest
-    description is taken. True takes plain logarithms; all values must then be positive.
-random_state : int, RandomState or None
-    Seed of training and of the draws.
-"""
-
-ATTRIBUTES = """
-Attributes
-----------
-network_ : nn.Module
-    The trained network, on the CPU.
-window_length_, gap_length_ : int
-    Points of a window, and how many of them are hidden in training.
-time_features_, seasonal_periods_ : tuple
-    Cycles and seasons in use.
-offsets_ : dict
-    For every column the offset of its logarithm, as a fraction of the mean of the observed values (of each
-    instance); None where values are taken as they are.
-training_ : dict
-    Steps taken and last loss; the points used for calibration, and what it chose: ``weight``,
-    ``mean_weight``, ``inflation`` (:class:`~taylorformer_forecast.core.calibration.Calibration`).
-"""
-
 
 class BaseImputer(GapAnswers, GapTraining, Estimator, BaseTransformer):
-    """Base of the package's imputers."""
+    """Base of the package's imputers.
+
+    Parameters
+    ----------
+    window_length : int
+        Points that a window of the training has. By default three seasons, between 64 and 192.
+    gap_length : int
+        Points that are hidden in a window, and so the longest gap in it. By default the longest gap of the
+        series, between 20 and 48; at most a third of the window. Longer gaps are filled too.
+    num_samples : int
+        Sample paths that quantiles and means are made of.
+    max_steps : int
+        Optimiser steps of the network; the process has up to 150 of its own.
+    distribution : {"normal", "studentt", "mixture", "quantile"}
+        Distribution of a point given all that is known when it is drawn.
+    logarithm : bool
+        Whether values are filled on a logarithmic scale, on which a spread that grows with the level stays
+        the same; fills are returned to the units of the data. By default every column that never falls below
+        zero is described by a Gaussian process as it is and by logarithms ``log(y + offset)``, and the
+        likeliest description is taken. True takes plain logarithms; all values must then be positive.
+    random_state : int, RandomState or None
+        Seed of training and of the draws.
+
+    Attributes
+    ----------
+    network_ : nn.Module
+        The trained network, on the CPU.
+    window_length_, gap_length_ : int
+        Points of a window, and how many of them are hidden in training.
+    time_features_, seasonal_periods_ : tuple
+        Cycles and seasons in use.
+    offsets_ : dict
+        For every column the offset of its logarithm, as a fraction of the mean of the observed values (of
+        each instance); None where values are taken as they are.
+    training_ : dict
+        Steps taken and last loss; the points used for calibration, and what it chose: ``weight``,
+        ``mean_weight``, ``inflation`` (:class:`~taylorformer_forecast.core.calibration.Calibration`).
+    """
 
     _tags = {
         "scitype:transform-input": "Series",
@@ -75,9 +74,6 @@ class BaseImputer(GapAnswers, GapTraining, Estimator, BaseTransformer):
         "transform-returns-same-time-index": True,
         "remember_data": False,
     }
-
-    _texts = (OF_GAPS, *Estimator._texts)
-    _attributes = ATTRIBUTES
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to X; see :meth:`sktime.transformations.base.BaseTransformer.fit`."""

@@ -33,9 +33,6 @@ class Panel:
     Examples
     --------
     >>> import pandas as pd
-
-    from taylorformer_forecast.calendar.axis import TimeAxis
-    from taylorformer_forecast.calendar.axis import on_steps
     >>> from taylorformer_forecast.sktime._panel import Panel
     >>> index = pd.MultiIndex.from_tuples([("a", 0), ("a", 1), ("b", 1)])
     >>> panel = Panel.of(pd.DataFrame({"y": [1.0, 2.0, 3.0]}, index))

@@ -12,12 +12,11 @@ from sktime.classification.base import BaseClassifier
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.engine.training import all_or_nothing, own_state
 from taylorformer_forecast.engine.windows import Series
-from taylorformer_forecast.models.documentation import SIZES, document
 from taylorformer_forecast.models.specs import CONTIFORMER
 from taylorformer_forecast.sktime._checks import check_parameters
 from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
-from taylorformer_forecast.sktime._parameters import PARAMETERS, SMALL, Options, Seed
+from taylorformer_forecast.sktime._parameters import SMALL, Options, Seed
 
 NETWORK = ("d_model", "n_heads", "n_layers", "dropout", "dynamics")
 TRAINING = ("max_steps", "lr", "device", "verbose", "trainer_kwargs")
@@ -46,6 +45,8 @@ class ContiFormerClassifier(Estimator, BaseClassifier):
         they count from the first row of each. By default they count from the earliest row if series start
         near each other: at the median at most a quarter of the longest series later. Series at times
         after or before all of those are then refused.
+    n_layers : int
+        Layers.
     hide : float
         Largest part of the rows of a series that is hidden in a step of the training.
     max_steps : int
@@ -86,6 +87,7 @@ class ContiFormerClassifier(Estimator, BaseClassifier):
         "capability:predict_proba": True,
     }
 
+    spec = CONTIFORMER
     _test_params = (
         SMALL,
         {**SMALL, "max_points": 5, "n_layers": 1, "dynamics": "none", "hide": 0.0},
@@ -165,8 +167,3 @@ class ContiFormerClassifier(Estimator, BaseClassifier):
         if not values[0].shape[1]:
             raise ValueError(f"X has no column beside time_column={self.time_column!r}")
         return [Series(t, to_float(part)) for t, part in zip(times, values, strict=True)]
-
-
-document(
-    ContiFormerClassifier, (PARAMETERS, SIZES, CONTIFORMER.docs), {"usual_context": 0, "longest_horizon": 0}
-)

@@ -20,7 +20,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.models import specs
 from taylorformer_forecast.models.documentation import document
-from taylorformer_forecast.models.spec import Task
+from taylorformer_forecast.models.spec import ModelSpec, Task
 
 # --- what a specification says is what the host classes have ------------------------------------------------
 
@@ -198,8 +198,37 @@ def test_help_shows_the_complete_text():
     assert "Attributes" in shown
 
 
-def test_the_docstring_of_a_class_comes_before_the_texts_that_it_shares():
-    class Small:
+def test_the_docstring_of_a_class_comes_before_those_of_its_model_and_of_its_bases():
+    def build(task, a=1, b=2):
+        """Build.
+
+        Parameters
+        ----------
+        a : int
+            Of {name}.
+
+            More.
+        b : int
+            Not this.
+        """
+
+    class Base:
+        """Base.
+
+        Parameters
+        ----------
+        a : int
+            Not this.
+        c : str
+            Last.
+
+        Attributes
+        ----------
+        z : int
+            Own.
+        """
+
+    class Small(Base):
         """Short.
 
         Parameters
@@ -215,19 +244,25 @@ def test_the_docstring_of_a_class_comes_before_the_texts_that_it_shares():
 
         def __init__(self, a: int, b: int = 2, c: str | None = None, d: float = 0.5) -> None: ...
 
-    document(
-        Small, ["a : int\n    Of {n}.\n\n    More.", "b : int\n    Not this.\nc : str\n    Last."], {"n": 3}
-    )
-    lines = [*("Short.", "", "Parameters", "----------", "a : int", "    Of 3.", "", "    More.")]
-    lines += [*("b : int, default=2", "    Own.", "c : str, optional", "    Last.")]
-    assert Small.__doc__ == "\n".join([*lines, "", "Examples", "--------", ">>> 1", "1"])
+    spec = ModelSpec("three", build)
+    document(Small, spec)
+    lines = [*("Short.", "", "Parameters", "----------", "a : int", "    Of three.", "", "    More.")]
+    lines += [*("b : int, default=2", "    Own.", "c : str, optional", "    Last.", "")]
+    lines += ["Attributes", "----------", "z : int", "    Own.", ""]
+    assert Small.__doc__ == "\n".join([*lines, "Examples", "--------", ">>> 1", "1"])
+
+    class Smaller(Small):
+        """Shorter."""
+
+    document(Smaller, spec)
+    assert Smaller.__doc__.count("default=2") == Smaller.__doc__.count("optional") == 1
 
 
 def test_a_class_without_docstring_stays_without():
     class Bare:
         def __init__(self, a: int = 1) -> None: ...
 
-    document(Bare, ["a : int\n    One."], {})
+    document(Bare, specs.TNP)
     assert Bare.__doc__ is None
 
 
