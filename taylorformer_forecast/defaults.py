@@ -181,6 +181,8 @@ N_CALIBRATION_PATHS = 19  # of each; by definition: two of 19 hold the central 8
 GAUSSIAN_WEIGHTS = (0.0, 0.33, 0.67, 1.0)  # of the imputer's network, to choose from; by hand
 GAUSSIAN_INFLATIONS = tuple(1.15**k for k in range(6))  # few points show no surplus width; by hand
 INFLATION_PRIOR_COUNT = 10.0  # targets that count as having confirmed an inflation of 1; by hand
+N_COPULA_ORIGINS = 24  # of forecasts of a network, whose errors show how series go together; by hand
+LARGEST_COPULA_ERROR = 4.0  # of these, in mean absolute errors; by hand
 N_PARAMETER_PATHS = 200  # behind likelihood parameters that darts predicts; by hand
 
 # --- Imputer -----------------------------------------------------------------------------------------------

@@ -100,6 +100,7 @@ class BaseForecastModel(SharedParameters, Explaining):
             units=self._units,
             floor=self._floor or (0.0,) * n_components,
             own_optimizer=self._own_optimizer,
+            joint=bool(self._arguments.get("joint")),
             **self._own_params(),
             **self.pl_module_params,
         )
@@ -215,6 +216,8 @@ class BaseForecastModel(SharedParameters, Explaining):
         if self._requires_training:  # without an epoch, it does not start
             self.model.begin(train_dataset, _batch_collate_fn_train)
             self.model.finish(train_dataset, _batch_collate_fn_train)
+        if not self.trainer.global_step:
+            self.model.fit_joint(train_dataset, _batch_collate_fn_train)
         # A prediction replaces the trainer, which a saved model lacks.
         self._steps, self._seconds = int(self.trainer.global_step), time.perf_counter() - start
         log_decision(str(self.summary()))

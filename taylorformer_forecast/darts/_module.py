@@ -22,7 +22,8 @@ from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._dataset import samples_by_weight
-from taylorformer_forecast.darts._windows import BatchWindows, without_unknown_past
+from taylorformer_forecast.darts._joint import JointWindows, joint_components
+from taylorformer_forecast.darts._windows import without_unknown_past
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS, N_PARAMETER_PATHS
 from taylorformer_forecast.engine.calibration import inflate_by_paths
@@ -32,7 +33,7 @@ from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
 
 
-class ForecastModule(BatchWindows):
+class ForecastModule(JointWindows):
     """Base of the package's darts modules; a subclass names its model.
 
     Every component of a series is a window of its own: what is missing in one leaves the others alone, and
@@ -51,6 +52,8 @@ class ForecastModule(BatchWindows):
         Smallest standard deviation, for each component, to divide a window by.
     own_optimizer : bool
         Whether to train with AdamW, warm-up and cosine instead of ``optimizer_cls``.
+    joint : bool
+        Whether samples of all components are drawn together.
     lr : float
         Peak learning rate of that.
     network : dict
@@ -72,6 +75,7 @@ class ForecastModule(BatchWindows):
         units: Mapping[str, Sequence[tuple[float, float]]],
         floor: Sequence[float],
         own_optimizer: bool,
+        joint: bool,
         lr: float,
         network: dict[str, Any],
         **kwargs: Any,
@@ -85,6 +89,7 @@ class ForecastModule(BatchWindows):
             pairs = units.get(kind) or [(0.0, 1.0)] * width
             self.register_buffer(f"{kind}_units", torch.tensor(pairs, dtype=torch.float64).view(width, 2))
         self.register_buffer("floor", torch.tensor(list(floor), dtype=torch.float64), persistent=False)
+        self.joint = joint_components(joint, len(self.floor))
         self.head = family_of_likelihood(self.likelihood)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
         # Windows G of a series, and components W of a window.
@@ -154,6 +159,7 @@ class ForecastModule(BatchWindows):
         self.net.eval()
         inflate_by_paths(self.net, window)
         self.net.train(training)
+        self.fit_joint(dataset, collate)
 
     # ---- darts' contract -----------------------------------------------------------------------------------
 
@@ -187,10 +193,8 @@ class ForecastModule(BatchWindows):
         window = self.window(x, n, batch.future_past_covariates)
         floor = self.least_scales(window)
         if self.pred_mc_dropout:  # every path has a network of its own: nothing can be shared
-            window, floor = (
-                window.map(lambda v: v.repeat_interleave(n_paths, 0)),
-                floor.repeat_interleave(n_paths, 0),
-            )
+            window = window.map(lambda v: v.repeat_interleave(n_paths, 0))
+            floor = floor.repeat_interleave(n_paths, 0)
         samples = forecast_paths(
             self.net,
             window,
@@ -223,6 +227,7 @@ class ForecastModule(BatchWindows):
         else:
             n_series = len(batch.past_target)
             predicted = rearrange(samples.paths, "(b g) s n w -> s b n (g w)", b=n_series)
+            predicted = predicted if self.joint is None else self.joint.reorder(predicted)
         # Where the input chunk has no value of a component, nothing tells its level.
         unknown = batch.past_target.isnan().all(1)[:, None]
         unknown = unknown.repeat_interleave(predicted.shape[-1] // unknown.shape[-1], -1)

@@ -29,6 +29,11 @@ class SharedParameters(Documented):
         Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
         likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
         Likelihoods of counts, probabilities or positive values have a natural unit and are never normalised.
+    joint : bool
+        Whether samples of all components are joint: totals of components then have the right intervals, from
+        100 samples or so. How components go together is estimated by ``fit`` from errors of forecasts of the
+        past, as a Gaussian copula. It changes which value of a step belongs to which sample, and no marginal
+        distribution. By default components are independent of each other.
     lr : float
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.

@@ -191,12 +191,16 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     def _statistical_module(self) -> StatisticalModule:
         """Statistical forecasts, with the network that corrects them where there is one."""
-        seasons = self._seasonal.lengths if self._seasonal else ()
+        options = {
+            "seasons": self._seasonal.lengths if self._seasonal else (),
+            "n_joint": len(self._floor or ()) if self._arguments["joint"] else 0,
+            **self.pl_module_params,
+        }
         if self._strategy is None or self._strategy.name == "baseline":
-            return StatisticalModule(seasons=seasons, **self.pl_module_params)
+            return StatisticalModule(**options)
         known = choose_correction(self._arguments["strategy"], self._arguments["pretrained"])
         about = {"sizes": known.net.sizes, "weight": known.weight}
-        module = StatisticalModule(seasons=seasons, correction=about, **self.pl_module_params)
+        module = StatisticalModule(correction=about, **options)
         assert module.corrects is not None
         module.corrects.load_state_dict(known.net.state_dict())
         return module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from einops import rearrange
 from torch import Tensor
 
 from taylorformer_forecast.calendar.axis import on_steps
+from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
+from taylorformer_forecast.engine.copula import past_scores
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, forecast_series
@@ -30,14 +32,21 @@ class StatisticalModule(PLForecastingModule):
         Lengths of seasons, in steps. Whether they are used is decided by the errors of each series.
     correction : mapping, optional
         ``sizes`` and ``weight`` of the network that corrects the forecasts.
+    n_joint : int
+        Components whose samples are drawn together; 0 for none.
     **kwargs
         See darts' ``PLForecastingModule``.
     """
 
     def __init__(
-        self, seasons: Sequence[float], correction: Mapping[str, Any] | None = None, **kwargs: Any
+        self,
+        seasons: Sequence[float],
+        correction: Mapping[str, Any] | None = None,
+        n_joint: int = 0,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.joint = joint_components(True, n_joint)
         self.seasons = list(seasons)
         self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
         self.weight = 0.0 if correction is None else float(correction["weight"])
@@ -50,6 +59,19 @@ class StatisticalModule(PLForecastingModule):
     def without_network(self) -> StatisticalModule:
         """Return a copy that corrects nothing."""
         return with_part(self, "corrects", None)
+
+    def fit_joint(self, dataset: Any, collate: Callable[..., Any]) -> None:
+        """Estimate how components go together from errors of forecasts of the past, if that is asked for."""
+        if self.joint is None:
+            return
+        scores = []
+        for one in dataset.series:
+            values = one.all_values(copy=False)[:, :, 0].astype(float).T
+            seasons = [self.seasons] * len(values)
+            scores.append(np.stack(past_scores(list(values), seasons, self.output_chunk_length or 1), -1))
+        rows = np.concatenate(scores)
+        n_times = int((~np.isnan(rows)).any((1, 2)).sum())
+        self.joint.fit(rows.reshape(-1, rows.shape[-1]), n_times)
 
     def forward(self, x_in: PLModuleInput) -> PLModuleOutput:
         """Refuse: there is no network."""
@@ -72,6 +94,8 @@ class StatisticalModule(PLForecastingModule):
         predicted = np.stack([describe(found) for found in forecasts])
         predicted[unseen] = np.nan
         out = rearrange(torch.as_tensor(predicted), "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
+        if self.joint is not None and not self.predict_likelihood_parameters:
+            out = self.joint.reorder(out)
         like = batch.past_target
         dtype = torch.promote_types(like.dtype, torch.float32)  # as of darts' models of 16-bit series
         return out.to(dtype).to(like.device), batch.series_schema, batch.pred_time

@@ -63,6 +63,7 @@ class LAMModel(BaseForecastModel):
         lr: float = 2e-3,
         n_epochs: int | None = None,
         use_static_covariates: bool = True,
+        joint: bool = False,
         **kwargs: Any,
     ) -> None:
         self._set_up(locals())

@@ -65,6 +65,7 @@ class TaylorformerModel(PretrainedModel):
         use_static_covariates: bool = True,
         strategy: str = "auto",
         pretrained: str | PathLike[str] = "default",
+        joint: bool = False,
         **kwargs: Any,
     ) -> None:
         self._set_up(locals())

@@ -62,6 +62,7 @@ class TNPModel(BaseForecastModel):
         lr: float = 3e-3,
         n_epochs: int | None = None,
         use_static_covariates: bool = True,
+        joint: bool = False,
         **kwargs: Any,
     ) -> None:
         self._set_up(locals())

@@ -107,7 +107,7 @@ def forecast_series(
     many = seasons and isinstance(seasons[0], Sequence)
     each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(requests))
     keys = [
-        (_whole(own), max(1, int(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
+        (whole_seasons(own), max(1, int(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
         for own, q in zip(each, requests, strict=True)
     ]
     order = sorted(range(len(requests)), key=keys.__getitem__)
@@ -116,7 +116,7 @@ def forecast_series(
     while len(forecasts) < len(order):
         batch = _batch(order[len(forecasts) :], keys, n_paths)
         whole, horizon, _ = keys[batch[0]]
-        y = _stacked([requests[number].y for number in batch])
+        y = ending_together([requests[number].y for number in batch])
         found = forecast(y, horizon, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
         for row, number in enumerate(batch):
@@ -132,13 +132,13 @@ def _batch(rest: list[int], keys: Sequence[tuple], n_paths: int) -> list[int]:
     return [k for k in rest[:most] if keys[k][:2] == (whole, horizon) and 2 * keys[k][2] <= size]
 
 
-def _whole(seasons: Sequence[float]) -> tuple[int, ...]:
+def whole_seasons(seasons: Sequence[float]) -> tuple[int, ...]:
     """Seasons that are tried, the first ones given."""
     whole = dict.fromkeys(round(s) for s in seasons if 1 < round(s) <= LONGEST_TRIED_SEASON)
     return tuple(sorted([*whole][:MOST_TRIED_SEASONS]))
 
 
-def _stacked(values: Sequence[np.ndarray]) -> Tensor:
+def ending_together(values: Sequence[np.ndarray]) -> Tensor:
     """Latest values of series that end together, NaN in front of shorter ones."""
     size = min(max(map(len, values)), LONGEST_PAST)
     y = np.full((len(values), size), np.nan)

@@ -152,7 +152,7 @@ def _contiformer(task: Task, joint: bool | None, **options: Any) -> ContinuousLa
         Layers; targets are queries of the last one.
     joint : bool
         Whether paths are drawn step by step, which needs linear dynamics or none: by default, where it can
-        be.
+        be. With True paths of several series are joint, too, as with ``joint`` of the other models.
     dynamics : {"linear", "mlp", "none"}
         Equation of keys and values: relaxation with learnt rates, solved in closed form; a network of tanh
         units, solved step by step, which is an order of magnitude slower; or none.

@@ -127,6 +127,7 @@ class BaseTorchForecaster(
             self._train_further(fit_seed, self.network_, self.finetune_steps)
         else:
             self._check_usable()
+        self._copula = self._fitted_copula() if self.joint else None
         self._seconds = time.perf_counter() - start
         log_decision(str(self._summary()))
         return self

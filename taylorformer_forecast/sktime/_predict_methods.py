@@ -12,15 +12,16 @@ import pandas as pd
 from sktime.datatypes import convert_to, get_cutoff, update_data
 from sktime.utils.datetime import _shift
 
+from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
 from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
-from taylorformer_forecast.sktime._host import Host
+from taylorformer_forecast.sktime._joint import JointPaths
 from taylorformer_forecast.sktime._predictive import Sampler, predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
 
 
-class PredictiveMethods(Host):
+class PredictiveMethods(JointPaths):
     """Mean, quantiles, variances and distributions of a fitted :class:`BaseTorchForecaster`."""
 
     _given = None  # values of the future that are known: a frame like y, NaN where nothing is
@@ -64,7 +65,9 @@ class PredictiveMethods(Host):
         return self._as_given(index, keys, result)
 
     def _asked(self, fh, index):
-        """Stamps of a forecasting horizon after the rows of one instance."""
+        """Stamps of a forecasting horizon after the rows of one instance; without one, its latest rows."""
+        if fh is None:
+            return index[min(MIN_SCALE_VALUES, len(index) - 1) :][-N_CALIBRATION_WINDOWS:]
         asked = self._axis.horizon(fh, index[-1], index)
         if asked[0] < index[0]:
             raise ValueError(f"fh asks for {asked[0]}, before the first observation at {index[0]}")
@@ -263,7 +266,7 @@ class PredictiveMethods(Host):
 
         if marginal:
             return self._distribution(fh, X)
-        index, p = self._predictive(fh, X)
+        index, p = self._joint_predictive(fh, X)
         return SamplePaths(p.paths, index=index, columns=self._labels, random_state=self._seed)
 
     def _predict_quantiles(self, fh, X, alpha):
@@ -279,7 +282,7 @@ class PredictiveMethods(Host):
         if self.num_samples < 2:
             raise ValueError("covariances need several sample paths, but num_samples=1")
         # Correlations of the paths with the variances of the marginals, so that both forms agree.
-        index, p = self._predictive(fh, X)
+        index, p = self._joint_predictive(fh, X)
         blocks = []
         for d in range(p.paths.shape[2]):
             sigma = np.sqrt(variance.to_numpy()[:, d])

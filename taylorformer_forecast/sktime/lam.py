@@ -90,6 +90,7 @@ class LAMForecaster(BaseTorchForecaster):
         random_state: Seed = None,
         verbose: bool = True,
         trainer_kwargs: Options = None,
+        joint: bool = False,
     ) -> None:
         self._store(locals())
         super().__init__()

@@ -111,6 +111,7 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
         order: str = "time",
         strategy: str = "auto",
         pretrained: Source = "default",
+        joint: bool = False,
     ) -> None:
         self._store(locals())
         super().__init__()

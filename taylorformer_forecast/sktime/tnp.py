@@ -76,6 +76,7 @@ class TNPForecaster(BaseTorchForecaster):
         random_state: Seed = None,
         verbose: bool = True,
         trainer_kwargs: Options = None,
+        joint: bool = False,
     ) -> None:
         self._store(locals())
         super().__init__()

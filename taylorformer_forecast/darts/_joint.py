@@ -1,0 +1,81 @@
+"""Samples of all components of a series drawn together, for ``joint=True``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from einops import rearrange
+from torch import Tensor, nn
+
+from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.core.sampling import sample_paths
+from taylorformer_forecast.darts._dataset import samples_by_weight
+from taylorformer_forecast.darts._windows import BatchWindows
+from taylorformer_forecast.defaults import N_CALIBRATION_PATHS, N_CALIBRATION_WINDOWS
+from taylorformer_forecast.engine.copula import GaussianCopula, scores_among
+
+
+class JointComponents(nn.Module):
+    """The copula of the components of a series, as a part of a module: checkpoints hold it.
+
+    Until it is fitted, components are independent of each other.
+
+    Parameters
+    ----------
+    n_components : int
+        Components C.
+    """
+
+    own: Tensor
+    factors: Tensor
+
+    def __init__(self, n_components: int) -> None:
+        super().__init__()
+        self.register_buffer("own", torch.ones(()))
+        self.register_buffer("factors", torch.zeros(n_components, n_components))
+
+    def fit(self, scores: np.ndarray, n_times: int) -> None:
+        """Take the copula of the components from scores (n, C) of their errors."""
+        found = GaussianCopula.of(scores, n_times)
+        self.own.fill_(found.own)
+        self.factors.zero_()
+        self.factors[:, : found.factors.shape[1]] = torch.as_tensor(found.factors)
+
+    def reorder(self, samples: Tensor) -> Tensor:
+        """Samples (S, B, n, C) of B series, of all components together."""
+        copula = GaussianCopula(float(self.own), self.factors.double().cpu().numpy())
+        found = [copula.reorder(one.cpu().numpy()) for one in samples.unbind(1)]
+        return torch.as_tensor(np.stack(found, 1)).to(samples)
+
+
+def joint_components(joint: bool | None, n_components: int) -> JointComponents | None:
+    """The copula that a module needs, if any."""
+    return JointComponents(n_components) if joint and n_components > 1 else None
+
+
+class JointWindows(BatchWindows):
+    """What ``joint=True`` changes of a :class:`ForecastModule`: which values make one sample."""
+
+    net: ForecastNet
+    joint: JointComponents | None
+
+    def fit_joint(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+        """Estimate how components go together from windows of the training set, if that is asked for."""
+        if self.joint is None:
+            return
+        n_targets = self.output_chunk_length or 1
+        samples, _ = samples_by_weight(dataset, N_CALIBRATION_WINDOWS, n_targets)
+        window = self.training_windows(samples, collate)
+        training = self.net.training
+        self.net.eval()
+        with torch.random.fork_rng():  # likelihoods of darts draw from the global generator
+            drawn = sample_paths(self.net, window, N_CALIBRATION_PATHS).paths
+        self.net.train(training)
+        y, observed = window.targets
+        y = rearrange(y.masked_fill(~observed, torch.nan), "(b g) t 1 -> (b t) g", g=len(self.floor))
+        drawn = rearrange(drawn, "(b g) s t 1 -> s (b t) g", g=len(self.floor))
+        scores = scores_among(drawn.double().cpu().numpy(), y.double().cpu().numpy())
+        self.joint.fit(scores, min(len(scores), len(dataset) + n_targets - 1))

@@ -1,0 +1,234 @@
+"""Sample paths of several series drawn together: a Gaussian copula of their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from taylorformer_forecast.baselines.forecast import forecast
+from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, N_COPULA_ORIGINS
+from taylorformer_forecast.engine.statistical import ending_together, whole_seasons
+
+NUMBERS_AT_ONCE = 2**20  # forecasts from all origins in one batch
+
+
+def past_origins(n: int, horizon: int) -> list[int]:
+    """Numbers of values from which forecasts of the past are made, whose errors show how series go together.
+
+    Parameters
+    ----------
+    n : int
+        Values of the series.
+    horizon : int
+        Steps of a forecast.
+
+    Returns
+    -------
+    list of int
+        Evenly spaced, in the second half of the series, none farther from the next than the horizon.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.copula import past_origins
+    >>> past_origins(8, 12), len(past_origins(200, 12)), past_origins(10_000, 12)[-2:]
+    ([4, 5, 6, 7], 24, [9987, 9999])
+    """
+    first = max(n // 2, n - 1 - (N_COPULA_ORIGINS - 1) * horizon)
+    return np.unique(np.linspace(first, n - 1, N_COPULA_ORIGINS).round().astype(int)).tolist()
+
+
+def scores_among(draws: Float[np.ndarray, "S ..."], y: np.ndarray) -> np.ndarray:
+    """Normal scores of values among draws from their distributions, half of those that are equal below them.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (S, ...)
+        Draws.
+    y : ndarray of shape (...)
+        Values, NaN where missing.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        NaN where ``y`` is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.copula import scores_among
+    >>> scores_among(np.array([[1.0], [2.0], [2.0]]), np.array([2.0])).round(2)
+    array([0.32])
+    """
+    rank = (draws < y).sum(0) + 0.5 * (draws == y).sum(0)
+    return np.where(np.isnan(y), np.nan, ndtri((rank + 0.5) / (len(draws) + 1)))
+
+
+def past_scores(
+    series: Sequence[np.ndarray], seasons: Sequence[Sequence[float]], horizon: int
+) -> list[Float[np.ndarray, "n H"]]:
+    """Errors of statistical forecasts from all origins in the second half of series, as normal scores.
+
+    Parameters
+    ----------
+    series : sequence of ndarray
+        Values on regular grids, NaN where missing.
+    seasons : sequence of sequence of float
+        Lengths of the seasons of each.
+    horizon : int
+        Steps H.
+
+    Returns
+    -------
+    list of ndarray
+        Of each series: scores at the H steps after value k in row k, NaN where there are none. Their unit is
+        the mean absolute error, which no correlation depends on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.copula import past_scores
+    >>> y = np.random.default_rng(0).normal(size=12)
+    >>> np.isfinite(past_scores([y], [[]], 2)[0]).sum(0).tolist()
+    [5, 4]
+    """
+    found: list[np.ndarray] = []
+    while len(found) < len(series):
+        longest = max(map(len, series[len(found) :]))
+        part = slice(len(found), len(found) + max(1, NUMBERS_AT_ONCE // (longest * horizon)))
+        y = ending_together(series[part])
+        past = forecast(y, horizon, [list(whole_seasons(own)) or [1] for own in seasons[part]])
+        ahead = np.pad(y, ((0, 0), (0, horizon)), constant_values=np.nan)[:, 1:]
+        error = np.lib.stride_tricks.sliding_window_view(ahead, horizon, axis=1) - past.loc.numpy()
+        error = error / past.scale.numpy().clip(np.finfo(float).tiny)
+        for own, scores in zip(
+            series[part], error.clip(-LARGEST_COPULA_ERROR, LARGEST_COPULA_ERROR), strict=True
+        ):
+            scores = np.pad(scores, ((max(len(own) - len(scores), 0), 0), (0, 0)), constant_values=np.nan)
+            scores = scores[-len(own) :]
+            scores[: len(own) // 2] = np.nan
+            found.append(scores)
+    return found
+
+
+@dataclass(frozen=True)
+class GaussianCopula:
+    """How the errors of D series at one time go together.
+
+    Normal scores of the errors have a correlation matrix of which ``own * I + factors @ factors.T`` is the
+    symmetric root.
+
+    Parameters
+    ----------
+    own : float
+        Weight of a series' own errors.
+    factors : ndarray of shape (D, r)
+        Loadings of the series; zeros where errors are independent of all others.
+
+    References
+    ----------
+    .. [1] Iman and Conover, "A distribution-free approach to inducing rank correlation among input
+       variables", Communications in Statistics, 1982.
+    .. [2] Schäfer and Strimmer, "A shrinkage approach to large-scale covariance matrix estimation",
+       Statistical Applications in Genetics and Molecular Biology, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.copula import GaussianCopula
+    >>> common = np.random.default_rng(0).normal(size=(200, 1))
+    >>> copula = GaussianCopula.of(np.concatenate([common, common, -common], 1), 200)
+    >>> copula.correlation.round(1).tolist()
+    [[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+    >>> paths = np.random.default_rng(1).normal(size=(100, 12, 3))
+    >>> together = copula.reorder(paths)
+    >>> paths[..., :2].sum(2).std().round(1), together[..., :2].sum(2).std().round(1)
+    (np.float64(1.4), np.float64(2.0))
+    """
+
+    own: float
+    factors: np.ndarray
+
+    @classmethod
+    def of(cls, scores: Float[np.ndarray, "n D"], n_times: int) -> GaussianCopula:
+        """Estimate from normal scores of observed values in their predictive distributions.
+
+        Their correlation is shrunk to zero: its weight is one less the ratio of the sampling
+        variance of all correlations to the sum of their squares.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, D)
+            Scores of D series, rows of forecasts that overlap; NaN where no value is.
+        n_times : int
+            Times of which the rows are: a correlation has the sampling variance of so many.
+
+        Returns
+        -------
+        GaussianCopula
+            Series that have no values together with others are independent of them.
+        """
+        known = ~np.isnan(scores)
+        z = np.where(known, scores, 0.0)
+        z = np.where(known, z - z.sum(0) / known.sum(0).clip(1), 0.0)
+        size = np.sqrt((z**2).sum(0))
+        x = z / np.where(size > 0, size, 1.0)
+        _, s, v = np.linalg.svd(x, full_matrices=False)
+        squares = (s**4).sum() - (size > 0).sum()  # of all correlations but those with itself
+        together = known.sum(1)  # series at every time
+        pairs = len(size) * (len(size) - 1)
+        share = (together * (together - 1)).mean() / max(
+            pairs, 1
+        )  # of times at which both of a pair have one
+        excess = squares - max(pairs - squares, 0.0) / max(share * n_times, 1.0)
+        weight = float(excess / squares) if excess > 0 else 0.0
+        own = 1.0 - weight
+        gain = np.sqrt(own + weight * s**2) - np.sqrt(own)
+        return cls(float(np.sqrt(own)), v.T * np.sqrt(gain))
+
+    def take(self, series: Sequence[int]) -> GaussianCopula:
+        """The copula of some series; number -1 is one that is independent of all others."""
+        return GaussianCopula(self.own, np.pad(self.factors, ((0, 1), (0, 0)))[list(series)])
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """Correlation of the normal scores, (D, D)."""
+        root = self.own * np.eye(len(self.factors)) + self.factors @ self.factors.T
+        return root @ root
+
+    def reorder(self, paths: Float[np.ndarray, "S T D"]) -> Float[np.ndarray, "S T D"]:
+        """Arrange paths that were drawn for every series by itself so that they are paths of all together.
+
+        Values of a series at a time stay the same: only which path they belong to changes. Ranks are taken
+        as normal scores. Each follows from the one before it in its series, and from an innovation. The
+        innovations of all series are mixed, and the scores that follow give the new ranks.
+
+        Parameters
+        ----------
+        paths : ndarray of shape (S, T, D)
+            Paths, independent of each other. Equal values are put in a random order, always the same.
+
+        Returns
+        -------
+        ndarray of shape (S, T, D)
+            The same values at every time of every series.
+        """
+        n_paths, n_times, n_series = paths.shape
+        if n_paths < 2 or n_series < 2 or not self.factors.any():
+            return paths
+        ties = np.random.default_rng(0).random(paths.shape)
+        order = np.lexsort((ties, paths), axis=0)
+        usual = ndtri((np.arange(n_paths) + 0.5) / n_paths)
+        usual /= usual.std()
+        z = usual[order.argsort(0)]
+        rho = (z[:, 1:] * z[:, :-1]).mean(0)
+        fresh = np.sqrt(np.maximum(1 - rho**2, 1e-9))
+        e = z.copy()
+        e[:, 1:] = (z[:, 1:] - rho * z[:, :-1]) / fresh
+        z = self.own * e + (e @ self.factors) @ self.factors.T
+        for step in range(1, n_times):
+            z[:, step] = rho[step - 1] * z[:, step - 1] + fresh[step - 1] * z[:, step]
+        return np.take_along_axis(np.take_along_axis(paths, order, 0), z.argsort(0).argsort(0), 0)

@@ -1,0 +1,119 @@
+"""Sample paths of all columns and instances drawn together, for ``joint=True``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from sktime.forecasting.base import ForecastingHorizon
+
+from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_PATHS
+from taylorformer_forecast.engine.copula import GaussianCopula, past_origins, past_scores, scores_among
+from taylorformer_forecast.engine.strategy import STATISTICAL
+from taylorformer_forecast.sktime._host import Host
+from taylorformer_forecast.sktime._requests import Predictive
+
+
+def side_by_side(values: np.ndarray, index: pd.Index, columns: pd.Index) -> pd.DataFrame:
+    """All columns of all instances at the times of any, NaN where one has no row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.sktime._joint import side_by_side
+    >>> index = pd.MultiIndex.from_tuples([("a", 0), ("a", 1), ("b", 1)])
+    >>> side_by_side([[1.0], [2.0], [3.0]], index, ["y"]).to_numpy().tolist()
+    [[1.0, nan], [2.0, 3.0]]
+    """
+    frame = pd.DataFrame(values, index, columns)
+    return frame.unstack(list(range(index.nlevels - 1))) if index.nlevels > 1 else frame
+
+
+class JointPaths(Host):
+    """What ``joint=True`` changes of a :class:`BaseTorchForecaster`: which values make one path.
+
+    Parameters
+    ----------
+    joint : bool
+        Whether sample paths of all series, the columns of y and the instances of a panel, are joint: totals
+        then have the right intervals. How series go together is estimated by ``fit`` from errors of forecasts
+        of the past, as a Gaussian copula. It changes which of the ``num_samples`` values of a step belong to
+        which path (``predict_proba(marginal=False)``), and no marginal distribution. By default series are
+        independent of each other.
+    """
+
+    joint = False  # of forecasters whose network joins columns
+    _copula = None  # and the columns of all instances, side by side, that it is of
+
+    def _fitted_copula(self):
+        """How series go together, from the errors of forecasts of the past; None where nothing shows it."""
+        y = self._cur_y
+        if self._is_point or side_by_side(y, y.index, y.columns).shape[1] == 1:
+            return None
+        regular = self._irregular() is None
+        if regular and self._strategy.name in (*STATISTICAL, "averaged"):
+            scores = self._statistical_scores()
+        elif regular and self._scaler is None:
+            scores = self._network_scores()
+        else:  # one step ahead: between the stamps that are known there is no X, nor are there values
+            scores = self._scored(self, None)
+        if scores.empty:
+            return None
+        return scores.columns, GaussianCopula.of(scores.to_numpy(), scores.index.nunique())
+
+    def _statistical_scores(self):
+        """Scores of statistical forecasts: rows of the same number are of the same time."""
+        panel = self._known_panel()
+        found = list(panel.on_grids(self._axis))
+        seasons = [
+            self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods) for _, _, y in found
+        ]
+        first = np.array([round(start) for _, start, _ in found])
+        first, series = first - first.min(), [y for _, _, y in found]
+        size = max(k + len(y) for k, y in zip(first, series, strict=True))
+        every = np.full((size, self.horizon_, len(series)), np.nan)
+        for d, (k, own) in enumerate(zip(first, past_scores(series, seasons, self.horizon_), strict=True)):
+            every[k : k + len(own), :, d] = own
+        seen = ~np.isnan(every).all((1, 2))
+        labels = [(column, *key) for key in panel.keys for column in panel.columns]
+        columns = pd.MultiIndex.from_tuples(labels) if panel.keys[0] else panel.columns
+        rows = np.repeat(np.arange(size)[seen], self.horizon_)
+        return pd.DataFrame(every[seen].reshape(-1, len(series)), rows, columns)
+
+    def _network_scores(self):
+        """Scores of forecasts of a network, from some origins."""
+        y, errors = self._cur_y, []
+        times = y.index.get_level_values(-1)
+        stamps = times.unique().sort_values()
+        instance = pd.factorize(y.index.droplevel(-1))[0] if y.index.nlevels > 1 else np.zeros(len(y))
+        for origin in past_origins(len(stamps) - 1, self.horizon_):
+            past = times <= stamps[origin]
+            count = y[past].groupby(instance[past]).transform("count")
+            early = y[past][(count >= MIN_SCALE_VALUES).all(axis=1)]
+            if not early.empty:
+                n_ahead = min(self.horizon_, len(stamps) - 1 - origin)
+                errors.append(self._scored(self._with(_cur_y=early), range(1, n_ahead + 1)))
+        return pd.concat(errors) if errors else side_by_side(y, y.index, y.columns)[:0]
+
+    def _scored(self, forecaster, steps):
+        """Scores of observed values among few paths of a forecaster, all series side by side."""
+        y, fh = self._cur_y, None if steps is None else ForecastingHorizon(steps)
+        index, p = forecaster._with(num_samples=N_CALIBRATION_PATHS)._predictive(fh, None)
+        truth = y.reindex(index).to_numpy(dtype="float64", na_value=np.nan)
+        return side_by_side(scores_among(p.paths, truth), index, y.columns)
+
+    def _joint_predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
+        """Rows of the forecast and their predictive distribution, with joint paths of all series."""
+        index, p = self._predictive(fh, X)
+        if self._copula is None:
+            return index, p
+        columns, copula = self._copula
+        place = side_by_side(np.arange(p.paths[0].size).reshape(p.paths[0].shape), index, self._cur_y.columns)
+        known = place.notna().to_numpy()
+        at = place.to_numpy()[known].astype(int)
+        paths, flat = np.full((len(p.paths), *known.shape), np.nan), p.paths.reshape(len(p.paths), -1)
+        paths[:, known] = flat[:, at]
+        together = np.empty_like(flat)
+        together[:, at] = copula.take(columns.get_indexer(place.columns)).reorder(paths)[:, known]
+        return index, replace(p, paths=together.reshape(p.paths.shape))
