@@ -23,11 +23,7 @@ class LaplaceFamily(LocationScaleFamily):
     """A family of distributions."""
 
     kind = Laplace
-    n_params = 2
     symmetric = True
-
-    def distribution(self, raw, loc, scale=1.0):
-        return Laplace(loc + scale * raw[..., 0], scale * self.positive(raw[..., 1]), validate_args=False)
 
     def cdf(self, z, shape):
         tail = np.exp(-np.abs(z)) / 2

@@ -107,6 +107,4 @@ class Neighbours:
 
     def select(self, points: slice) -> Neighbours:
         """Neighbours of some of the points."""
-        return Neighbours(
-            self.index[:, points], self.valid[:, points], self.offset[:, points], self.features[:, points]
-        )
+        return Neighbours(*(part[:, points] for part in vars(self).values()))

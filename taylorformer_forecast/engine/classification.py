@@ -14,6 +14,7 @@ from torch import Tensor
 from taylorformer_forecast.baselines.ridge import fit_shrunk
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import CLASSIFIER_TIMES, LATE_START
+from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.engine.training import fit, private_rng
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.contiformer_classes import ContiFormerClasses
@@ -120,12 +121,7 @@ class ClassWindows:
 
     def __init__(self, series: Sequence[Series], most_points: int, common_clock: bool | None) -> None:
         self.most_points = most_points
-        y = np.concatenate([s.y for s in series])
-        known = ~np.isnan(y)
-        count = known.sum(0).clip(1)
-        self.loc = np.where(known, y, 0.0).sum(0) / count
-        scale = np.sqrt(np.where(known, np.square(y - self.loc), 0.0).sum(0) / count)
-        self.scale = np.where(scale > 0, scale, 1.0)
+        self.loc, self.scale = center_and_spread(np.concatenate([s.y for s in series]))
         first, last = (np.array([s.t[k] for s in series if len(s.t)] or [0.0]) for k in (0, -1))
         longest = float((last - first).max())
         if common_clock is None:

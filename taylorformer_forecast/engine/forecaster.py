@@ -99,7 +99,7 @@ Steps = Callable[[int], int]  # from the batches of one pass to optimiser steps
 
 
 def fit_network(
-    training: Training, build: Callable[[], ForecastNet], steps: Steps
+    training: Training, build: Callable[[WindowMaker], ForecastNet], steps: Steps
 ) -> tuple[ForecastNet, dict[str, float]]:
     """Fit the baseline of a new network in closed form, train the network, and calibrate it.
 
@@ -108,7 +108,7 @@ def fit_network(
     training : Training
         Series, windows, seeds.
     build : callable
-        Makes the network. It is called in a random state of its own.
+        Makes the network, for windows of a maker. It is called in a random state of its own.
     steps : callable
         From the number of batches in one pass to optimiser steps.
 
@@ -117,9 +117,10 @@ def fit_network(
     ForecastNet, dict
         The network on the CPU, in evaluation mode; steps taken and last losses.
     """
-    batches, validation = training.batches(training.maker())
+    maker = training.maker()
+    batches, validation = training.batches(maker)
     with private_rng(training.seed):
-        net = build()
+        net = build(maker)
         net.fit_closed_form(*batches.sample())
         return _trained(
             net, training, batches, validation, steps(batches.n_batches), training.lr * net.lr_factor
@@ -147,15 +148,13 @@ def fit_pretrained(
     ForecastNet, dict
         As for :func:`fit_network`.
     """
-    maker = training.maker()
-    batches, validation = training.batches(maker)
-    with private_rng(training.seed):
+
+    def build(maker: WindowMaker) -> ForecastNet:
         net = weights.build(training.context_length, training.horizon, n_phases)
         calibrate_pretrained(net, maker, training.min_context, weights.weight, training.keep)
-        net.fit_closed_form(*batches.sample())
-        return _trained(
-            net, training, batches, validation, steps(batches.n_batches), training.lr * net.lr_factor
-        )
+        return net
+
+    return fit_network(training, build, steps)
 
 
 def train_further(

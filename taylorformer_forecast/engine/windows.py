@@ -127,6 +127,11 @@ class WindowMaker:
             stacked = np.concatenate([s.covariates for s in series if s.covariates is not None])
             self.covariates = torch.as_tensor(stacked, dtype=torch.get_default_dtype())
 
+    @property
+    def n_covariates(self) -> int:
+        """Covariates of a window."""
+        return 0 if self.covariates is None else self.covariates.shape[1]
+
     def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
         """Rows that may be the first target of a window.
 

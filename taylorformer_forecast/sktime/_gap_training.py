@@ -87,10 +87,8 @@ class GapTraining:
 
         length = self.window_length_
         maker = WindowMaker(series, length - 1, 1, float(length), CONTEXT_FLOOR)
-        n_covariates = 0 if series[0].covariates is None else series[0].covariates.shape[1]
-        task = Task(
-            length - self.gap_length_, self.gap_length_, n_covariates=n_covariates, family=self.distribution
-        )
+        sizes = length - self.gap_length_, self.gap_length_
+        task = Task(*sizes, n_covariates=maker.n_covariates, family=self.distribution)
         with private_rng(seed):
             self.network_ = self.spec.build(task, **self.spec.options(vars(self)))
             few = GapBatches(maker, self.gap_length_, GAUSSIAN_PROCESS_WINDOWS, seed + 1)

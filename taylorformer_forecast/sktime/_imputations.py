@@ -135,10 +135,5 @@ def _draw(net, window, lengths, n_paths, time_unit, generator) -> PathSamples:
     n_orders = 1 if n == 1 else next(k for k in range(N_IMPUTATION_ORDERS, 0, -1) if n_paths % k == 0)
     window, scale, order = in_random_order(window, lengths, n_orders, time_unit, generator)
     samples = sample_paths(net, window, n_paths // n_orders, generator).to_data(scale)
-    back = order.argsort(1)[:, None, :]
-
-    def restore(value: torch.Tensor) -> torch.Tensor:
-        index = back.view(len(back), 1, n, *[1] * (value.ndim - 3)).expand_as(value)
-        return value.gather(2, index).reshape(n_windows, n_paths, *value.shape[2:]).cpu()
-
-    return samples.map(restore)
+    samples = samples.reorder(order.argsort(1))
+    return samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]).cpu())

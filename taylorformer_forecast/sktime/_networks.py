@@ -48,8 +48,7 @@ class NetworkFitting(Host):
             steps = self._n_steps if trains else lambda per_epoch: 0
             fitted = fit_pretrained(training, weights, self._seasonal.width, steps)
         else:
-            width = _width(training.series)
-            fitted = fit_network(training, lambda: self._build_network(width), self._n_steps)
+            fitted = fit_network(training, self._build_network, self._n_steps)
         self.network_, self.training_ = fitted
 
     def _load_correction(self):
@@ -151,19 +150,14 @@ class NetworkFitting(Host):
         """
         return self.spec.weight if self._scaler is None and not self._is_point else 1.0
 
-    def _build_network(self, n_covariates):
-        """Return an untrained network for windows of :meth:`_columns` and this many covariates."""
+    def _build_network(self, maker):
+        """Return an untrained network for windows of a maker."""
         task = Task(
             self.context_length_,
             self.horizon_,
-            n_covariates=n_covariates,
+            n_covariates=maker.n_covariates,
             n_columns=self._cur_y.shape[1],
             family=self.distribution,
             weight=self._network_weight,
         )
         return self.spec.build(task, **self.spec.options(vars(self)))
-
-
-def _width(series):
-    """Covariates of the series."""
-    return 0 if series[0].covariates is None else series[0].covariates.shape[1]

@@ -118,13 +118,7 @@ def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> Path
     is_given = ~value.isnan()
     conditionals = samples.conditionals.with_points(is_given, value)
     samples = PathSamples(torch.where(is_given, value, samples.paths), conditionals)
-    back = torch.as_tensor(np.argsort(order, 1))
-
-    def restore(values: torch.Tensor) -> torch.Tensor:
-        index = back.view(len(back), 1, -1, *[1] * (values.ndim - 3)).expand_as(values)
-        return values.gather(2, index)
-
-    return samples.map(restore)
+    return samples.reorder(torch.as_tensor(np.argsort(order, 1)))
 
 
 def predict_requests(requests: list[Request], sampler: Sampler) -> Predictive:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from taylorformer_forecast.synthetic.weights import (
     ANY_PERIODS,
@@ -71,6 +71,20 @@ class Archetype:
     links: Weights = field(default_factory=lambda: POSITIVE)
 
 
+HOURLY = Archetype(
+    weight=10,
+    frequency="hourly",
+    lengths=(60, 2000),
+    horizons=(6, 200),
+    periods={(24, 168): 80, (24,): 20},
+    trend=(0.005, 0.15),
+    level=(0.01, 0.3),
+    season=(0.05, 0.9),
+    noise=(0.01, 0.3),
+    trended=0.25,
+    seasonal=0.97,
+    seasons=DAYS,
+)
 ARCHETYPES: dict[str, Archetype] = {
     "yearly": Archetype(
         weight=12,
@@ -133,47 +147,25 @@ ARCHETYPES: dict[str, Archetype] = {
         seasonal=0.9,
         levels={**LEVELS, "autoregression": 40},
     ),
-    "hourly": Archetype(
-        weight=10,
-        frequency="hourly",
-        lengths=(60, 2000),
-        horizons=(6, 200),
-        periods={(24, 168): 80, (24,): 20},
-        trend=(0.005, 0.15),
-        level=(0.01, 0.3),
-        season=(0.05, 0.9),
-        noise=(0.01, 0.3),
-        trended=0.25,
-        seasonal=0.97,
-        seasons=DAYS,
-    ),
-    "half-hourly": Archetype(
+    "hourly": HOURLY,
+    "half-hourly": replace(
+        HOURLY,
         weight=3,
         frequency="half-hourly",
         lengths=(120, 2000),
         horizons=(12, 200),
         periods={(48, 336): 80, (48,): 20},
-        trend=(0.005, 0.15),
-        level=(0.01, 0.3),
-        season=(0.05, 0.9),
         noise=(0.005, 0.25),
-        trended=0.25,
-        seasonal=0.97,
-        seasons=DAYS,
     ),
-    "quarter-hourly": Archetype(
+    "quarter-hourly": replace(
+        HOURLY,
         weight=3,
         frequency="quarter-hourly",
         lengths=(200, 2000),
         horizons=(16, 200),
         periods={(96, 672): 70, (96,): 30},
-        trend=(0.005, 0.15),
         level=(0.01, 0.4),
-        season=(0.05, 0.9),
         noise=(0.005, 0.25),
-        trended=0.25,
-        seasonal=0.97,
-        seasons=DAYS,
     ),
     "counts": Archetype(
         weight=6,

@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import log_uniform
 from taylorformer_forecast.synthetic.regimes import markov_states
-from taylorformer_forecast.synthetic.state_space import arma
+from taylorformer_forecast.synthetic.state_space import stationary
 
 LARGEST_RATE = 1e6
 
@@ -128,9 +128,7 @@ def _changing_demand(rng: Generator, rate: np.ndarray) -> np.ndarray:
     """The logit of the probability of demand is an autoregression of order 1."""
     k, n = rate.shape
     r = 1 - log_uniform(rng, 0.01, 0.3, (k, 1))
-    shocks = rng.standard_normal((k, n)) * np.sqrt(1 - r**2)
-    shocks[:, 0] = rng.standard_normal(k)
-    course = arma(shocks, r, np.empty((k, 0)))
+    course = stationary(rng, r, n)
     logit = rng.normal(-1.5, 1.0, (k, 1)) + rng.uniform(0.5, 2.0, (k, 1)) * course
     return croston(rng, 1 / (1 + np.exp(-logit)), *_sizes(rng, rate.shape, 10.0))
 

@@ -104,15 +104,18 @@ def _garch(rng: Generator, frame: Frame) -> np.ndarray:
 def _seasonal_spread(rng: Generator, frame: Frame) -> np.ndarray:
     """White noise whose logarithmic spread is a harmonic of the season; plain white noise without one."""
     angle = 2 * np.pi * (frame.phase() + rng.random((frame.k, 1)))
-    spread = np.exp(rng.uniform(0.3, 1.5, (frame.k, 1)) * np.cos(angle))
-    spread /= np.sqrt((spread**2).mean(1, keepdims=True))
-    return spread * rng.standard_normal(spread.shape)
+    return _of_spread(rng, rng.uniform(0.3, 1.5, (frame.k, 1)) * np.cos(angle))
 
 
 def _slow_spread(rng: Generator, frame: Frame) -> np.ndarray:
     """White noise whose logarithmic spread is smooth in time."""
     course = smooth(rng, log_uniform(rng, 10.0, max(frame.n / 2, 11.0), frame.k), frame.n)
-    spread = np.exp(rng.uniform(0.3, 1.0, (frame.k, 1)) * standardise(course))
+    return _of_spread(rng, rng.uniform(0.3, 1.0, (frame.k, 1)) * standardise(course))
+
+
+def _of_spread(rng: Generator, logarithm: np.ndarray) -> np.ndarray:
+    """White noise of deviation 1 whose spread has this logarithm (k, n), up to a constant."""
+    spread = np.exp(logarithm)
     spread /= np.sqrt((spread**2).mean(1, keepdims=True))
     return spread * rng.standard_normal(spread.shape)
 

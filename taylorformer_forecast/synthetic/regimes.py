@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform
-from taylorformer_forecast.synthetic.state_space import arma, random_walk
+from taylorformer_forecast.synthetic.state_space import random_walk, stationary
 
 
 def stochastic_volatility(
@@ -36,12 +36,9 @@ def stochastic_volatility(
     >>> float(e.var().round(1))
     1.0
     """
-    k = len(persistence)
-    shocks = rng.standard_normal((k, n)) * (volatility * np.sqrt(1 - persistence**2))[:, None]
-    shocks[:, 0] = volatility * rng.standard_normal(k)
-    h = arma(shocks, persistence[:, None], np.empty((k, 0)))
+    h = volatility[:, None] * stationary(rng, persistence[:, None], n)
     # The mean of exp(h) is exp(v^2 / 2).
-    return rng.standard_normal((k, n)) * np.exp(0.5 * h - 0.25 * volatility[:, None] ** 2)
+    return rng.standard_normal(h.shape) * np.exp(0.5 * h - 0.25 * volatility[:, None] ** 2)
 
 
 def markov_states(rng: Generator, leave: np.ndarray, n_states: int, n: int) -> np.ndarray:

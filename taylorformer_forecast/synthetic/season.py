@@ -93,12 +93,15 @@ def modulate(rng: Generator, frame: Frame, x: np.ndarray) -> np.ndarray:
 
 
 def _harmonics(rng: Generator, frame: Frame) -> np.ndarray:
-    k, most = frame.k, 8
+    return _random_harmonics(rng, frame, 8, rng.uniform(0.3, 2.5, (frame.k, 1)))
+
+
+def _random_harmonics(rng: Generator, frame: Frame, most: int, steepness: np.ndarray | float) -> np.ndarray:
+    """At most so many harmonics, whose amplitudes fall off as a power of their number."""
     h = np.arange(1, most + 1)
-    steepness = rng.uniform(0.3, 2.5, (k, 1))
-    amplitudes = rng.standard_normal((k, most)) * h**-steepness
+    amplitudes = rng.standard_normal((frame.k, most)) * h**-steepness
     amplitudes[2 * h > frame.periods[:, :1]] = 0.0  # higher ones would be aliased
-    return harmonics(amplitudes, rng.uniform(0, 2 * np.pi, (k, most)), frame.phase())
+    return harmonics(amplitudes, rng.uniform(0, 2 * np.pi, (frame.k, most)), frame.phase())
 
 
 def _profile(rng: Generator, frame: Frame) -> np.ndarray:
@@ -155,13 +158,7 @@ def _working_week(rng: Generator, frame: Frame) -> np.ndarray:
     level = off * rng.uniform(-2.0, 0.5, (k, 1)) + log_uniform(rng, 0.02, 0.3, (k, 1)) * rng.standard_normal(
         (k, 7)
     )
-    most = 6
-    h = np.arange(1, most + 1)
-    shapes = []
-    for _ in range(2):
-        amplitudes = rng.standard_normal((k, most)) * h**-1.2
-        amplitudes[2 * h > frame.periods[:, :1]] = 0.0
-        shapes.append(standardise(harmonics(amplitudes, rng.uniform(0, 2 * np.pi, (k, most)), day)))
+    shapes = [standardise(_random_harmonics(rng, frame, 6, 1.2)) for _ in range(2)]
     free = np.take_along_axis(off, weekday, 1)
     shape = shapes[0] * (1 - rng.uniform(0.2, 0.9, (k, 1)) * free)
     shape += rng.uniform(0.0, 0.6, (k, 1)) * free * shapes[1]

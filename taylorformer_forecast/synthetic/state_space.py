@@ -53,6 +53,13 @@ def arma(innovations: np.ndarray, ar: np.ndarray, ma: np.ndarray) -> np.ndarray:
     return y[p:].T
 
 
+def stationary(rng: Generator, r: np.ndarray, n: int) -> np.ndarray:
+    """Autoregressions of order 1 with coefficients r (k, 1) and deviation 1, from the first point on."""
+    shocks = rng.standard_normal((len(r), n)) * np.sqrt(1 - r**2)
+    shocks[:, 0] = rng.standard_normal(len(r))
+    return _first_order(shocks, r)
+
+
 def _first_order(y: np.ndarray, r: np.ndarray) -> np.ndarray:
     """Autoregressions of order 1 in log2(n) passes: 1 / (1 - r B) is the product of 1 + (r B)^(2^j)."""
     lag, power = 1, r

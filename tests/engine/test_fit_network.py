@@ -34,7 +34,7 @@ def training(series=None, **changes):
     return Training(series or [wave()], L, H, **{**settings, **changes})
 
 
-def around_path():
+def around_path(maker=None):
     return Taylorformer(**SIZES, baseline=LinearPathBaseline(L, H), weight=0.5)
 
 
@@ -147,7 +147,7 @@ def test_steps_follow_from_the_batches_of_one_pass(rates):
 
 
 def test_paths_that_are_too_narrow_are_inflated_after_training_alone():
-    def build():
+    def build(maker):
         net = around_path()
         usual = net.baseline.fit_closed_form
 

@@ -279,6 +279,4 @@ def pick(
     table: Float[Tensor, "B H R R2"], rows: Int[Tensor, "B M"], columns: Int[Tensor, "B N"]
 ) -> Float[Tensor, "B H M N"]:
     """Some rows and columns of a table for every window."""
-    h, n = table.shape[1], table.shape[3]
-    table = table.gather(2, rows[:, None, :, None].expand(-1, h, -1, n))
-    return table.gather(3, columns[:, None, None].expand(-1, h, rows.shape[1], -1))
+    return table.take_along_dim(rows[:, None, :, None], 2).take_along_dim(columns[:, None, None], 3)

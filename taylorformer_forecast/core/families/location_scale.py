@@ -13,7 +13,15 @@ from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily
 
 from taylorformer_forecast.core.families import numeric
-from taylorformer_forecast.core.families.base import Components, Family, Generator, Noise
+from taylorformer_forecast.core.families.base import (
+    Components,
+    Family,
+    Generator,
+    Location,
+    Noise,
+    Raw,
+    ResidualScale,
+)
 from taylorformer_forecast.core.families.numeric import Array
 
 Weights: TypeAlias = np.ndarray | None  # of components, equal if None
@@ -23,9 +31,10 @@ Shape: TypeAlias = Mapping[str, np.ndarray]  # shape parameters by name
 class LocationScaleFamily(Family):
     """Family whose members are ``loc + scale * Z`` with Z standard, up to shape parameters.
 
-    A new family needs ``kind``, ``n_params``, :meth:`distribution`, :meth:`cdf` and :meth:`log_pdf`, and
-    one call of :func:`~taylorformer_forecast.core.families.register`. All else has defaults, by numerical
-    integration and bisection where there is no closed form. Override these for speed.
+    A new family needs ``kind``, :meth:`cdf` and :meth:`log_pdf`, and one call of
+    :func:`~taylorformer_forecast.core.families.register`; with shape parameters ``n_params`` and
+    :meth:`distribution`, too. All else has defaults, by numerical integration and bisection where there is no
+    closed form. Override these for speed.
 
     ``kind`` takes ``loc``, ``scale`` and the shape parameters by name, and has attributes of these names.
 
@@ -57,7 +66,13 @@ class LocationScaleFamily(Family):
     has_pair_distance: ClassVar[bool] = False
     inverts_mixtures: ClassVar[bool] = False
 
+    n_params = 2  # location, and scale before it is made positive
+
     # ---- distributions in torch --------------------------------------------------------------------------
+
+    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
+        """Distribution with location ``loc + scale * raw[..., 0]``."""
+        return self.of(loc=loc + scale * raw[..., 0], scale=scale * self.positive(raw[..., 1]))
 
     def components(self, distribution: Distribution) -> Components:
         """The distribution itself, as one component."""

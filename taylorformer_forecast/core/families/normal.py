@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from scipy.special import erf, ndtr, ndtri
 from torch import Tensor
-from torch.distributions import Distribution, Normal
+from torch.distributions import Normal
 
-from taylorformer_forecast.core.families.base import Generator, Location, Noise, Raw, ResidualScale
+from taylorformer_forecast.core.families.base import Generator, Noise
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
 
 
@@ -31,13 +31,8 @@ class NormalFamily(LocationScaleFamily):
     """
 
     kind = Normal
-    n_params = 2
     symmetric = True
     has_pair_distance = True
-
-    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
-        """Gaussian with mean ``loc + scale * raw[..., 0]``."""
-        return Normal(loc + scale * raw[..., 0], scale * self.positive(raw[..., 1]), validate_args=False)
 
     def noise(self, like: Tensor, shape: Mapping[str, Tensor], generator: Generator, given: Noise) -> Tensor:
         """Gaussian noise: what is given, if it is."""

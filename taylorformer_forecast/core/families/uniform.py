@@ -13,10 +13,7 @@ from taylorformer_forecast.core.families.base import (
     POINT_MASS,
     Components,
     Generator,
-    Location,
     Noise,
-    Raw,
-    ResidualScale,
 )
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape, Weights
 
@@ -36,15 +33,10 @@ class UniformFamily(LocationScaleFamily):
     """
 
     kind = Uniform
-    n_params = 2
     symmetric = True
     support = (-1.0, 1.0)
     has_pair_distance = True
     inverts_mixtures = True
-
-    def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
-        """Uniform distribution around ``loc + scale * raw[..., 0]``."""
-        return self.of(loc=loc + scale * raw[..., 0], scale=scale * self.positive(raw[..., 1]))
 
     def components(self, distribution: Distribution) -> Components:
         """The distribution itself, as one component."""
