@@ -62,10 +62,6 @@ class PathSamples:
         """Apply a function to every tensor."""
         return PathSamples(function(self.paths), self.conditionals.map(function))
 
-    def reorder(self, order: Tensor) -> PathSamples:
-        """Targets of every window in another order (B, T)."""
-        return self.map(lambda v: v.take_along_dim(order.view(len(order), 1, -1, *[1] * (v.ndim - 3)), 2))
-
     def to_data(self, scale: Scale) -> PathSamples:
         """Return from scaled values to the units of the data, in float64."""
         return self.affine(scale.loc.double()[:, :, None], scale.scale.double()[:, :, None])  # (B, 1, 1, D)

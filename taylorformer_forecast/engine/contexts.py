@@ -45,7 +45,11 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
 
 
 def stack_contexts(
-    contexts: Sequence[Series], n_context: int, t: np.ndarray, covariates: np.ndarray | None = None
+    contexts: Sequence[Series],
+    n_context: int,
+    t: np.ndarray,
+    covariates: np.ndarray | None = None,
+    y: np.ndarray | None = None,
 ) -> Window:
     """Windows for prediction: the last rows of each series as context, then target times.
 
@@ -59,11 +63,13 @@ def stack_contexts(
         Times of the targets.
     covariates : ndarray of shape (B, T, C), optional
         Covariates of the targets.
+    y : ndarray of shape (B, T, D), optional
+        Known values of the targets, NaN for others; by default none is known.
 
     Returns
     -------
     Window
-        In the units of the data, float64; targets are not observed.
+        In the units of the data, float64.
     """
 
     def tail(values: np.ndarray, fill: float | None = None) -> np.ndarray:
@@ -77,12 +83,9 @@ def stack_contexts(
     def stack(parts: list[np.ndarray], targets: np.ndarray) -> Tensor:
         return torch.as_tensor(np.concatenate([np.stack(parts), targets], 1), dtype=torch.float64)
 
-    unknown = np.full((*t.shape, contexts[0].y.shape[1]), np.nan)
-    return Window(
-        stack([tail(c.t) for c in contexts], t),
-        stack([tail(c.y, np.nan) for c in contexts], unknown),
-        covariates=None
-        if covariates is None
-        else stack([tail(c.covariates) for c in contexts if c.covariates is not None], covariates),
-        n_context=n_context,
-    )
+    y = np.full((*t.shape, contexts[0].y.shape[1]), np.nan) if y is None else y
+    times, values = stack([tail(c.t) for c in contexts], t), stack([tail(c.y, np.nan) for c in contexts], y)
+    if covariates is not None:
+        past = [tail(c.covariates) for c in contexts if c.covariates is not None]
+        return Window(times, values, covariates=stack(past, covariates), n_context=n_context)
+    return Window(times, values, n_context=n_context)

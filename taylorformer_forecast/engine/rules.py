@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -19,88 +20,78 @@ def is_whole(value: Any, least: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
-def _fraction(value: Any) -> bool:
+def _is_fraction(value: Any) -> bool:
     return isinstance(value, Real) and 0 <= float(value) < 1
 
 
-# What parameters may be: names, the rule in words, the rule. A model obeys those on names that it has.
-RULES: list[tuple[tuple[str, ...], str, Callable[[Any], bool]]] = [
-    (
-        (
-            "num_samples",
-            "batch_size",
-            "d_model",
-            "n_heads",
-            "n_layers",
-            "n_derivative_neighbours",
-            "max_points",
-        ),
-        "a whole number, at least 1",
-        lambda value: is_whole(value, 1),
-    ),
-    (
-        ("patience", "update_steps", "finetune_steps"),
-        "a whole number, at least 0",
-        lambda value: is_whole(value, 0),
-    ),
-    (
-        ("max_steps", "num_epochs", "n_epochs"),
-        "None or a whole number, at least 0",
-        lambda value: value is None or is_whole(value, 0),
-    ),
-    (
-        ("context_length", "horizon", "window_length", "gap_length"),
-        "None or a whole number, at least 1",
-        lambda value: value is None or is_whole(value, 1),
-    ),
-    (
-        ("instance_norm", "joint", "logarithm", "common_clock"),
-        "None, True or False",
-        lambda value: value is None or isinstance(value, bool),
-    ),
-    (("pretrained",), "'default' or a path", lambda value: isinstance(value, (str, PathLike))),
-    (("strategy",), f"one of {', '.join(STRATEGIES)}", lambda value: value in STRATEGIES),
-    (("order",), "'time' or 'random'", lambda value: value in ("time", "random")),
-    (("join",), "'columns' or 'instances'", lambda value: value in ("columns", "instances")),
-    (("preset",), "'modern' or 'faithful'", lambda value: value in ("modern", "faithful")),
-    (("lr",), "a positive number", lambda value: isinstance(value, Real) and 0 < float(value) < math.inf),
-    (("dropout", "hide"), "a number, at least 0 and below 1", _fraction),
-    (
-        ("validation_split",),
-        "None or a number, at least 0 and below 1",
-        lambda value: value is None or _fraction(value),
-    ),
-    (
-        ("time_features",),
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter may be, in words and as a function."""
+
+    words: str
+    obeys: Callable[[Any], bool]
+
+    def or_none(self) -> Rule:
+        """The same, or None."""
+        return Rule(f"None or {self.words}", lambda value: value is None or self.obeys(value))
+
+
+def _one_of(first: str, second: str) -> Rule:
+    return Rule(f"{first!r} or {second!r}", lambda value: value in (first, second))
+
+
+POSITIVE = Rule("a whole number, at least 1", lambda value: is_whole(value, 1))
+NATURAL = Rule("a whole number, at least 0", lambda value: is_whole(value, 0))
+FRACTION = Rule("a number, at least 0 and below 1", _is_fraction)
+SWITCH = Rule("None, True or False", lambda value: value is None or isinstance(value, bool))
+SIZES = ("d_model", "n_heads", "n_layers", "n_derivative_neighbours")
+# By the name of a parameter. A model obeys those on names that it has.
+RULES: dict[str, Rule] = {
+    **dict.fromkeys((*SIZES, "num_samples", "batch_size", "max_points"), POSITIVE),
+    **dict.fromkeys(("patience", "update_steps", "finetune_steps"), NATURAL),
+    **dict.fromkeys(("max_steps", "num_epochs", "n_epochs"), NATURAL.or_none()),
+    **dict.fromkeys(("context_length", "horizon", "window_length", "gap_length"), POSITIVE.or_none()),
+    **dict.fromkeys(("instance_norm", "joint", "logarithm", "common_clock"), SWITCH),
+    "pretrained": Rule("'default' or a path", lambda value: isinstance(value, (str, PathLike))),
+    "strategy": Rule(f"one of {', '.join(STRATEGIES)}", lambda value: value in STRATEGIES),
+    "order": _one_of("time", "random"),
+    "join": _one_of("columns", "instances"),
+    "preset": _one_of("modern", "faithful"),
+    "lr": Rule("a positive number", lambda value: isinstance(value, Real) and 0 < float(value) < math.inf),
+    "dropout": FRACTION,
+    "hide": FRACTION,
+    "validation_split": FRACTION.or_none(),
+    "time_features": Rule(
         f"'auto', None or a tuple of names among {', '.join(CYCLES)}",
         lambda value: (
             value is None
-            or value == "auto"
+            or _is_auto(value)
             or (isinstance(value, (tuple, list)) and all(name in CYCLES for name in value))
         ),
     ),
-    (
-        ("seasonal_periods",),
+    "seasonal_periods": Rule(
         "'auto', None or numbers, at least 1",
         lambda value: (
             value is None
-            or (isinstance(value, str) and value == "auto")
+            or _is_auto(value)
             or all(isinstance(p, Real) and 1 <= float(p) < math.inf for p in np.atleast_1d(value))
         ),
     ),
-    (
-        ("past_only",),
+    "past_only": Rule(
         "None, 'all' or a tuple of columns of X",
         lambda value: value is None or value == "all" or isinstance(value, (tuple, list)),
     ),
-    (("device",), "a string", lambda value: isinstance(value, str)),
-    (("trainer_kwargs",), "None or a dict", lambda value: value is None or isinstance(value, Mapping)),
-]
+    "device": Rule("a string", lambda value: isinstance(value, str)),
+    "trainer_kwargs": Rule("None or a dict", lambda value: value is None or isinstance(value, Mapping)),
+}
 
 
 def check_rules(parameters: Mapping[str, Any]) -> None:
     """Raise a ValueError if a parameter is not what it may be."""
-    for names, rule, obeys in RULES:
-        for name in names:
-            if name in parameters and not obeys(parameters[name]):
-                raise ValueError(f"{name}={parameters[name]!r}, but it must be {rule}")
+    for name, rule in RULES.items():
+        if name in parameters and not rule.obeys(parameters[name]):
+            raise ValueError(f"{name}={parameters[name]!r}, but it must be {rule.words}")

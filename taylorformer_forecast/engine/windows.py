@@ -71,6 +71,11 @@ class Series:
     y: np.ndarray
     covariates: np.ndarray | None = None
 
+    def take(self, rows: np.ndarray | slice) -> Series:
+        """Some of the rows."""
+        covariates = None if self.covariates is None else self.covariates[rows]
+        return Series(self.t[rows], self.y[rows], covariates)
+
 
 class WindowMaker:
     """Cut scaled windows from series.

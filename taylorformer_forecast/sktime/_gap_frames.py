@@ -11,6 +11,7 @@ from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.engine.training import own_state
+from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.sktime._checks import check_observed, check_positive
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
 from taylorformer_forecast.sktime._gaps import Gaps
@@ -62,10 +63,10 @@ class GapMethods(Host):
         alone = len(self.offsets_) == 1  # a column whose name may differ
         for name, column in zip(part.columns, values.T, strict=True):
             lost = np.isnan(column)
-            there = None if covariates is None else covariates[lost]
             log = Logarithm.of(column, self.offsets_[self._columns[0] if alone else name])
             y = column if log is None else log(column)
-            yield Gaps(ColumnSeries.of(t, y[:, None], covariates), t[lost], there, log=log)
+            whole = Series(t, y[:, None], covariates)
+            yield Gaps(ColumnSeries.of(t, whole.y, covariates), whole.take(lost), log)
 
     def _fills(self, X, n_paths):
         """Draw all that is missing in X."""
@@ -77,10 +78,10 @@ class GapMethods(Host):
                 check_positive(key, whole, "X")
             lost, lead = part.isna().to_numpy(), len(whole) - len(part)
             for d, gaps in enumerate(self._gaps(whole)):
-                asked = np.isin(gaps.t, self._axis.numbers(part.index)[lost[:, d]]) if lead else slice(None)
                 if lost[:, d].any():
-                    there = None if gaps.covariates is None else gaps.covariates[asked]
-                    jobs.append(replace(gaps, t=gaps.t[asked], covariates=there))
+                    here = self._axis.numbers(part.index)[lost[:, d]]
+                    asked = np.isin(gaps.points.t, here) if lead else slice(None)
+                    jobs.append(replace(gaps, points=gaps.points.take(asked)))
                     places.append((first + np.flatnonzero(lost[:, d]), d))
             first += len(part)
         values = to_float(X)

@@ -22,7 +22,6 @@ from taylorformer_forecast.defaults import (
     USUAL_GAPS,
 )
 from taylorformer_forecast.engine.gaps import gaps_like
-from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
@@ -60,14 +59,14 @@ class GapTraining:
         checks, seen, n_rounds = [], 0, 0
         while self.max_steps and seen < ENOUGH_GAP_POINTS and n_rounds < MOST_GAP_ROUNDS:
             split = [keep(gaps, lengths or USUAL_GAPS, generator) for gaps in columns]
-            if not any(len(gaps.t) for gaps in split):
+            if not any(len(gaps.points.t) for gaps in split):
                 break
             self._fit_network([gaps.column.series for gaps in split], seed + n_rounds)
-            asked = [gaps for gaps in split if len(gaps.t)]
+            asked = [gaps for gaps in split if len(gaps.points.t)]
             batches = islice(gap_windows(asked, length, self.gap_length_), N_GAP_BATCHES)
             orders = [in_random_order(w, n, N_GAP_ORDERS, float(length), generator)[0] for _, w, n in batches]
             checks.append((self.network_, orders))
-            seen, n_rounds = seen + sum(len(gaps.t) for gaps in asked), n_rounds + 1
+            seen, n_rounds = seen + sum(len(gaps.points.t) for gaps in asked), n_rounds + 1
         found = calibrate_gaussian_process(checks) if checks else (1.0, 1.0, 1.0)
         if len(checks) != 1:
             self._fit_network([gaps.column.series for gaps in columns], seed + n_rounds)
@@ -116,8 +115,4 @@ def keep(gaps, lengths, generator):
     n = len(s.t)
     n_hidden = min(int(GAP_HOLDOUT * n), MOST_GAP_HOLDOUT) if n >= MIN_GAP_HOLDOUT_POINTS else 0
     hidden = gaps_like(n, lengths, n_hidden, generator).numpy()
-    left, asked = (
-        Series(s.t[mask], s.y[mask], None if s.covariates is None else s.covariates[mask])
-        for mask in (~hidden, hidden)
-    )
-    return Gaps(replace(gaps.column, series=left), asked.t, asked.covariates, asked.y)
+    return Gaps(replace(gaps.column, series=s.take(~hidden)), s.take(hidden))

@@ -13,9 +13,11 @@ from taylorformer_forecast.core.sampling import PathSamples, join_samples, sampl
 from taylorformer_forecast.core.scaling import Scale
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, N_IMPUTATION_ORDERS
+from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.gaps import scale_gaps
 from taylorformer_forecast.engine.training import resolve_device
 from taylorformer_forecast.sktime._gaps import Gaps
+from taylorformer_forecast.sktime._requests import reordered
 
 WINDOWS_AT_ONCE = 64
 
@@ -46,9 +48,13 @@ def gap_windows(
     for size, members in sorted(groups.items()):
         for first in range(0, len(members), WINDOWS_AT_ONCE):
             chosen = members[first : first + WINDOWS_AT_ONCE]
-            windows = [gaps[i].window(missing, around, n_context, size) for i, missing, around in chosen]
+            parts = [gaps[i].parts(missing, around, size) for i, missing, around in chosen]
+            seen, asked = zip(*parts, strict=True)
+            t, y = np.stack([a.t for a in asked]), np.stack([a.y for a in asked])
+            known = [a.covariates for a in asked if a.covariates is not None]
+            window = stack_contexts(seen, n_context, t, np.stack(known) if known else None, y)
             lengths = torch.tensor([missing.stop - missing.start for _, missing, _ in chosen])
-            yield [(i, missing) for i, missing, _ in chosen], _stack(windows), lengths
+            yield [(i, missing) for i, missing, _ in chosen], window, lengths
 
 
 def in_random_order(
@@ -118,22 +124,11 @@ def fill_gaps(
     ]
 
 
-def _stack(windows: list[Window]) -> Window:
-    """Join windows of equal shape."""
-
-    def join(name: str) -> torch.Tensor | None:
-        parts = [getattr(window, name) for window in windows]
-        return None if parts[0] is None else torch.cat(parts)
-
-    names = ("t", "y", "observed", "covariates")
-    return Window(*(join(name) for name in names), n_context=windows[0].n_context)  # type: ignore[arg-type]
-
-
 def _draw(net, window, lengths, n_paths, time_unit, generator) -> PathSamples:
     """Joint paths of every window, in several random orders of its targets."""
     n_windows, n = window.y.shape[0], window.n_targets
     n_orders = 1 if n == 1 else next(k for k in range(N_IMPUTATION_ORDERS, 0, -1) if n_paths % k == 0)
     window, scale, order = in_random_order(window, lengths, n_orders, time_unit, generator)
     samples = sample_paths(net, window, n_paths // n_orders, generator).to_data(scale)
-    samples = samples.reorder(order.argsort(1))
+    samples = reordered(samples, order.argsort(1))
     return samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]).cpu())

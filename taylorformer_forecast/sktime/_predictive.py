@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -23,7 +22,7 @@ from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.training import own_state, resolve_device
 from taylorformer_forecast.engine.windows import least_scale
 from taylorformer_forecast.sktime._mixtures import Mixture
-from taylorformer_forecast.sktime._requests import Predictive, Request
+from taylorformer_forecast.sktime._requests import Predictive, Request, reordered
 
 ROWS_AT_ONCE = 8192  # windows times paths
 
@@ -55,9 +54,9 @@ class Sampler:
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.normalise = normalise
 
-    def window(self, contexts, t, covariates):
+    def window(self, contexts, t, covariates, y=None):
         """Windows on the device, and the least scale of each."""
-        window = stack_contexts(contexts, self.n_context, t, covariates)
+        window = stack_contexts(contexts, self.n_context, t, covariates, y)
         return window.to(self.device), least_scale(window, CONTEXT_FLOOR).to(self.device)
 
     def future(self, columns, t, covariates, given) -> PathSamples:
@@ -69,11 +68,7 @@ class Sampler:
             t, given = np.take_along_axis(t, order, 1), np.take_along_axis(given, order[..., None], 1)
             if covariates is not None:
                 covariates = np.take_along_axis(covariates, order[..., None], 1)
-        window, floor = self.window(contexts, t, covariates)
-        if conditional:
-            y = torch.cat([window.y[:, : self.n_context], torch.as_tensor(given).to(window.y)], 1)
-            observed = torch.cat([window.observed[:, : self.n_context], ~y[:, self.n_context :].isnan()], 1)
-            window = replace(window, y=y, observed=observed)
+        window, floor = self.window(contexts, t, covariates, given)
         samples = forecast_paths(
             self.net,
             window,
@@ -118,7 +113,7 @@ def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> Path
     is_given = ~value.isnan()
     conditionals = samples.conditionals.with_points(is_given, value)
     samples = PathSamples(torch.where(is_given, value, samples.paths), conditionals)
-    return samples.reorder(torch.as_tensor(np.argsort(order, 1)))
+    return reordered(samples, torch.as_tensor(np.argsort(order, 1)))
 
 
 def predict_requests(requests: list[Request], sampler: Sampler) -> Predictive:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from torch import Tensor
 
 from taylorformer_forecast.core.families import find_component
+from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
 from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest
@@ -50,9 +52,8 @@ class ColumnSeries:
 
     def before(self, stop: int, length: int) -> Series:
         """Up to ``length`` points before point number ``stop``; before the first, that one, not observed."""
-        part, s = slice(max(0, stop - length), max(stop, 1)), self.series
-        y = s.y[part] if stop else np.full_like(s.y[:1], np.nan)
-        return Series(s.t[part], y, None if s.covariates is None else s.covariates[part])
+        found = self.series.take(slice(max(0, stop - length), max(stop, 1)))
+        return found if stop else replace(found, y=np.full_like(found.y, np.nan))
 
 
 @dataclass(frozen=True)
@@ -147,3 +148,8 @@ class Predictive:
         """Some rows or columns, or all of them in another order."""
         mixture = self.mixture.map(lambda value: value[rows][:, columns])
         return Predictive(self.paths[:, rows][:, :, columns], mixture)
+
+
+def reordered(samples: PathSamples, order: Tensor) -> PathSamples:
+    """Samples with the targets of every window in another order (B, T)."""
+    return samples.map(lambda v: v.take_along_dim(order.view(len(order), 1, -1, *[1] * (v.ndim - 3)), 2))

@@ -31,12 +31,12 @@ class Archetype:
     ----------
     weight : float
         How many series are of this kind, in relation to the others.
-    frequency : str
-        Frequency of the calendar, see :class:`~taylorformer_forecast.synthetic.frame.Frame`.
     lengths, horizons : (int, int)
         Ranges of the number of points, history and horizon together, and of the horizon.
     periods : mapping
         Weights of tuples of seasonal periods. Those longer than half of a series are left out.
+    frequency : str, default="none"
+        Frequency of the calendar, see :class:`~taylorformer_forecast.synthetic.frame.Frame`.
     trend, level, season, noise : (float, float)
         Sizes of the parts.
     trended, seasonal : float
@@ -54,10 +54,10 @@ class Archetype:
     """
 
     weight: float
-    frequency: str
     lengths: tuple[int, int]
     horizons: tuple[int, int]
     periods: Mapping[tuple[float, ...], float]
+    frequency: str = "none"
     trend: Range = (0.02, 0.5)
     level: Range = (0.02, 0.4)
     season: Range = (0.01, 0.3)
@@ -169,7 +169,6 @@ ARCHETYPES: dict[str, Archetype] = {
     ),
     "counts": Archetype(
         weight=6,
-        frequency="none",
         lengths=(20, 1500),
         horizons=(1, 90),
         periods=ANY_PERIODS,
@@ -180,7 +179,6 @@ ARCHETYPES: dict[str, Archetype] = {
     ),
     "demand": Archetype(
         weight=8,
-        frequency="none",
         lengths=(15, 1000),
         horizons=(1, 56),
         periods={(12,): 45, (): 25, (7,): 15, (52,): 10, (24,): 5},
@@ -194,7 +192,6 @@ ARCHETYPES: dict[str, Archetype] = {
     ),
     "financial": Archetype(
         weight=4,
-        frequency="none",
         lengths=(30, 2000),
         horizons=(1, 60),
         periods={(): 75, (5,): 15, (12,): 10},
@@ -208,7 +205,6 @@ ARCHETYPES: dict[str, Archetype] = {
     ),
     "gaussian_process": Archetype(
         weight=8,
-        frequency="none",
         lengths=(10, 2000),
         horizons=(1, 200),
         periods=ANY_PERIODS,
@@ -223,7 +219,6 @@ ARCHETYPES: dict[str, Archetype] = {
     ),
     "wandering": Archetype(  # temperatures, loads of machines, positions
         weight=6,
-        frequency="none",
         lengths=(20, 2000),
         horizons=(1, 200),
         periods=ANY_PERIODS,
@@ -238,7 +233,6 @@ ARCHETYPES: dict[str, Archetype] = {
     ),
     "pulses": Archetype(  # epidemics, sunspots, floods
         weight=4,
-        frequency="none",
         lengths=(40, 2000),
         horizons=(1, 120),
         periods={(): 40, (12,): 15, (52,): 20, (365.25,): 5, (132,): 10, (24,): 10},
