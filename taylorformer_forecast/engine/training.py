@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.defaults import GRADIENT_CLIP
 from taylorformer_forecast.engine.windows import Batches
 
 _LOCK = threading.Lock()
@@ -182,7 +183,6 @@ def fit(
     # Imported here: Lightning takes seconds to load, and using a fitted forecaster does not need it.
     import pytorch_lightning as pl
 
-    from taylorformer_forecast.defaults import GRADIENT_CLIP
     from taylorformer_forecast.engine.lightning import BestWeights, ProgressBar, TrainingModule
 
     settings: dict[str, Any] = {

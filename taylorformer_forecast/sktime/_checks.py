@@ -6,19 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import torch
 
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.engine.rules import check_rules
+from taylorformer_forecast.engine.training import resolve_device
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance, shown
 from taylorformer_forecast.sktime._panel import Panel
 
 
 def check_parameters(parameters):
     """Raise a ValueError if a parameter is not what it may be."""
-    import torch
-
-    from taylorformer_forecast.engine.training import resolve_device
-
     check_rules(parameters)
     lengths = [name for name in ("max_steps", "num_epochs") if name in parameters]
     if all(parameters[name] is None for name in lengths):

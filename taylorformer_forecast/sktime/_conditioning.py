@@ -7,6 +7,7 @@ from typing import Self
 
 import pandas as pd
 
+from taylorformer_forecast.engine.gaps import some_first
 from taylorformer_forecast.sktime._checks import known_future
 from taylorformer_forecast.sktime._host import Host
 
@@ -16,8 +17,6 @@ class Conditioning(Host):
 
     @property
     def _reorder(self):
-        from taylorformer_forecast.engine.gaps import some_first
-
         return some_first if self.order == "random" else None
 
     def condition(self, y_known: pd.Series | pd.DataFrame) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,8 @@ from taylorformer_forecast.engine.rules import is_whole
 from taylorformer_forecast.sktime._checks import check_levels
 from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame
-
-if TYPE_CHECKING:
-    from taylorformer_forecast.sktime.distributions import PathMixture
-    from taylorformer_forecast.sktime.sample_paths import SamplePaths
+from taylorformer_forecast.sktime.distributions import PathMixture
+from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
 
 class GapAnswers(GapMethods):
@@ -94,8 +92,6 @@ class GapAnswers(GapMethods):
         >>> TaylorformerImputer(max_steps=1).fit(y).transform_proba(y).var().shape
         (6, 1)
         """
-        from taylorformer_forecast.sktime.sample_paths import SamplePaths
-
         X = self._inner(X)
         fills = self._fills(X, self.num_samples)
         if not len(fills.rows):

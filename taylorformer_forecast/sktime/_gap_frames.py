@@ -19,6 +19,7 @@ from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._imputations import fill_gaps
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
+from taylorformer_forecast.sktime.distributions import PathMixture
 
 
 class GapMethods(Host):
@@ -98,8 +99,6 @@ class GapMethods(Host):
 
     def _mixture(self, X, fills):
         """The marginal distributions of the rows of X in which something is missing."""
-        from taylorformer_forecast.sktime.distributions import PathMixture
-
         bent = any(job.log for job, *_ in fills.parts)  # all cells are of one family
         found = [(job.mixture(sample.conditionals, bent), at, d) for job, sample, at, d in fills.parts]
         like, known = found[0][0], fills.values[..., None]

@@ -21,7 +21,10 @@ from taylorformer_forecast.defaults import (
     N_GAP_ORDERS,
     USUAL_GAPS,
 )
-from taylorformer_forecast.engine.gaps import gaps_like
+from taylorformer_forecast.engine.calibration import calibrate_gaussian_process
+from taylorformer_forecast.engine.gaps import GapBatches, gaps_like
+from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.windows import WindowMaker
 from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
@@ -53,8 +56,6 @@ class GapTraining:
 
         Where one split is enough, its network is used; else another one is trained on all points.
         """
-        from taylorformer_forecast.engine.calibration import calibrate_gaussian_process
-
         generator, length = torch.Generator().manual_seed(seed), self.window_length_
         checks, seen, n_rounds = [], 0, 0
         while self.max_steps and seen < ENOUGH_GAP_POINTS and n_rounds < MOST_GAP_ROUNDS:
@@ -79,10 +80,7 @@ class GapTraining:
 
     def _fit_network(self, series, seed):
         """Fit the process, then the network around it."""
-        from taylorformer_forecast.engine.gaps import GapBatches
         from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
-        from taylorformer_forecast.engine.training import fit, private_rng
-        from taylorformer_forecast.engine.windows import WindowMaker
 
         length = self.window_length_
         maker = WindowMaker(series, length - 1, 1, float(length), CONTEXT_FLOOR)

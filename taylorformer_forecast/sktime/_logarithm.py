@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
+from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
 from taylorformer_forecast.defaults import (
+    CONTEXT_FLOOR,
     LOGARITHM_BATCH,
     LOGARITHM_EVIDENCE,
     LOGARITHM_OFFSETS,
     LOGARITHM_STEPS,
     LOGARITHM_WINDOWS,
 )
+from taylorformer_forecast.engine.gaps import GapBatches, scale_gaps
+from taylorformer_forecast.engine.windows import WindowMaker
 from taylorformer_forecast.sktime._gaps import Gaps
 
 
@@ -74,11 +78,7 @@ def nats_of_columns(
     ----------
     .. [1] Box, Cox: "An Analysis of Transformations", Journal of the Royal Statistical Society B 26 (1964)
     """
-    from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
-    from taylorformer_forecast.defaults import CONTEXT_FLOOR
-    from taylorformer_forecast.engine.gaps import GapBatches, scale_gaps
     from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
-    from taylorformer_forecast.engine.windows import WindowMaker
 
     def batches(chosen: Sequence[Gaps]) -> GapBatches:
         maker = WindowMaker(

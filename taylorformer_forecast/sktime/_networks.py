@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from taylorformer_forecast.engine.correction import choose_correction, holds_correction
+from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
+from taylorformer_forecast.engine.pretrained import load_pretrained
 from taylorformer_forecast.engine.strategy import STATISTICAL, choose_strategy, obstacle_of_options
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
@@ -22,10 +25,6 @@ class NetworkFitting(Host):
 
     def _fit_new(self, seed):
         """Choose the strategy, and fit a network accordingly."""
-        from taylorformer_forecast.engine.correction import holds_correction
-        from taylorformer_forecast.engine.forecaster import fit_network, fit_pretrained
-        from taylorformer_forecast.engine.pretrained import load_pretrained
-
         weights, own = None, self.strategy == "auto" and self.pretrained != "default"
         if self.strategy in ("pretrained", "finetune") or (own and not holds_correction(self.pretrained)):
             weights = load_pretrained(self.pretrained)
@@ -53,8 +52,6 @@ class NetworkFitting(Host):
 
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""
-        from taylorformer_forecast.engine.correction import choose_correction
-
         corrects = self._strategy.name in ("corrected", "averaged")
         self._correction = choose_correction(self.strategy, self.pretrained) if corrects else None
 
@@ -62,22 +59,16 @@ class NetworkFitting(Host):
         """Train a copy of a network for some steps, gently and without validation; without one, nothing."""
         if net is None:
             return
-        from taylorformer_forecast.engine.forecaster import train_further
-
         self.network_, self.training_ = train_further(self._training(seed), net, steps)
 
     def _train_on(self, seed, net):
         """Train a copy of a network as long as a new one would be."""
-        from taylorformer_forecast.engine.forecaster import train_further
-
         training = self._training(seed, float(self.validation_split or 0.0))
         steps = self._n_steps(training.batches(training.maker())[0].n_batches)
         self.network_, self.training_ = train_further(training, net, steps, 1.0)
 
     def _training(self, seed, validation_split=0.0):
         """The series as they are now, and how a network is trained on them."""
-        from taylorformer_forecast.engine.forecaster import Training
-
         options = ("patience", "device", "verbose", "trainer_kwargs")
         return Training(
             self._series(),

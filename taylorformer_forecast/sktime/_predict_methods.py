@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sktime.datatypes import convert_to, get_cutoff, update_data
+from sktime.forecasting.base._base import _format_moving_cutoff_predictions
 from sktime.utils.datetime import _shift
 
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
@@ -19,6 +20,8 @@ from taylorformer_forecast.sktime._frames import instances, of_instance, to_floa
 from taylorformer_forecast.sktime._joint import JointPaths
 from taylorformer_forecast.sktime._predictive import Sampler, predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
+from taylorformer_forecast.sktime.distributions import PathMixture
+from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
 
 class PredictiveMethods(JointPaths):
@@ -201,8 +204,6 @@ class PredictiveMethods(JointPaths):
 
     def _predict_moving_cutoff(self, y, cv, X=None, update_params=True, reset_forecaster=True):
         """The loop of sktime; where dates have no frequency, its first cutoff is just before them."""
-        from sktime.forecasting.base._base import _format_moving_cutoff_predictions
-
         first = get_cutoff(y, return_index=True, reverse_order=True)
         if isinstance(first, pd.DatetimeIndex) and self._axis.freq is None:
             before = first - pd.Timedelta(1, unit="ns")
@@ -219,8 +220,6 @@ class PredictiveMethods(JointPaths):
         return _format_moving_cutoff_predictions(forecasts, cutoffs)
 
     def _distribution(self, fh, X):
-        from taylorformer_forecast.sktime.distributions import PathMixture
-
         index, p = self._predictive(fh, X)
         return PathMixture._of(p.mixture, self._seed, index, self._labels)
 
@@ -262,8 +261,6 @@ class PredictiveMethods(JointPaths):
         return super().predict_proba(fh=fh, X=X, marginal=marginal)
 
     def _predict_proba(self, fh, X, marginal=True):
-        from taylorformer_forecast.sktime.sample_paths import SamplePaths
-
         if marginal:
             return self._distribution(fh, X)
         index, p = self._joint_predictive(fh, X)

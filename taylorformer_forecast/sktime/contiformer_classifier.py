@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sktime.classification.base import BaseClassifier
 
 from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.engine.classification import fit_classifier
 from taylorformer_forecast.engine.training import all_or_nothing, own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.specs import CONTIFORMER
@@ -121,8 +122,6 @@ class ContiFormerClassifier(Estimator, BaseClassifier):
             return super().fit(X, y)
 
     def _fit(self, X: pd.DataFrame, y: np.ndarray) -> Self:
-        from taylorformer_forecast.engine.classification import fit_classifier
-
         check_parameters(self.get_params(deep=False))
         self._time_axis: TimeAxis | None = None
         self._columns = list(X.columns)
