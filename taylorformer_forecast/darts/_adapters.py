@@ -56,7 +56,7 @@ class LikelihoodFamily(Family):
     likelihood: Any = None
 
     kind = LikelihoodDistribution
-    has_location = False  # whether values may be moved and stretched
+    has_location = False
 
     @property
     def distribution_name(self) -> str | None:

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from darts import TimeSeries
 
-from taylorformer_forecast.engine.rules import is_whole
-
-LARGEST = 1e150  # value whose square is a number
+from taylorformer_forecast.engine.rules import LARGEST, is_whole
 
 
 def check_horizon(n: Any) -> None:

@@ -106,7 +106,6 @@ class ForecastModule(JointWindows):
             n_covariates,
             len(self.floor),
             self.head,
-            self.head.has_location,
             1.0 if alone else self.spec.weight,
         )
         self.net = self.build_network(task, network)

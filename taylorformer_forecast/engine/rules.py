@@ -14,6 +14,8 @@ import numpy as np
 from taylorformer_forecast.calendar.axis import CYCLES
 from taylorformer_forecast.engine.strategy import STRATEGIES
 
+LARGEST = 1e150  # of a value: its square is still a number
+
 
 def is_whole(value: Any, least: int) -> bool:
     """Whether a parameter is a whole number, at least some."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from taylorformer_forecast.core.families import Family
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet
 
 
@@ -28,8 +28,6 @@ class Task:
         Columns of the data. Only networks that join columns see more than one at a time.
     family : str or Family, default="studentt"
         Predictive distribution of a point.
-    has_location : bool, default=True
-        Whether that distribution has a location, which a baseline can predict.
     weight : float, default=1.0
         Weight of what the network adds to its baseline.
     """
@@ -40,8 +38,12 @@ class Task:
     n_covariates: int = 0
     n_columns: int = 1
     family: str | Family = "studentt"
-    has_location: bool = True
     weight: float = 1.0
+
+    @property
+    def has_location(self) -> bool:
+        """Whether the distribution has a location, which a baseline can predict."""
+        return find_family(self.family).has_location
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ import pandas as pd
 
 from taylorformer_forecast.defaults import FARTHEST_X
 from taylorformer_forecast.engine.covariates import center_and_spread
+from taylorformer_forecast.engine.rules import LARGEST
 from taylorformer_forecast.sktime._panel import Panel
-
-LARGEST = 1e150  # of a value: its square is still a float64
 
 
 def instances(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:

@@ -71,9 +71,8 @@ class Panel:
         bounds = np.r_[0, sizes.cumsum()]
         rows = np.arange(len(self.at)) + np.repeat(self.bounds[:-1][order] - bounds[:-1], sizes)
         keys = [self.keys[k] for k in order]
-        return Panel(
-            keys, bounds, self.stamps, self.at[rows], self.values[rows][:, by_name], self.columns[by_name]
-        )
+        values, columns = self.values[rows][:, by_name], self.columns[by_name]
+        return Panel(keys, bounds, self.stamps, self.at[rows], values, columns)
 
     def take(self, rows: np.ndarray) -> Panel:
         """Some rows of every instance, given as a mask."""

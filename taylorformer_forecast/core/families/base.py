@@ -147,12 +147,15 @@ class Family(ABC):
         Class of the family's distributions.
     is_point : bool
         Whether its distributions are single values, without intervals or a density.
+    has_location : bool
+        Whether values may be moved and stretched, so that a baseline can predict a location.
     """
 
     scale: str = "exp"
 
     kind: ClassVar[type[Any]]  # of distributions; their arguments differ
     is_point: ClassVar[bool] = False
+    has_location: ClassVar[bool] = True
 
     @property
     @abstractmethod
