@@ -31,27 +31,20 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Public name -> module that defines it. Resolved on first access (PEP 562), so that importing the
-# package loads neither torch nor pandas nor a host library.
+# Public names -> module that has them. Resolved on first access (PEP 562), so that importing the package
+# loads neither torch nor pandas nor a host library.
+_MODELS = ("ContiFormer", "LAM", "TNP", "Taylorformer", "UNN")
 _LAZY = {
-    "ContiFormer": "taylorformer_forecast.models.contiformer",
-    "ContiFormerClassifier": "taylorformer_forecast.sktime.contiformer_classifier",
-    "ContiFormerForecaster": "taylorformer_forecast.sktime.contiformer",
-    "ContiFormerImputer": "taylorformer_forecast.sktime.imputer",
-    "ContiFormerModel": "taylorformer_forecast.darts",
-    "LAMForecaster": "taylorformer_forecast.sktime.lam",
-    "LAMModel": "taylorformer_forecast.darts",
-    "LAMTransformer": "taylorformer_forecast.models.lam",
-    "TNPA": "taylorformer_forecast.models.tnp",
-    "TNPForecaster": "taylorformer_forecast.sktime.tnp",
-    "TNPModel": "taylorformer_forecast.darts",
-    "Taylorformer": "taylorformer_forecast.models.taylorformer",
-    "TaylorformerForecaster": "taylorformer_forecast.sktime.taylorformer",
-    "TaylorformerImputer": "taylorformer_forecast.sktime.imputer",
-    "TaylorformerModel": "taylorformer_forecast.darts",
-    "UNN": "taylorformer_forecast.models.unn",
-    "UNNForecaster": "taylorformer_forecast.sktime.unn",
-    "UNNModel": "taylorformer_forecast.darts",
+    **{f"{name}Forecaster": f"{__name__}.sktime" for name in _MODELS},
+    **{f"{name}Model": f"{__name__}.darts" for name in _MODELS},
+    "ContiFormerClassifier": f"{__name__}.sktime",
+    "ContiFormerImputer": f"{__name__}.sktime",
+    "TaylorformerImputer": f"{__name__}.sktime",
+    "ContiFormer": f"{__name__}.models.contiformer",
+    "LAMTransformer": f"{__name__}.models.lam",
+    "TNPA": f"{__name__}.models.tnp",
+    "Taylorformer": f"{__name__}.models.taylorformer",
+    "UNN": f"{__name__}.models.unn",
 }
 _HOSTS = ("sktime", "darts")
 
