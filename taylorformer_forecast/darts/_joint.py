@@ -46,7 +46,7 @@ class JointComponents(nn.Module):
 
     def reorder(self, samples: Tensor) -> Tensor:
         """Samples (S, B, n, C) of B series, of all components together."""
-        copula = GaussianCopula(float(self.own), self.factors.double().cpu().numpy())
+        copula = GaussianCopula(float(self.own), self.factors.cpu().double().numpy())
         found = [copula.reorder(one.cpu().numpy()) for one in samples.unbind(1)]
         return torch.as_tensor(np.stack(found, 1)).to(samples)
 
@@ -77,5 +77,5 @@ class JointWindows(BatchWindows):
         y, observed = window.targets
         y = rearrange(y.masked_fill(~observed, torch.nan), "(b g) t 1 -> (b t) g", g=len(self.floor))
         drawn = rearrange(drawn, "(b g) s t 1 -> s (b t) g", g=len(self.floor))
-        scores = scores_among(drawn.double().cpu().numpy(), y.double().cpu().numpy())
+        scores = scores_among(*(part.cpu().double().numpy() for part in (drawn, y)))
         self.joint.fit(scores, min(len(scores), len(dataset) + n_targets - 1))

@@ -174,6 +174,40 @@ def test_missing_values_and_columns_that_end_early_are_served(strategy):
     assert mean_correlation(drawn) > 0.4
 
 
+@pytest.mark.parametrize("strategy", ["corrected", "train"])
+def test_series_of_a_hierarchy_go_together(strategy):
+    panel = as_panel(related())
+    y = pd.concat({"n": panel.loc[["a", "b"]], "s": panel.loc[["c"]]}, names=["region"])
+    _, drawn = sktime_paths("Taylorformer", {"strategy": strategy}, y, True)
+    assert mean_correlation(drawn[..., 0].reshape(S, 3, H).swapaxes(1, 2)) > 0.5
+
+
+@pytest.mark.parametrize("name", ["Taylorformer", "LAM"])
+def test_covariates_with_missing_rows_are_served(name):
+    y = related().drop(related().index[[20, 50, 51, 90]])
+    ahead = pd.period_range(y.index[-1] + 1, periods=H, freq="M")
+    X, later = (pd.DataFrame({"x": np.arange(len(index)) / 10}, index) for index in (y.index, ahead))
+    fitted = forecaster(name, {}, joint=True).fit(y, X, fh=range(1, H + 1))
+    assert mean_correlation(fitted.predict_proba(X=later, marginal=False).paths) > 0.5
+
+
+def test_a_pretrained_forecaster_takes_the_relation_from_the_series_it_is_fitted_to():
+    y = related()
+    for k, column in enumerate(y):
+        y[column] = related(1, seed=k + 1).to_numpy()
+    pretrained = forecaster("LAM", {"horizon": H}, joint=True).pretrain(as_panel(y))
+    fitted = pretrained.fit(related(), fh=range(1, H + 1))
+    assert mean_correlation(fitted.predict_proba(marginal=False).paths) > 0.5
+
+
+def test_paths_pass_through_known_values():
+    fitted = forecaster("Taylorformer", {"order": "random"}, joint=True).fit(related(), fh=range(1, H + 1))
+    known = pd.DataFrame({"a": [25.0]}, pd.PeriodIndex(["2010-02"], freq="M"))
+    drawn = fitted.condition(known).predict_proba(marginal=False).paths
+    np.testing.assert_allclose(drawn[:, 1, 0], 25.0)
+    assert mean_correlation(drawn[:, 2:]) > 0.5
+
+
 def test_irregular_times_are_served():
     rng = np.random.default_rng(0)
     y = related()
