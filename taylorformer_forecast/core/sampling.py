@@ -15,8 +15,6 @@ from taylorformer_forecast.core.rolling import RollingBounds, context_limits
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window, join_columns
 
-__all__ = ["PathSamples", "draw_paths", "forecast_paths", "sample_paths", "windows_at_once"]
-
 POINTS_AT_ONCE = 2**17  # windows times points that a one-shot network processes at once
 PAIRS_AT_ONCE = 2**24  # windows times pairs of points, whose weights an autoregressive network may keep
 CACHED_AT_ONCE = 2**20  # windows times paths times targets in the caches at once: half a gigabyte or so

@@ -19,8 +19,6 @@ from taylorformer_forecast.models.blocks import Block, head_width
 from taylorformer_forecast.models.stepwise import place_features
 from taylorformer_forecast.models.tokens import Features, Tokens
 
-__all__ = ["Streams"]
-
 
 class Streams(nn.Module):
     """The stream over times (X), the stream over times and values (XY), and what joins them.
