@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
+import pytorch_lightning as pl
 from darts import TimeSeries
 from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
@@ -19,6 +20,7 @@ from darts.utils.data.torch_datasets.utils import (
     _parse_input_chunk_length,
 )
 from darts.utils.ts_utils import series2seq
+from pytorch_lightning.accelerators import MPSAccelerator
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
@@ -222,6 +224,16 @@ class BaseForecastModel(SharedParameters, Explaining):
         self._steps, self._seconds = int(self.trainer.global_step), time.perf_counter() - start
         log_decision(str(self.summary()))
         return self
+
+    @staticmethod
+    def _init_trainer(trainer_params: dict[str, Any], max_epochs: int | None = None) -> pl.Trainer:
+        """Trainer for a fit or forecast; on the CPU where Lightning would choose Apple's GPU.
+
+        That has no double precision, which baselines and units need.
+        """
+        if trainer_params.get("accelerator", "auto") == "auto" and MPSAccelerator.is_available():
+            trainer_params = {**trainer_params, "accelerator": "cpu"}
+        return MixedCovariatesTorchModel._init_trainer(trainer_params, max_epochs)
 
     def summary(self) -> Summary:
         """Decisions of the fit: strategy, sizes, seasons, baseline, calibration, steps and seconds.

@@ -203,3 +203,13 @@ def test_steps_that_are_asked_for_are_taken():
     assert passes.summary().steps == 2 * 12
     once = make(TaylorformerModel, 12, 4, **small).fit(series, epochs=1)
     assert once.summary().steps == 12
+
+
+@pytest.mark.parametrize(("asked", "taken"), [({}, "cpu"), ({"accelerator": "mps"}, "mps")])
+def test_apples_gpu_is_taken_only_where_it_is_asked_for(asked, taken, monkeypatch):
+    """It has no double precision, which a fit needs, and Lightning would choose it by itself."""
+    found = []
+    monkeypatch.setattr("pytorch_lightning.accelerators.MPSAccelerator.is_available", lambda: True)
+    monkeypatch.setattr("pytorch_lightning.Trainer", lambda **options: found.append(options["accelerator"]))
+    TaylorformerModel(24, 12, pl_trainer_kwargs=asked)._setup_trainer(None, None)
+    assert found == [taken]
