@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from itertools import product
@@ -153,10 +154,16 @@ def table(book: dict) -> str:
     """Accuracies, the highest of a row in bold, and means of the classifiers that all sets have."""
     scores = accuracies(book)
     means = scores.groupby(level="dropped").agg(lambda column: column.mean(skipna=False))
-    lines = [f"| set | dropped | {' | '.join(LABELS.values())} |", "|---" * (2 + len(LABELS)) + "|"]
+
+    def breakable(name: str) -> str:
+        """A name that may be hyphenated at its capitals, on a phone."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "&shy;", name)
+
+    header = " | ".join(map(breakable, LABELS.values()))
+    lines = [f"| set | dropped | {header} |", "|---" * (2 + len(LABELS)) + "|"]
     for (name, rate), row in pd.concat([scores, pd.concat({"mean": means})]).iterrows():
         cells = [f"**{v:.3f}**" if v == row.max() else "–" if np.isnan(v) else f"{v:.3f}" for v in row]
-        lines.append(f"| {name} | {rate:.0%} | {' | '.join(cells)} |")
+        lines.append(f"| {breakable(name)} | {rate:.0%} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

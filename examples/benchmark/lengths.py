@@ -119,21 +119,28 @@ def rows(series: str, n: int, origins: list[int], data: Path | None, seed: int, 
 
 
 def table(book: dict[str, Any]) -> str:
-    """Mean relative loss and coverage of every strategy, a line for each length."""
+    """Mean relative loss and coverage of every strategy, a column for each length."""
     numbers = pd.DataFrame(book["rows"]).set_index(["n", "series", "origin", "seed", "model"])
     names = [*STRATEGIES, *MEANS]
-    lines = ["| values | pieces | " + " | ".join(f"`{name}`" for name in names) + " |"]
-    lines.append("|---" * (len(names) + 2) + "|")
+    header, columns = ["strategy"], [[f"`{name}`" if name not in MEANS else name for name in names]]
+    columns[0][names.index("averaged")] = "`averaged`"
     for n, part in numbers.groupby("n"):
         wql, coverage = part["wql"].unstack("model"), part["coverage"].unstack("model").mean()
-        ratio = np.exp(np.log(wql.div(wql["naive"], axis=0)).mean())
-        best = min(ratio[name] for name in names)
+        ratio = np.exp(np.log(wql.div(wql["naive"], axis=0)).mean())[names].round(3)
         cells = [f"{ratio[name]:.3f} ({coverage[name]:.2f})" for name in names]
-        cells = [
-            f"**{cell}**" if ratio[name] == best else cell for name, cell in zip(names, cells, strict=True)
+        best = [
+            f"**{cell}**" if ratio[name] == ratio.min() else cell
+            for name, cell in zip(names, cells, strict=True)
         ]
-        lines.append(f"| {n:,} | {len(wql)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        header.append(f"{n:,} values, {len(wql)} pieces")
+        columns.append(best)
+    lines = [
+        header,
+        ["---"] * len(header),
+        *zip(*columns, strict=True),
+        ["seasonal naive", *["1"] * (len(header) - 1)],
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def write_page(book: dict[str, Any], page: Path) -> None:
