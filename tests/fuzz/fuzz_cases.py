@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 Case = dict[str, Any]
 
 MODELS = ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")
+JOINT = ("Taylorformer", "LAM", "TNP")  # whose paths of several series can be drawn together
 FREQUENCIES = ("Y", "Q", "M", "W", "D", "B", "h", "15min", "min", "s", "ms", "2D", "3M")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe")
 SHAPES = ("noise", "walk", "trend", "season", "growth", "decay", "steps", "alternating", "counts", "sparse")
@@ -120,6 +121,8 @@ def forecasters(draw: st.DrawFn) -> Case:
     strategy = ["train", "averaged", "finetune"] if trained else untrained
     name = draw(st.sampled_from(MODELS)) if trained else "Taylorformer"
     options = {"strategy": draw(st.sampled_from(strategy))} if name == "Taylorformer" else {}
+    if name in JOINT:
+        options["joint"] = draw(st.booleans())
     if trained:
         options["distribution"] = draw(st.sampled_from(["studentt", "normal", "mixture", "quantile", "mse"]))
         options["context_length"] = draw(usually(None, 3, 8))
@@ -151,12 +154,15 @@ def darts_models(draw: st.DrawFn) -> Case:
     trained = draw(st.integers(0, 9)) == 0
     name = draw(st.sampled_from(MODELS)) if trained else "Taylorformer"
     strategy = draw(st.sampled_from(["train", "finetune"] if trained else ["auto", "baseline"]))
+    options = {"strategy": strategy} if name == "Taylorformer" else {}
+    if name in JOINT:
+        options["joint"] = draw(st.booleans())
     chunk = draw(st.sampled_from([1, 4, 8]))
     steps = ("copy", "pickle", "save", "refused fit", "fit again", "other series", "parameters", "history")
     return {
         "host": "darts",
         "model": name,
-        "options": {"strategy": strategy} if name == "Taylorformer" else {},
+        "options": options,
         "chunks": [chunk, draw(st.sampled_from([1, 3]))],
         "index": draw(INDEX),
         "n": draw(st.one_of(st.integers(1, 12), st.integers(12, 60))),
