@@ -71,6 +71,7 @@ NORMAL_SHAPE_COUNT = 100.0  # errors that a normal shape counts for; measured: 2
 LARGEST_ERROR = 8.0  # mean absolute errors; those beyond are outliers; by hand
 ERROR_CORRELATION = 0.7  # of neighbouring errors; by definition of a random walk: the root of a half
 CORRELATION_COUNT = 20.0  # errors that it counts for; by hand
+SHARED_COUNT = 2.0  # horizons that no shared part of errors counts for; measured: 1 to 4 cover totals best
 
 # --- Statistical forecasts: outliers and bounds ------------------------------------------------------------
 OUTLIER_SIZE = 8.0  # mean absolute steps; values beyond are outliers; measured: M3 is forecast alike without

@@ -21,6 +21,7 @@ from taylorformer_forecast.defaults import (
     LARGEST_ERROR,
     NORMAL_SHAPE_COUNT,
     SHAPE_LEVELS,
+    SHARED_COUNT,
 )
 
 ByOrigin: TypeAlias = Float[Tensor, "B n H"]  # of every origin and step
@@ -160,23 +161,60 @@ def at_shape(shape: Float[Tensor, "B J"], z: Float[Tensor, "B S"]) -> Float[Tens
     return (left + part * (end - left)) * z.sign()
 
 
-def dependence(standard: ByOrigin) -> Float[Tensor, " B"]:
-    """Correlation of neighbouring errors of one path, drawn towards that of a random walk.
+def dependence(standard: ByOrigin) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
+    """How the errors along one path depend on each other: a part that all steps share, and the neighbour's.
+
+    Normal scores are ``sqrt(shared) u + sqrt(1 - shared) v``, where u is the same at all steps and v an
+    autoregression of order one. The two numbers give neighbouring errors the correlation that they had, and
+    sums over all steps the variance. They are drawn towards those of a random walk, and of no shared part.
+
+    Parameters
+    ----------
+    standard : Tensor of shape (B, n, H)
+        Errors over their scale, NaN where unknown.
+
+    Returns
+    -------
+    shared, correlation : Tensor of shape (B,)
+        Between 0 and 1.
 
     Examples
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.errors import dependence
-    >>> dependence(torch.ones(1, 1000, 4)).round(decimals=1).tolist()
-    [1.0]
+    >>> g = torch.Generator().manual_seed(0)
+    >>> level = torch.randn(1, 5000, 1, generator=g, dtype=torch.float64)
+    >>> noise = torch.randn(1, 5000, 8, generator=g, dtype=torch.float64)
+    >>> [part.round(decimals=1).item() for part in dependence(0.6 * level + 0.8 * noise)]
+    [0.4, 0.0]
     """
     size = standard.clamp(-LARGEST_ERROR, LARGEST_ERROR)
+    horizon = size.shape[2]
     left, right = size[..., :-1], size[..., 1:]
     known = ~(left.isnan() | right.isnan())
     product = torch.where(known, left * right, 0.0).sum((1, 2))
     square = torch.where(known, (left**2 + right**2) / 2, 0.0).sum((1, 2))
-    count = known.sum((1, 2)) / max(left.shape[2], 1)
+    count = known.sum((1, 2)) / max(horizon - 1, 1)
     own = torch.where(square > 0, product / square.clamp_min(1e-300), ERROR_CORRELATION)
-    return ((count * own + CORRELATION_COUNT * ERROR_CORRELATION) / (count + CORRELATION_COUNT)).clamp(
+    near = ((count * own + CORRELATION_COUNT * ERROR_CORRELATION) / (count + CORRELATION_COUNT)).clamp(
         0.0, 0.99
     )
+    if horizon < 3:
+        return torch.zeros_like(near), near
+    lags = torch.arange(1, horizon, dtype=size.dtype, device=size.device)
+    pairs = (horizon - lags) / (horizon - lags).sum()  # of all pairs of steps, those of each lag
+
+    def of_pairs(rho: Tensor) -> Tensor:
+        """Mean correlation of all pairs of steps of an autoregression."""
+        return (rho[..., None] ** lags) @ pairs
+
+    whole = ~size.isnan().any(2)
+    square = torch.where(whole, (size**2).sum(2), 0.0).sum(1)
+    product = torch.where(whole, size.sum(2) ** 2, 0.0).sum(1) - square
+    own = product / (square * (horizon - 1)).clamp_min(1e-300)
+    count = whole.sum(1) / horizon  # errors of origins that are neighbours overlap
+    mean = (count * own + SHARED_COUNT * of_pairs(near)) / (count + SHARED_COUNT)
+    shared = torch.linspace(0, 1, 41, dtype=size.dtype, device=size.device) * near[:, None]
+    rest = (near[:, None] - shared) / (1 - shared)
+    best = (shared + (1 - shared) * of_pairs(rest) - mean[:, None]).abs().argmin(1, keepdim=True)
+    return shared.gather(1, best)[:, 0], rest.gather(1, best)[:, 0]

@@ -50,8 +50,9 @@ class Forecast:
         Factors of the distances of quantiles below and above the location.
     low, high : Tensor of shape (B, H)
         Bounds of all forecasts.
-    correlation : Tensor of shape (B,)
-        Of neighbouring errors along a path.
+    shared, correlation : Tensor of shape (B,)
+        Part of the variance of errors that is the same along a path, and correlation of neighbours in the
+        rest.
     counts : bool Tensor of shape (B,)
         Which series are intermittent; their distributions are on ``support``.
     support, cdf : Tensor of shape (B, K)
@@ -65,6 +66,7 @@ class Forecast:
     above: Float[Tensor, "B H"]
     low: Float[Tensor, "B H"]
     high: Float[Tensor, "B H"]
+    shared: Float[Tensor, " B"]
     correlation: Float[Tensor, " B"]
     counts: Bool[Tensor, " B"]
     support: Float[Tensor, "B K"]
@@ -93,14 +95,16 @@ class Forecast:
         return self.at_normal(z[None, :, None].expand(size)).mT
 
     def sample(self, n_paths: int, generator: torch.Generator | None = None) -> Float[Tensor, "B S H"]:
-        """Joint paths: normal scores of the steps are an autoregression of order one."""
+        """Joint paths: normal scores of the steps are a shared part and an autoregression of order one."""
         size = (len(self.loc), n_paths, self.loc.shape[2])
         noise = torch.randn(size, generator=generator, dtype=self.loc.dtype, device=self.loc.device)
         rho = self.correlation[:, None]
         scores = [noise[..., 0]]
         for step in range(1, size[2]):
             scores.append(rho * scores[-1] + (1 - rho**2).sqrt() * noise[..., step])
-        return self.at_normal(torch.stack(scores, -1))
+        level = torch.randn((*size[:2], 1), generator=generator, dtype=self.loc.dtype, device=self.loc.device)
+        shared = self.shared[:, None, None]
+        return self.at_normal(shared.sqrt() * level + (1 - shared).sqrt() * torch.stack(scores, -1))
 
 
 def forecast(
@@ -199,6 +203,7 @@ def _forecast(
     shift = torch.where(counts[:, -1:], 0.0, added.shift.to(loc))
     loc[:, -1] += shift * scale[:, -1]
     known = ((~y.isnan()).cumsum(1) > 0)[..., None]
+    shared, correlation = dependence(fit.standard)
     return Forecast(
         loc=torch.where(known, loc, 0.0),
         scale=torch.where(known, scale, 0.0),
@@ -207,7 +212,8 @@ def _forecast(
         above=added.above.to(loc),
         low=fit.found.low[:, -1] * unit,
         high=fit.found.high[:, -1] * unit,
-        correlation=dependence(fit.standard),
+        shared=shared,
+        correlation=correlation,
         counts=counts[:, -1],
         support=demand.support,
         cdf=demand.cdf,

@@ -1,6 +1,7 @@
 """The combined forecast: what it does on ordinary, strange and spoiled series."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -181,3 +182,16 @@ def test_wrong_sizes_are_refused(shape, horizon, no_shape_checks):
 def test_wrong_numbers_of_seasons_are_refused():
     with pytest.raises(ValueError, match="1 seasons for 2 series"):
         forecast(torch.zeros(2, 5), 2, [4])
+
+
+def test_totals_over_all_steps_are_covered():
+    """Errors of a level that moves slowly below much noise are small, but all of one sign."""
+    y = 0.3 * normal(300, 132).cumsum(1) + normal(300, 132, seed=1)
+    found = forecast(y[:, :120], 12)
+    totals = found.sample(300, torch.Generator().manual_seed(0)).sum(2)
+    low, high = totals.quantile(torch.tensor([0.1, 0.9], dtype=y.dtype), dim=1)
+    truth = y[:, 120:].sum(1)
+    assert 0.74 < ((low <= truth) & (truth <= high)).double().mean() < 0.88
+    alone = replace(found, shared=torch.zeros_like(found.shared))
+    narrow = alone.sample(300, torch.Generator().manual_seed(0)).sum(2)
+    assert narrow.std(1).mean() < 0.8 * totals.std(1).mean()
