@@ -52,9 +52,13 @@ def choose_lengths(
 
     Examples
     --------
-    >>> from taylorformer_forecast.engine.lengths import Lengths, choose_lengths
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.calendar.axis import TimeAxis
+    >>> from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+    >>> from taylorformer_forecast.engine.lengths import choose_lengths
     >>> from taylorformer_forecast.models.specs import TNP
-    >>> choose_lengths(Lengths(144, 12, 12, 12, 1), TNP, None, None)
+    >>> seasons = SeasonalFeatures(TimeAxis.of([pd.RangeIndex(144)]), periods=(12.0,))
+    >>> choose_lengths(144, seasons, 12, 1, TNP, None, None)
     (36, 12)
     """
     season = seasonal.season

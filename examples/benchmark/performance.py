@@ -1,0 +1,161 @@
+"""Write the tables of docs/performance.md from recorded numbers.
+
+    python examples/benchmark/performance.py
+
+Every table names the script that recorded its numbers. Nothing is measured here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parents[2] / "docs"
+AIMS = {700: {"Taylorformer": 10, "LAM": 10}, 10_000: {}, 100_000: {}}  # seconds of sktime's fits
+PHASES_AT = 700  # values
+AIM = {150: 20, 700: 20, 10_000: 15, 100_000: 60}
+
+
+def read(name: str) -> dict[str, Any]:
+    """Recorded numbers of a script."""
+    return json.loads((DOCS / "results" / f"{name}.json").read_text())
+
+
+def rows(header: list[str], cells: list[list[Any]]) -> str:
+    """A table."""
+    lines = [header, ["---"] * len(header), *cells]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def seconds(value: float) -> str:
+    """Seconds, with a digit after the point where there are few."""
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
+
+
+def fits() -> str:
+    """Seconds of a fit and a forecast; those beyond the aim are marked."""
+    book = read("fit_speed")["rows"]
+    sizes = sorted({row["n"] for row in book})
+    names = dict.fromkeys((row["model"], row["host"]) for row in book)
+    found = {(row["model"], row["host"], row["n"]): row for row in book}
+
+    def cell(model: str, host: str, n: int) -> str:
+        row = found.get((model, host, n))
+        if row is None:
+            return "-"
+        took = row["fit_s"] + row["predict_s"]
+        late = " ✗" if took > AIMS.get(n, {}).get(model, AIM[n]) else ""
+        return f"{seconds(took)} ({row['extra_mib']:,}){late}"
+
+    cells = [[model, host, *(cell(model, host, n) for n in sizes)] for model, host in names]
+    return rows(["model", "host", *(f"{n:,} values" for n in sizes)], cells)
+
+
+def phases() -> str:
+    """Parts of the seconds at one size, in per cent."""
+    book = [row for row in read("fit_speed")["rows"] if row["n"] == PHASES_AT]
+    names = list(book[0]["phases"])
+    cells = []
+    for row in book:
+        whole = max(sum(row["phases"].values()), 1e-9)
+        shares = [f"{100 * row['phases'][name] / whole:.0f}" for name in names]
+        cells.append([row["model"], row["host"], *shares])
+    return rows(["model", "host", *names], cells)
+
+
+def imports() -> str:
+    """Processor seconds of imports, one after the other."""
+    found = read("fit_speed")["import_s"]
+    names = {"torch": "torch", "sktime.forecasting.base": "then sktime's base classes"}
+    return rows(
+        ["import", "seconds"],
+        [
+            [names.get(name, "then `from taylorformer_forecast.sktime import TaylorformerForecaster`"), took]
+            for name, took in found.items()
+        ],
+    )
+
+
+def sampling() -> str:
+    """Seconds of sample paths, and ratios."""
+    cells = [
+        [
+            f"{row['paths']} paths, context 96, {row['targets']} targets",
+            seconds(row["cached_s"]),
+            f"{row['recomputed_by_cached']:.0f}",
+            f"{row['cached_by_lstm']:.0f}",
+        ]
+        for row in read("sampling_speed")["rows"]
+    ]
+    header = ["", "seconds", "times faster than computing all points anew", "times an LSTM of the same size"]
+    return rows(header, cells)
+
+
+def kernels() -> str:
+    """Ratios of attention layers to plain attention."""
+    continuous = read("contiformer_speed")["rows"][-1]
+    local = read("lam_speed")["rows"]
+    pairs = [(row["n"], row.get("faster_than_full", {}).get("local")) for row in local]
+    cells = [
+        [
+            f"local attention (LAM), {n:,} points",
+            f"1 / {ratio['forward']:.1f}",
+            f"1 / {ratio['forward_backward']:.1f}",
+        ]
+        for n, ratio in pairs
+        if ratio and n in (1024, 8192)
+    ]
+    cells.append(
+        [
+            f"ContiFormer's layer, closed form, {continuous['points']} points",
+            "-",
+            f"{continuous['closed_by_plain']:.1f}",
+        ]
+    )
+    return rows(["in times of full attention", "forward", "forward and backward"], cells)
+
+
+def many() -> str:
+    """Many series at once."""
+    panel, batch = read("panel_speed"), read("many_series")
+    cells = [
+        [
+            f"{panel['steps']} training steps of the {row['forecaster']} on "
+            f"{panel['series']:,} series of {panel['length']} values",
+            seconds(row["pretrain_s"]),
+            f"{max(row['peak_mib']) / 1024:.1f}",
+        ]
+        for row in panel["rows"]
+    ]
+    cells.insert(
+        0,
+        [
+            f"default forecasts of {batch['series']:,} series of {batch['length']} values, "
+            f"{batch['horizon']} steps",
+            seconds(batch["seconds_fit"] + batch["seconds_predict"]),
+            batch["peak_gib"],
+        ],
+    )
+    return rows(["", "seconds", "GiB at the peak"], cells)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    one.__name__: one for one in (fits, phases, imports, sampling, kernels, many)
+}
+
+
+def main() -> None:
+    """Put every table between its marks."""
+    page = DOCS / "performance.md"
+    text = page.read_text()
+    for name, table in TABLES.items():
+        mark = f"<!-- {name} -->\n"
+        text = re.sub(f"{mark}.*?<!-- end -->", lambda _: f"{mark}{table()}\n<!-- end -->", text, flags=re.S)  # noqa: B023
+    page.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
