@@ -55,15 +55,15 @@ def fits() -> str:
 
 
 def phases() -> str:
-    """Parts of the seconds at one size, in per cent."""
+    """Parts of the seconds at one size, in per cent; small ones together."""
     book = [row for row in read("fit_speed")["rows"] if row["n"] == PHASES_AT]
-    names = list(book[0]["phases"])
+    large = ("baseline", "training", "calibration")
     cells = []
     for row in book:
         whole = max(sum(row["phases"].values()), 1e-9)
-        shares = [f"{100 * row['phases'][name] / whole:.0f}" for name in names]
-        cells.append([row["model"], row["host"], *shares])
-    return rows(["model", "host", *names], cells)
+        shares = [100 * row["phases"][name] / whole for name in large]
+        cells.append([row["model"], row["host"], *(f"{share:.0f}" for share in [*shares, 100 - sum(shares)])])
+    return rows(["model", "host", *large, "rest"], cells)
 
 
 def imports() -> str:

@@ -148,7 +148,7 @@ def run(panel: str, model: str, data: Path | None, at_most: int, settings: dict)
 
 def table(book: dict) -> str:
     """Scores of every model on every hierarchy."""
-    titles = ("hierarchy", "model", "forecasts", "coverage of 80 %", "width", "quantile loss")
+    titles = ("hierarchy", "model", "n", "coverage", "width", "loss")
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for row in book["rows"]:
         cells = (
@@ -161,7 +161,8 @@ def table(book: dict) -> str:
 def section(book: dict) -> str:
     """What the page says between the marks."""
     settings = ", ".join(f"`{name}={value}`" for name, value in book["settings"].items())
-    about = f"In brackets the standard error. Settings: {settings or 'the defaults'}, 400 paths."
+    about = "Coverage is of 80 %, in n forecasts, with its standard error; loss is the quantile loss. "
+    about += f"Settings: {settings or 'the defaults'}, 400 paths."
     return f"\n{table(book)}\n\n{about}\n\n"
 
 
