@@ -15,11 +15,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+
+sys.path.append(str(Path(__file__).parent / "arena"))
+from run import fill_page
 from short_series import LEVELS, Collection, last_season, versions
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
@@ -107,9 +111,7 @@ def main() -> None:
     book = json.loads(args.out.read_text())
     print(table(book))
     if args.page is not None:
-        before, _, rest = args.page.read_text().partition(MARKS[0])
-        after = rest.partition(MARKS[1])[2]
-        args.page.write_text(f"{before}{MARKS[0]}\n{table(book)}\n\n{MARKS[1]}{after}")
+        fill_page(args.page, MARKS, f"\n{table(book)}\n\n")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ import pandas as pd
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(Path(__file__).parent / "arena"))
 from models import LEVELS
-from run import machine, quiet, write_json
+from run import fill_page, machine, quiet, write_json
 from series import load
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
@@ -145,9 +145,7 @@ def table(book: dict[str, Any]) -> str:
 
 def write_page(book: dict[str, Any], page: Path) -> None:
     """Put the table between the marks of a page."""
-    before, _, rest = page.read_text().partition("<!-- table -->\n")
-    _, _, after = rest.partition("<!-- end -->")
-    page.write_text(f"{before}<!-- table -->\n{table(book)}\n<!-- end -->{after}")
+    fill_page(page, ("<!-- table -->\n", "<!-- end -->"), f"{table(book)}\n")
 
 
 def main(argv: list[str] | None = None) -> None:

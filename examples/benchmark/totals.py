@@ -36,7 +36,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
-from run import machine, quiet, write_json
+from run import fill_page, machine, quiet, write_json
 from sktime.datasets import load_macroeconomic
 
 from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
@@ -202,8 +202,7 @@ def main(argv: list[str] | None = None) -> None:
             write_json(book, args.out)
     print(table(book))
     if args.page is not None:
-        before, _, rest = args.page.read_text().partition(MARKS[0])
-        args.page.write_text(before + MARKS[0] + section(book) + MARKS[1] + rest.partition(MARKS[1])[2])
+        fill_page(args.page, MARKS, section(book))
 
 
 if __name__ == "__main__":

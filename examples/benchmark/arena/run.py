@@ -163,6 +163,12 @@ def write_json(book: dict, path: Path) -> None:
     new.replace(path)
 
 
+def fill_page(page: Path, marks: tuple[str, str], text: str) -> None:
+    """Write what a page says between two marks anew."""
+    before, _, rest = page.read_text().partition(marks[0])
+    page.write_text(before + marks[0] + text + marks[1] + rest.partition(marks[1])[2])
+
+
 def quiet() -> None:
     """Silence hints of the hosts; errors are still seen."""
     import pytorch_lightning  # noqa: F401  # it sets its level when it is imported, and is not to be timed
