@@ -11,9 +11,7 @@ from scipy.special import ndtri
 
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, N_COPULA_ORIGINS
-from taylorformer_forecast.engine.statistical import ending_together, whole_seasons
-
-NUMBERS_AT_ONCE = 2**20  # forecasts from all origins in one batch
+from taylorformer_forecast.engine.statistical import NUMBERS_AT_ONCE, ending_together, whole_seasons
 
 
 def past_origins(n: int, horizon: int) -> list[int]:
