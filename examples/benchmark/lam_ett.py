@@ -16,8 +16,9 @@ modern
     all variables, which sees one at a time, scaled by its window. The mean of its Student-t distribution is
     scored, which is its median too.
 
-Kernels are local, full and prob; "none" leaves out the layers, to see what attention adds to the map over
-time. Rows are appended to the results as they are finished, and not run again. Run from a checkout::
+Kernels are local, full and prob; "autocorrelation" is one more, and "none" leaves out the layers, to see what
+attention adds to the map over time. Rows are appended to the results as they are finished, and not run
+again. Run from a checkout::
 
     python examples/benchmark/lam_ett.py --data DIR --horizons 96 --out lam_ett.json --table lam_ett.md
 
@@ -166,7 +167,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--names", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--horizons", nargs="+", type=int, default=HORIZONS)
     parser.add_argument("--presets", nargs="*", default=["modern", "faithful"])
-    parser.add_argument("--kernels", nargs="*", default=["local", "full", "prob"], help="also: none")
+    parser.add_argument(
+        "--kernels", nargs="*", default=["local", "full", "prob"], help="also: autocorrelation, none"
+    )
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--context", type=int, default=336, help="of the modern network")
     parser.add_argument("--d-model", type=int, default=32, help="width of the modern network")
@@ -203,7 +206,7 @@ def main(argv: list[str] | None = None) -> None:
         part = args.out.with_suffix(".part")
         part.write_text(json.dumps(rows, indent=1) + "\n")
         os.replace(part, args.out)
-        print(f"{name} {horizon:4} {preset:>9} {kernel:12}", end="")
+        print(f"{name} {horizon:4} {preset:>9} {kernel:15} ", end="")
         print(
             f"MSE {found['mse']:.3f}  MAE {found['mae']:.3f}  {found.get('seconds', 0.0):6.1f} s", flush=True
         )

@@ -11,6 +11,7 @@ from darts.utils.serialization import add_safe_globals
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.core.attention.autocorrelation import AutoCorrelation
 from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.attention.local import Local, log_window
 from taylorformer_forecast.core.attention.prob import Prob
@@ -37,4 +38,4 @@ __all__ = [
 add_safe_globals([FamilyLikelihood, StudentTLikelihood])
 add_safe_globals([ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
 add_safe_globals([SeasonalFeatures, Strategy, TimeAxis])
-add_safe_globals([Full, Local, Prob, log_window])
+add_safe_globals([AutoCorrelation, Full, Local, Prob, log_window])

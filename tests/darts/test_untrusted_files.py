@@ -9,6 +9,7 @@ import torch
 from darts.utils.serialization.base import UnpicklingError
 from quiet import QUIET
 
+from taylorformer_forecast.core.attention.registry import KERNELS
 from taylorformer_forecast.darts import LAMModel, TaylorformerModel
 
 
@@ -88,3 +89,11 @@ def test_a_file_that_is_trusted_may_run_code(saved, tmp_path):
     change(path, HOSTILE["an attribute of the model"][1](Payload(tmp_path / "touched")))
     model_class.load(path, trusted=True)
     assert (tmp_path / "touched").exists()
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_kernels_of_the_package_are_loaded_without_trust(series, tmp_path, kernel):
+    options = {"d_model": 8, "n_epochs": 1, "random_state": 0, "pl_trainer_kwargs": QUIET}
+    model = LAMModel(12, 6, attention=kernel, **options).fit(series)
+    model.save(str(tmp_path / "model.pt"))
+    assert LAMModel.load(str(tmp_path / "model.pt")).predict(6) == model.predict(6)

@@ -81,6 +81,7 @@ STEPWISE = {
 NOT_STEPWISE = {
     "prob": "prob",
     "given prob": Prob(factor=2),
+    "autocorrelation": "autocorrelation",
     "function": constant,
     "whole only": WholeOnly(),
     "step only": StepOnly(),
@@ -120,23 +121,24 @@ def test_a_kernel_without_a_one_query_form_is_refused_where_paths_are_drawn_poin
         network(attention=attention)
 
 
-@pytest.mark.parametrize("attention", ["prob", constant, WholeOnly()], ids=["prob", "function", "whole only"])
+@pytest.mark.parametrize("attention", [*KERNELS, constant, WholeOnly()], ids=str)
 def test_networks_that_attend_whole_sequences_take_it(make_window, attention):
     net = LAMTransformer(context_length=7, horizon=5, d_model=8, n_heads=2, attention=attention)
     assert net(make_window()).mean.shape == (3, 5, 1)
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("attention", ["prob", "outside", constant], ids=["prob", "outside", "function"])
+@pytest.mark.parametrize("attention", ["prob", "autocorrelation", "outside", constant], ids=str)
 def test_a_kernel_without_a_table_form_is_refused_where_weights_come_before_values(attention):
     with pytest.raises(ValueError, match=r"gives no weights before the values are known.*'full' or 'local'"):
         UNN(attention=attention)
 
 
+@pytest.mark.parametrize("attention", ["prob", "autocorrelation"])
 @pytest.mark.parametrize("network", [ContiFormer, ContiFormerPaths])
-def test_kernels_are_refused_in_continuous_time(network):
-    with pytest.raises(ValueError, match="attention='prob'"):
-        network(attention="prob")
+def test_kernels_are_refused_in_continuous_time(network, attention):
+    with pytest.raises(ValueError, match=f"attention='{attention}'"):
+        network(attention=attention)
 
 
 def test_paths_in_continuous_time_need_all_points():

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.attention.local import Local
+from taylorformer_forecast.core.attention.registry import KERNELS
 from taylorformer_forecast.core.families import FAMILIES
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.models.lam import LAMTransformer
@@ -204,7 +205,7 @@ def test_many_windows_are_sampled_in_pieces(lam_case, monkeypatch):
 
 @pytest.mark.parametrize("distribution", FAMILIES)
 @pytest.mark.parametrize("preset", ["modern", "faithful"])
-@pytest.mark.parametrize("attention", ["local", "full", "prob"])
+@pytest.mark.parametrize("attention", KERNELS)
 def test_every_distribution_goes_with_every_preset_and_kernel(
     make_window, distribution, preset, attention, numbers
 ):

@@ -11,6 +11,7 @@ import pytest
 from sktime.forecasting.base import ForecastingHorizon
 
 from taylorformer_forecast.core.attention.local import Local
+from taylorformer_forecast.core.attention.registry import KERNELS
 from taylorformer_forecast.sktime import LAMForecaster
 
 
@@ -208,7 +209,7 @@ def test_the_faithful_preset_standardises_the_series_instead():
 # --- kernels ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("attention", ["local", "full", "prob", Local(window=4)], ids=str)
+@pytest.mark.parametrize("attention", [*KERNELS, Local(window=4)], ids=str)
 def test_any_kernel_may_be_used_and_the_forecaster_copied(attention):
     forecaster = tiny(attention=attention).fit(series(MONTHS))
     expected = forecaster.predict(fh=[1, 30])

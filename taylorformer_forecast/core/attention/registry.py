@@ -10,13 +10,19 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from taylorformer_forecast.core.attention.autocorrelation import AutoCorrelation
 from taylorformer_forecast.core.attention.kernels import Full, FunctionKernel, Kernel
 from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.core.attention.prob import Prob
 
 Attention = str | Callable[..., Tensor]
 
-KERNELS: dict[str, Kernel] = {"full": Full(), "local": Local(), "prob": Prob()}
+KERNELS: dict[str, Kernel] = {
+    "full": Full(),
+    "local": Local(),
+    "prob": Prob(),
+    "autocorrelation": AutoCorrelation(),
+}
 
 LACKS = {  # what it means not to have a form, where a network needs it
     "one_query": "does not answer one query at a time, so that the likelihood of a point given earlier ones "
