@@ -100,7 +100,8 @@ def results(tmp_path_factory, run_script):
 
 def test_the_quick_run_has_every_score_and_its_bounds(results):
     rows = json.loads((results / "gp_regression.json").read_text())["rows"]
-    assert [row["network"] for row in rows] == 2 * ["ceiling", "floor", *2 * ["taylorformer", "tnpa"]]
+    networks = ["taylorformer", "tnpa", "anp", "np"]
+    assert [row["network"] for row in rows] == 2 * ["ceiling", "floor", *2 * networks]
     for row in rows:
         assert len(row["scores"]) == 20
         assert row["log_likelihood"] == pytest.approx(np.mean(row["scores"]), abs=1e-3)

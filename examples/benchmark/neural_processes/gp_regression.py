@@ -1,8 +1,9 @@
-"""Taylorformer and TNP-A on random functions, against the exact log-likelihood under the true kernel.
+"""Taylorformer, TNP-A, ANP and NP on random functions, against the exact log-likelihood under the kernel.
 
 The papers' first experiment: functions drawn from Gaussian processes whose kernel parameters are new in every
 sequence. A network sees some points and predicts the others one after another. Scores are log-likelihoods
-per target, in nats, given the context and the targets before:
+per target, in nats, given the context and the targets before. NP and ANP predict all targets at once: each
+gets an equal part of their joint log-likelihood.
 
 log_likelihood
     Mean over test sequences of the mean over their targets.
@@ -199,7 +200,7 @@ def main() -> None:
     """Run what is missing, write every row at once."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments(parser)
-    parser.add_argument("--networks", default="taylorformer,tnpa", help=f"of {', '.join(NETWORKS)}")
+    parser.add_argument("--networks", default="taylorformer,tnpa,anp,np", help=f"of {', '.join(NETWORKS)}")
     parser.add_argument("--parts", action="store_true", help="the Taylorformer without its parts")
     parser.add_argument("--kernels", default=",".join(KERNELS), help="names, separated by commas")
     parser.add_argument("--noises", default=",".join(map(str, NOISES)), help="variances of the noise")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from latent import AttentiveNeuralProcess, NeuralProcess
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.neighbours import Neighbours
@@ -75,6 +76,8 @@ NETWORKS = {
     "taylorformer": lambda: Taylorformer(**PUBLISHED, head_dim=10),
     "both_sides": lambda: Taylorformer(**PUBLISHED, both_sides=True, head_dim=9),
     "tnpa": lambda: TNPA(d_model=40, n_layers=3),
+    "anp": lambda: AttentiveNeuralProcess(width=56, n_heads=8),
+    "np": lambda: NeuralProcess(width=82),
     "base": lambda: without_neighbours(values_only(Taylorformer(**PUBLISHED, d_model=48))),
     "times": lambda: without_neighbours(Taylorformer(**PUBLISHED, head_dim=10)),
     "local": lambda: values_only(Taylorformer(**PUBLISHED, d_model=48)),
@@ -84,6 +87,8 @@ LABELS = {
     "taylorformer": "Taylorformer",
     "both_sides": "Taylorformer, both sides",
     "tnpa": "TNP-A",
+    "anp": "ANP",
+    "np": "NP",
     "base": "neither",
     "times": "MHA-X only",
     "local": "LocalTaylor only",

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from taylorformer_forecast.core.protocol import training_loss
+from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import GRADIENT_CLIP
 from taylorformer_forecast.engine.lightning import make_optimizer
@@ -28,7 +28,7 @@ def count_parameters(net: nn.Module) -> int:
 
 
 def train(
-    net: nn.Module,
+    net: ForecastNet,
     batches: Callable[[int], Window],
     steps: int,
     lr: float,
@@ -78,7 +78,7 @@ def train(
         range(done, steps), progress, steps, initial=done, disable=progress is None, mininterval=5
     ):
         window = batches(step)
-        loss = training_loss(net(window), window)
+        loss = net.loss(window)
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), GRADIENT_CLIP)
@@ -105,6 +105,9 @@ def train(
 
 @torch.inference_mode()
 def log_densities(net: nn.Module, window: Window) -> np.ndarray:
-    """Log-density of every target given the context and the targets before, (B, T), summed over columns."""
+    """Log-density of every target given the context and the targets before, (B, T), summed over columns.
+
+    Networks that know only the density of all targets together give each an equal part of its logarithm.
+    """
     net.eval()
     return net(window).log_prob(window.targets[0]).sum(-1).double().numpy()
