@@ -17,6 +17,8 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.training import fit, private_rng
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.lam import LAMTransformer
+from taylorformer_forecast.models.spec import Task
+from taylorformer_forecast.models.specs import LAM
 
 __all__ = ["BATCH", "train"]
 
@@ -109,20 +111,18 @@ def train(
     context = horizon if joint else options["context"]
     maker = WindowMaker(series, context, horizon, float(context), FLOOR, normalise=not joint)
     training, validation, test = parts(data, maker, options["test_windows"])
-    sizes = {} if joint else {"d_model": options["d_model"], "n_layers": options["n_layers"]}
+    parameters = {"attention": "full" if kernel == "none" else kernel, "dropout": options["dropout"]}
+    if not joint:
+        parameters |= {"d_model": options["d_model"], "n_layers": options["n_layers"]}
     if kernel == "none":
-        sizes["n_layers"] = 0
+        parameters["n_layers"] = 0
     with private_rng(seed):
-        net = LAMTransformer(
-            context,
-            horizon,
-            dim_y=len(data.columns) if joint else 1,
-            preset=preset,
-            attention="full" if kernel == "none" else kernel,
-            dropout=options["dropout"],
-            distribution="mse" if joint else options["distribution"],
-            **sizes,
-        )
+        if joint:
+            variables = {"dim_y": len(data.columns), "distribution": "mse", "preset": preset}
+            net = LAMTransformer(context, horizon, **variables, **parameters)
+        else:
+            task = Task(context, horizon, family=options["distribution"], weight=LAM.weight)
+            net = LAM.build(task, **parameters)
         batches = Batches(maker, training, options["batch"], seed=seed), Batches(maker, validation, 256)
         if joint:
             trained = adam(net, *batches, options)

@@ -89,6 +89,14 @@ def test_networks_are_scored_on_the_windows_of_the_naive_forecasts(bench, script
         np.testing.assert_allclose(truths, targets, atol=1e-5)
 
 
+def test_the_modern_network_starts_from_the_linear_forecast_of_the_library(bench, script, raw_data):
+    data = script("datasets").load("ETTh1", raw_data / "ETTh1.csv")
+    args = bench.argparse.Namespace(quick=False, seconds=60.0, max_steps=1, context=48, d_model=8)
+    forecast, truths, _ = bench.train(data, 24, "modern", "none", 0, bench.recipe("modern", args))
+    naive = bench.score(bench.last_day(*bench.test_windows(data.standardised(), data, 24)[:1], 24), truths)
+    assert bench.score(forecast, truths)["mse"] < 0.7 * naive["mse"]  # the noise of the last day doubles
+
+
 @pytest.mark.skipif(not DATA.exists(), reason="the ETT files are not here")
 @pytest.mark.parametrize(
     ("name", "horizon", "expected"),
