@@ -441,7 +441,8 @@ every value. Times are uniform on [-2, 2] and in random order; the number of con
 to all but 3. Everything is drawn in float64 and rounded to float32 for the networks. Training draws new
 sequences in every step, with one number of context points in a batch; AdamW, cosine to zero, peak learning
 rates {lrs}.
-Learning rates of both networks were chosen by short trainings. So were, of the Taylorformer, the order of the
+Learning rates of the Taylorformer and of TNP-A were chosen by short trainings; of ANP and NP, 0.001 and 0.004
+are alike. So were, of the Taylorformer, the order of the
 expansion, the neighbours of a derivative, its clip and the shortest wavelength. There were some twenty
 trainings of 2,000 to 2,500 steps with noise 1e-4, most on RBF, scored on the same test sequences. Far more of
 them were of the Taylorformer.
