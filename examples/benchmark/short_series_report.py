@@ -94,7 +94,7 @@ probability integral transform). Made by `examples/benchmark/short_series_report
 """
 CAVEATS = """\
 Of a part of a collection the same random series are used for all models (seed 0). AutoARIMA and Prophet
-take long, and were run on parts alone. Published rows are those
+take long, and were run on parts alone; of NN5, a small collection, on all series. Published rows are those
 of their authors; they were not run here, and for NN5, which has missing values, there is none. The members
 and guards of the combination were chosen while looking at these collections; no weights were trained on
 them. So was the share of the correction that is taken.
