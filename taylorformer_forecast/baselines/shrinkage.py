@@ -58,17 +58,19 @@ def decaying_seasonal_naive(past: Contexts, y: Steps, observed: Known) -> StepWe
     """
     length, steps = past.shape[1], torch.arange(y.shape[1])
     seen, decay = observed.to(y.dtype), DEVIATION_DECAY ** (steps + 1.0).to(y.dtype)
-    best, found = torch.inf, past.new_zeros(length, len(steps))
+    best, chosen, weight = torch.inf, 0, y.new_zeros(())
     for period in range(1, length):
-        repeat = _repeat(period, past, len(steps))
-        error = (y - past @ repeat) * seen
+        error = (y - past[:, length - period + steps % period]) * seen
         beyond = (past[:, -1] - past[:, -1 - period])[:, None] * decay * seen
         part = ((error * beyond).sum() / beyond.square().sum().clamp_min(1e-9)).clamp(0.0, 1.0)
         square = (error - part * beyond).square().sum().item()
         if square < (1 - 1e-9) * best:
-            repeat[-1] += part * decay
-            repeat[-1 - period] -= part * decay
-            best, found = square, repeat
+            best, chosen, weight = square, period, part
+    if not chosen:  # a single value
+        return past.new_zeros(length, len(steps))
+    found = _repeat(chosen, past, len(steps))
+    found[-1] += weight * decay
+    found[-1 - chosen] -= weight * decay
     return found
 
 

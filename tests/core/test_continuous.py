@@ -11,8 +11,9 @@ from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.local import log_window
 from taylorformer_forecast.core.continuous import problem
 from taylorformer_forecast.core.continuous.attention import DYNAMICS, ContinuousAttention
-from taylorformer_forecast.core.continuous.closed_form import Relaxation, between_all, moment
+from taylorformer_forecast.core.continuous.closed_form import Relaxation, moment
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
+from taylorformer_forecast.core.continuous.merging import between_all
 from taylorformer_forecast.core.continuous.solvers import shared
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -153,10 +153,10 @@ class _Blocks(torch.autograd.Function):
         grad_q, grad_k, grad_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
         mean = (grad * out).sum(-1, keepdim=True)  # of the weights' gradients, under the weights
         for rows, keys, weights in _weights(q, k, mask, ctx.scale, ctx.reach):
-            grad_v[:, keys].baddbmm_(weights.mT, grad[:, rows])
+            grad_v[:, keys] += weights.mT @ grad[:, rows]
             score = (grad[:, rows] @ v[:, keys].mT).sub_(mean[:, rows]).mul_(weights).mul_(ctx.scale)
             grad_q[:, rows] = score @ k[:, keys]
-            grad_k[:, keys].baddbmm_(score.mT, q[:, rows])
+            grad_k[:, keys] += score.mT @ q[:, rows]
         return grad_q, grad_k, grad_v, None, None, None
 
 

@@ -24,9 +24,10 @@ from taylorformer_forecast.core.attention.kernels import softmax_weights
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.local import log_window
 from taylorformer_forecast.core.attention.registry import Attention
-from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, between_all, mean_decay
+from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, mean_decay
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
-from taylorformer_forecast.core.continuous.problem import Problem, few_windows
+from taylorformer_forecast.core.continuous.merging import between_all
+from taylorformer_forecast.core.continuous.problem import Problem, differences, few_windows
 from taylorformer_forecast.core.continuous.solvers import MLPField, shared
 from taylorformer_forecast.core.window import holds_everywhere
 
@@ -183,7 +184,8 @@ class ContinuousAttention(nn.Module):
             row = row if offset is None else row + offset
         problem = Problem(query, heads.key(x), heads.value(x), times, row, offset, at is None)
 
-        late = t[:, None] > times[:, :, None]  # (B, M, N)
+        elapsed = differences(times, t)
+        late = elapsed < 0
         scores, values = self.averages(problem)
         if self.both_sides:
             back_scores, back_values = self.averages(problem.mirrored(self.interpolation))
@@ -200,8 +202,7 @@ class ContinuousAttention(nn.Module):
             near = (place[:, None] - place).abs() < window
             mask = near[None] if mask is None else mask & near
         weights = softmax_weights(scores * heads.scale, mask)
-        elapsed = (times[:, :, None] - t[:, None]).abs()
-        return heads.merge(self.mix(weights, heads.split(problem.value), values, elapsed))
+        return heads.merge(self.mix(weights, heads.split(problem.value), values, elapsed.abs()))
 
     def window_among(self, n: int) -> int | None:
         """Window among ``n`` reference points, None if there is none."""
@@ -213,7 +214,7 @@ class ContinuousAttention(nn.Module):
         Values are None where :meth:`mix` has a closed form for them.
         """
         fields, options = (self.key_field, self.value_field), (self.heads.n_heads, self.solver)
-        elapsed = (p.at[:, :, None] - p.query.t[:, None]).clamp_min(0.0)
+        elapsed = differences(p.at, p.query.t).clamp_min(0.0)
         moved = elapsed > 0
         share, values = torch.where(moved, 1 / torch.where(moved, elapsed, 1.0), 0.0), None
         if self.solver == "closed":
@@ -262,7 +263,7 @@ class ContinuousAttention(nn.Module):
         weights: Float[Tensor, "B H M N"],
         value: Float[Tensor, "B H N E"],
         values: Float[Tensor, "B M N F"] | None,
-        elapsed: Float[Tensor, "B M N"],
+        elapsed: Float[Tensor, "#B M N"],
     ) -> Float[Tensor, "B H M E"]:
         """Weighted sum of the values that every query sees, which are those at the start, moved on."""
         if values is not None:

@@ -2,13 +2,8 @@ r"""Averages over time of inner products with exponentially relaxing keys, in cl
 
 With the field ``dk/dt = rate * (k - rest)`` the key of point i is ``rest + exp(rate * (t - t_i)) (k_i -
 rest)``, and its inner product with a piecewise polynomial query has an exact integral from t_i to any t_j.
-The integrals of all pairs follow from those over single intervals by merging neighbouring segments of time: a
-pair that a boundary separates is
-
-    integral(i, j) = integral(i, boundary) + exp(rate * (boundary - t_i)) * integral(boundary, j),
-
-so that every merge is one matrix product, of N^2 d operations in all, and no number ever grows: exponents are
-never positive, whatever the span of a window.
+The integrals of all pairs follow from those over single intervals
+(:mod:`~taylorformer_forecast.core.continuous.merging`).
 """
 
 from __future__ import annotations
@@ -17,7 +12,6 @@ import math
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -207,77 +201,3 @@ class Relaxation:
     def elapsed(self, elapsed: Float[Tensor, "B N"]) -> Float[Tensor, "B H N C"]:
         """``int_0^elapsed exp(rate * t) dt``: the integral of a query that is 1."""
         return elapsed[:, None, :, None] * moment(self.exponent(elapsed))
-
-
-def between_all(
-    pieces: Float[Tensor, "B H N C"],
-    decay: Float[Tensor, "B H N C"],
-    key: Float[Tensor, "B H N C"] | None = None,
-    unit: Float[Tensor, "B H N C"] | None = None,
-    offset: Float[Tensor, "B H N C"] | None = None,
-) -> tuple[Float[Tensor, "B H R R2"], Float[Tensor, "B H N C"]]:
-    """Merge intervals: integrals between all knots, and from every knot to the end.
-
-    Parameters
-    ----------
-    pieces : Tensor of shape (B, H, N, C)
-        Integrals over single intervals (:meth:`Relaxation.integrals`).
-    decay : Tensor of shape (B, H, N, C)
-        Decay over each of them.
-    key : Tensor of shape (B, H, N, C), optional
-        Keys; without, only the integrals to the end are computed.
-    unit, offset : Tensor of shape (B, H, N, C), optional
-        Where the query of a row (knot) j is that of the others plus a constant: integrals of a query that is
-        1 over single intervals, and the constants.
-
-    Returns
-    -------
-    Tensor of shape (B, H, N, N)
-        Row j, column i: the integral from t_i to t_j of the inner product of query and key i, zero for
-        columns after the row. Empty without ``key``.
-    Tensor of shape (B, H, N, C)
-        Integrals from every knot to the last.
-    """
-    n = pieces.shape[2]
-    fill = (1 << (n - 1).bit_length()) - n  # every merge joins two segments of one length
-
-    def segments(x: Tensor, value: float = 0.0) -> Tensor:
-        return F.pad(x, (0, 0, 0, fill), value=value)[:, :, :, None]  # (B, H, segments, length, C)
-
-    # Integrals from the beginning of a segment to each of its knots, and from each to the next segment.
-    stacked = pieces[None] if unit is None else torch.stack([pieces, unit])
-    to_end, decay = segments(stacked.flatten(0, 1)).unflatten(0, stacked.shape[:2]), segments(decay, 1.0)
-    from_begin = torch.zeros_like(to_end)
-    key, offset = (None if x is None else segments(x) for x in (key, offset))
-    table = None if key is None else key.new_zeros(*key.shape[:4], 1)
-
-    def halves(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        return x.unflatten(dim, (-1, 2)).unbind(dim + 1)
-
-    while decay.shape[2] > 1:
-        (decay_l, decay_r), (end_l, end_r), (begin_l, begin_r) = (
-            halves(decay, 2),
-            halves(to_end, 3),
-            halves(from_begin, 3),
-        )
-        if table is not None and key is not None:
-            key_l, key_r = halves(key, 2)
-            rows, columns = begin_r[0], key_l * decay_l
-            here = (key_l * end_l[0]).sum(-1)[..., None, :]
-            if offset is not None:
-                own = halves(offset, 2)[1]
-                rows, columns = (
-                    torch.cat([rows + own * begin_r[1], own], -1),
-                    torch.cat([columns, key_l * end_l[1]], -1),
-                )
-                offset = torch.cat(halves(offset, 2), 3)
-            left, right = halves(table, 2)
-            above = torch.cat([left, torch.zeros_like(left)], -1)
-            table = torch.cat([above, torch.cat([rows @ columns.mT + here, right], -1)], -2)
-            key = torch.cat([key_l, key_r], 3)
-        first_end, first_decay = end_l[..., :1, :], decay_l[..., :1, :]
-        from_begin = torch.cat([begin_l, first_end + first_decay * begin_r], -2)
-        to_end = torch.cat([end_l + decay_l * end_r[..., :1, :], end_r], -2)
-        decay = torch.cat([decay_l * decay_r[..., :1, :], decay_r], -2)
-    empty = pieces.new_zeros(*pieces.shape[:2], 0, 0)
-    return empty if table is None else table[:, :, 0, :n, :n], to_end[0, :, :, 0, :n]

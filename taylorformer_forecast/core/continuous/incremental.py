@@ -14,8 +14,9 @@ from torch import Tensor
 
 from taylorformer_forecast.core.attention.kernels import softmax_weights
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention
-from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, between_all, mean_decay
+from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, mean_decay
 from taylorformer_forecast.core.continuous.interpolation import Interpolation
+from taylorformer_forecast.core.continuous.merging import between_all
 
 
 @dataclass

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.core.continuous.interpolation import Interpolation, take
+from taylorformer_forecast.core.window import holds_everywhere
 
 FEW_SCORES = 2**21  # of one table: larger ones leave the cache of processors, and are twice as slow
 
@@ -67,6 +68,13 @@ class Problem:
         key, value, row = spread(self.key, nothing), spread(self.value, nothing), spread(blank, self.row)
         everywhere = Problem(self.query.refine(t), key, value, t, row, offset, True)
         return everywhere, place[:, n:], place[:, :n]
+
+
+def differences(at: Float[Tensor, "B M"], t: Float[Tensor, "B N"]) -> Float[Tensor, "#B M N"]:
+    """Times from reference points to queries; a single table where all windows have the same, on a CPU."""
+    if t.device.type == "cpu" and holds_everywhere(t == t[:1]) and holds_everywhere(at == at[:1]):
+        at, t = at[:1], t[:1]
+    return at[:, :, None] - t[:, None]
 
 
 def few_windows(parts: tuple[Tensor | None, ...], n_scores: int) -> list[tuple[Tensor | None, ...]]:
