@@ -53,7 +53,7 @@ class ContiFormerModel(BaseForecastModel):
         output_chunk_length: int,
         output_chunk_shift: int = 0,
         d_model: int = 32,
-        n_heads: int = 4,
+        n_heads: int = 2,
         n_layers: int = 1,
         dropout: float = 0.1,
         joint: bool | None = None,

@@ -51,7 +51,7 @@ class TNPModel(BaseForecastModel):
         output_chunk_length: int,
         output_chunk_shift: int = 0,
         d_model: int = 32,
-        n_heads: int = 4,
+        n_heads: int = 2,
         n_layers: int = 3,
         dropout: float = 0.0,
         value_noise: float = 0.0,

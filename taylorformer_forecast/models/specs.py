@@ -135,7 +135,7 @@ def _lam(task: Task, preset: str, **options: Any) -> LAMTransformer:
 
 LAM = ModelSpec(
     "LAM transformer",
-    partial(_lam, d_model=32, n_heads=4, n_layers=2, dropout=0.1, attention="local", preset="modern"),
+    partial(_lam, d_model=32, n_heads=2, n_layers=2, dropout=0.0, attention="local", preset="modern"),
     usual_context=336,
     longest_context=336,
     longest_horizon=720,
@@ -178,7 +178,7 @@ CONTIFORMER = ModelSpec(
     partial(
         _contiformer,
         d_model=32,
-        n_heads=4,
+        n_heads=2,
         n_layers=1,
         dropout=0.1,
         joint=None,
@@ -186,6 +186,7 @@ CONTIFORMER = ModelSpec(
         solver=None,
         attention="full",
     ),
+    max_steps=150,
     num_epochs=40,
 )
 
@@ -207,7 +208,7 @@ def _tnp(task: Task, **options: Any) -> TNPA:
 TNP = ModelSpec(
     "TNP-A",
     # About as large as the default Taylorformer.
-    partial(_tnp, d_model=32, n_heads=4, n_layers=3, dropout=0.0, value_noise=0.0, attention="full"),
+    partial(_tnp, d_model=32, n_heads=2, n_layers=3, dropout=0.0, value_noise=0.0, attention="full"),
     num_epochs=30,
 )
 

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from taylorformer_forecast.core.attention.kernels import FUSED_WIDTH
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.registry import Attention, find_kernel
 from taylorformer_forecast.core.encoding import TimeEncoding
@@ -64,7 +65,7 @@ class UNN(ForecastNet):
     d_model : int, default=32
         Width of the embeddings.
     n_heads : int, default=8
-        Attention heads, each a smoother of its own.
+        Attention heads of the last layer, each a smoother of its own. Layers before it have fewer.
     n_layers : int, default=2
         Attention layers. Those before the last one turn times and series into queries and keys.
     dim_hidden : int, optional
@@ -152,7 +153,6 @@ class UNN(ForecastNet):
         for name, value, least in (("n_series", n_series, 1), ("n_layers", n_layers, 1), ("rank", rank, 0)):
             if value < least:
                 raise ValueError(f"{name}={value}, but it must be at least {least}")
-        head_dim = head_width(d_model, n_heads)
         kernel = find_kernel(attention, needs="weigh")
         super().__init__(find_family(distribution, scale))
         self.n_series, self.history_indicator = n_series, history_indicator
@@ -160,12 +160,17 @@ class UNN(ForecastNet):
         self.embed_x = nn.Linear(dim_t * (dim_encoding or 1) + dim_covariates, d_model)
         self.embed_series = nn.Embedding(n_series, d_model)
 
-        def layer(dim_value: int | None = None) -> MultiHeadAttention:
+        def layer(n_heads: int, dim_value: int | None = None) -> MultiHeadAttention:
+            head_dim = head_width(d_model, n_heads)
             return MultiHeadAttention(d_model, d_model, n_heads, head_dim, dim_value, kernel)
 
-        self.blocks = nn.ModuleList(Block(layer(), d_model, d_model, dropout) for _ in range(n_layers - 1))
+        # Heads of the layers before the last smooth no values: narrow ones cost time and bring nothing.
+        inner = math.gcd(n_heads, max(1, d_model // FUSED_WIDTH))
+        self.blocks = nn.ModuleList(
+            Block(layer(inner), d_model, d_model, dropout) for _ in range(n_layers - 1)
+        )
         dim_value = 1 + d_model * history_indicator
-        self.attention = layer(dim_value)
+        self.attention = layer(n_heads, dim_value)
         self.rank = rank if history_indicator else 0
         self.row, self.column = (
             nn.Linear(d_model, n_heads * self.rank, bias=False) if self.rank else None for _ in range(2)

@@ -76,7 +76,7 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
         dropout: float = 0.1,
         num_epochs: int | None = 30,
         max_steps: int | None = 400,
-        batch_size: int = 32,
+        batch_size: int = 16,
         lr: float = 3e-3,
         validation_split: float = 0.0,
         patience: int = 10,
