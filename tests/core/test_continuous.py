@@ -9,11 +9,10 @@ from reference_solvers import PairwiseAttention
 from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.local import log_window
-from taylorformer_forecast.core.continuous import problem
+from taylorformer_forecast.core.continuous import merging, problem
 from taylorformer_forecast.core.continuous.attention import DYNAMICS, ContinuousAttention
 from taylorformer_forecast.core.continuous.closed_form import Relaxation, moment
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
-from taylorformer_forecast.core.continuous.merging import between_all
 from taylorformer_forecast.core.continuous.solvers import shared
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -130,7 +129,7 @@ def test_the_closed_form_of_every_interpolation_equals_quadrature_of_each_pair(i
     query = Interpolation.through(t, heads.query(x), interpolation)
     relax = Relaxation(t, field.rate, field.rest)
     k = heads.split(heads.key(x))
-    got = between_all(relax.integrals(query), relax.decay, relax.keys(k))[0]
+    got = merging.between_all(relax.integrals(query), relax.decay, relax.keys(k))[0]
     share = (torch.arange(2000) + 0.5) / 2000
     for i in range(6):
         total = torch.zeros(HEADS)
@@ -142,6 +141,24 @@ def test_the_closed_form_of_every_interpolation_equals_quadrature_of_each_pair(i
                 q = query(at[None])[0].unflatten(-1, (HEADS, -1))
                 moved = (field.rate * (at - t[0, i])[:, None, None]).exp()
                 total = total + (q * (field.rest + moved * (k[0, :, i] - field.rest))).sum(-1).mean(0) * step
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 12, 13])
+def test_integrals_of_pairs_do_not_depend_on_how_segments_are_merged(n, monkeypatch):
+    """In segments of four knots, one after the other, and all in pairs; with their gradients."""
+    generator = torch.Generator().manual_seed(0)
+
+    def results(length):
+        monkeypatch.setattr(merging, "SEGMENT", length)
+        generator.manual_seed(0)
+        parts = [torch.rand(2, 3, n, 5, generator=generator).double().requires_grad_() for _ in range(5)]
+        table, end = merging.between_all(*parts)
+        total = table.tril(-1).sin().sum() + end.cos().sum()
+        gradients = torch.autograd.grad(total, parts, allow_unused=True, materialize_grads=True)
+        return table.tril(-1), end, *gradients
+
+    for one, other in zip(results(4), results(64), strict=True):
+        close(one, other, 1e-9)
 
 
 @pytest.mark.parametrize(("method", "bound"), [("rk4", 1e-6), ("midpoint", 2e-4)])

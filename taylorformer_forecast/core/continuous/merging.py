@@ -18,6 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+SEGMENT = 32  # knots: shorter ones are merged in pairs, longer ones one after the other
+
 
 def between_all(
     pieces: Float[Tensor, "B H N C"],
@@ -49,71 +51,88 @@ def between_all(
         Integrals from every knot to the last.
     """
     n = pieces.shape[2]
-    fill = (1 << (n - 1).bit_length()) - n  # every merge joins two segments of one length
+    length = min(SEGMENT, 1 << (n - 1).bit_length())
 
     def segments(x: Tensor, value: float = 0.0) -> Tensor:
-        return F.pad(x, (0, 0, 0, fill), value=value)[:, :, :, None]  # (B, H, segments, length, C)
+        return F.pad(x, (0, 0, 0, -n % length), value=value)[:, :, :, None]  # (B, H, segments, length, C)
 
     # Integrals from the beginning of a segment to each of its knots, and from each to the next segment.
     stacked = pieces[None] if unit is None else torch.stack([pieces, unit])
     to_end, decay = segments(stacked.flatten(0, 1)).unflatten(0, stacked.shape[:2]), segments(decay, 1.0)
     from_begin = torch.zeros_like(to_end)
     key, offset = (None if x is None else segments(x) for x in (key, offset))
-    blocks = []  # of the table: rows of a segment, columns of the one before it
+    blocks = []  # of the table: rows of a segment, columns of those before it
 
     def halves(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         return x.unflatten(dim, (-1, 2)).unbind(dim + 1)
 
-    while decay.shape[2] > 1:
-        (decay_l, decay_r), (end_l, end_r), (begin_l, begin_r) = (
-            halves(decay, 2),
-            halves(to_end, 3),
-            halves(from_begin, 3),
-        )
+    while decay.shape[3] < length:  # segments in pairs
+        (decay_l, decay_r), (end_l, end_r) = halves(decay, 2), halves(to_end, 3)
+        begin_l, begin_r = halves(from_begin, 3)
         if key is not None:
-            key_l, key_r = halves(key, 2)
-            rows, columns = begin_r[0], key_l * decay_l
-            here = (key_l * end_l[0]).sum(-1)[..., None, :]
-            if offset is not None:
-                own = halves(offset, 2)[1]
-                rows, columns = (
-                    torch.cat([rows + own * begin_r[1], own], -1),
-                    torch.cat([columns, key_l * end_l[1]], -1),
-                )
-                offset = torch.cat(halves(offset, 2), 3)
-            blocks.append(rows @ columns.mT + here)
-            key = torch.cat([key_l, key_r], 3)
+            own = None if offset is None else halves(offset, 2)[1]
+            blocks.append(_across(halves(key, 2)[0], end_l, decay_l, begin_r, own))
+            key = torch.cat(halves(key, 2), 3)
+            offset = None if offset is None else torch.cat(halves(offset, 2), 3)
         first_end, first_decay = end_l[..., :1, :], decay_l[..., :1, :]
         from_begin = torch.cat([begin_l, first_end + first_decay * begin_r], -2)
         to_end = torch.cat([end_l + decay_l * end_r[..., :1, :], end_r], -2)
         decay = torch.cat([decay_l * decay_r[..., :1, :], decay_r], -2)
-    n_rows = 0 if key is None else n + fill
+
+    end, far = to_end[:, :, :, 0], decay[:, :, 0]  # of all knots before a segment
+    for k in range(1, decay.shape[2]):  # one segment after the other
+        if key is not None:
+            own = None if offset is None else offset[:, :, k]
+            before = key[:, :, :k].flatten(2, 3)
+            blocks.append(_across(before, end, far, from_begin[:, :, :, k], own))
+        next_end, next_decay = to_end[:, :, :, k], decay[:, :, k]
+        end = torch.cat([end + far * next_end[..., :1, :], next_end], -2)
+        far = torch.cat([far * next_decay[..., :1, :], next_decay], -2)
+    n_rows = 0 if key is None else far.shape[2]
     table = pieces.new_zeros(*pieces.shape[:2], n_rows, n_rows)
     if blocks:
         table = _Lower.apply(table, *blocks)
-    return table[:, :, :n, :n], to_end[0, :, :, 0, :n]
+    return table[:, :, :n, :n], end[0, :, :, :n]
+
+
+def _across(
+    key: Float[Tensor, "*batch L C"],
+    end: Float[Tensor, "U *batch L C"],
+    decay: Float[Tensor, "*batch L C"],
+    begin: Float[Tensor, "U *batch R C"],
+    offset: Float[Tensor, "*batch R C"] | None,
+) -> Float[Tensor, "*batch R L"]:
+    """Integrals from the knots of one segment, or of several, to those of the next."""
+    rows, columns = begin[0], key * decay
+    if offset is not None:
+        rows = torch.cat([rows + offset * begin[1], offset], -1)
+        columns = torch.cat([columns, key * end[1]], -1)
+    return rows @ columns.mT + (key * end[0]).sum(-1)[..., None, :]
 
 
 class _Lower(torch.autograd.Function):
-    """A table below its diagonal, of blocks of 1, 2, 4 ... rows; pieces of its gradient are not copied."""
+    """A table below its diagonal, written and read in place: pieces of its gradient are not copied."""
 
     @staticmethod
     def forward(ctx: Any, table: Tensor, *blocks: Tensor) -> Tensor:
-        """Write the blocks, each (B, H, segments, l, l), into a table of zeros, (B, H, N, N)."""
-        ctx.lengths = [block.shape[-1] for block in blocks]
+        """Write the blocks of pairs, (B, H, segments, l, l), and of single segments, (B, H, l, columns)."""
+        ctx.shapes = [block.shape for block in blocks]
         ctx.mark_dirty(table)
         for block in blocks:
-            _below(table, block.shape[-1]).copy_(block)
+            _place(table, block.shape).copy_(block)
         return table
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Read them again."""
-        return None, *(_below(grad, length) for length in ctx.lengths)
+        return None, *(_place(grad, shape) for shape in ctx.shapes)
 
 
-def _below(table: Tensor, length: int) -> Tensor:
-    """Blocks that join two segments of a length, (B, H, segments, length, length), as a view of a table."""
-    pairs = table.unflatten(3, (-1, 2, length)).unflatten(2, (-1, 2, length))
+def _place(table: Tensor, shape: torch.Size) -> Tensor:
+    """Where a block stands in a table, as a view."""
+    if len(shape) == 4:
+        first = shape[3]  # all columns before its rows
+        return table[:, :, first : first + shape[2], :first]
+    pairs = table.unflatten(3, (-1, 2, shape[4])).unflatten(2, (-1, 2, shape[4]))
     return pairs[:, :, :, 1, :, :, 0].diagonal(dim1=2, dim2=4).movedim(-1, 2)
