@@ -103,7 +103,7 @@ class LinearBaseline(Baseline):
         """Values at steps 0 to H, at the times of the targets; the last goes on beyond."""
         at = self._position(window)
         low = at.floor().clamp_max(self.horizon - 1)
-        steps = steps.expand(len(at), -1, -1)
+        steps = steps.expand(at.shape[0], -1, -1)
         index = low.long().expand(-1, -1, steps.shape[2])
         return torch.lerp(steps.gather(1, index), steps.gather(1, index + 1), (at - low).to(steps.dtype))
 

@@ -62,7 +62,7 @@ def interpolate(
     before = F.pad(torch.where(observed, position, -1).cummax(1).values, (1, 0), value=-1)
     after = F.pad(torch.where(observed, position, n).flip(1).cummin(1).values.flip(1), (0, 1), value=n)
     seen = torch.where(observed, t, -torch.inf).cummax(1).values
-    passed = torch.searchsorted(seen, (grid + tolerance).repeat(len(t), 1))  # points up to each grid time
+    passed = torch.searchsorted(seen, (grid + tolerance).repeat(t.shape[0], 1))  # points up to each grid time
     left, right = before.gather(1, passed), after.gather(1, passed)
     left, right = torch.where(left < 0, right, left), torch.where(right == n, left, right)
     left, right = left.clamp(0, n - 1), right.clamp(0, n - 1)

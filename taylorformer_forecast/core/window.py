@@ -177,7 +177,7 @@ class Window:
 
     def reorder_targets(self, order: Int[Tensor, "B T"]) -> Window:
         """Targets of every window in another order, the context as it is."""
-        context = torch.arange(self.n_context, device=order.device).expand(len(order), -1)
+        context = torch.arange(self.n_context, device=order.device).expand(order.shape[0], -1)
         return self.reorder(torch.cat([context, order + self.n_context], 1))
 
     def rows(self, index: slice | Tensor) -> Window:

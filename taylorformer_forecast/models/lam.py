@@ -160,7 +160,7 @@ class LAMTransformer(OneShotNet):
         """The window with times that follow from positions alone."""
         position = torch.arange(window.y.shape[1], dtype=window.y.dtype, device=window.y.device)
         t = (position + 1 - window.n_context) / self.context_length
-        return replace(window, t=t.expand(len(window.y), -1))
+        return replace(window, t=t.expand(window.y.shape[0], -1))
 
     def fit_closed_form(self, window: Window, embargo: int = 0) -> None:
         """Fit the baseline; see :class:`~taylorformer_forecast.core.protocol.ForecastNet`."""

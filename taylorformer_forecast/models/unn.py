@@ -234,7 +234,7 @@ class UNN(ForecastNet):
             key = F.pad(key, (0, 0, 1, 0))
             null = self.null_score.view(1, -1, 1, 1).expand(*bias.shape[:3], 1)
             bias = torch.cat([null, bias], -1)
-            values = torch.cat([self.null_value.expand(len(h), 1, -1), values], 1)
+            values = torch.cat([self.null_value.expand(h.shape[0], 1, -1), values], 1)
             mask = F.pad(mask, (1, 0), value=True)
         skip = torch.cat([x, series], -1)[:, n:]
         weights = self.attention.weights(h[:, n:], key, mask, bias, n_global=key.shape[1] - h.shape[1])

@@ -179,7 +179,7 @@ def _weights(
             weights = score.softmax(-1)
         else:
             hidden = outside[here] | ~mask[:, rows if mask.shape[1] > 1 else slice(None), keys]
-            score = score.unflatten(0, (len(mask), -1)).masked_fill_(hidden[:, None], -math.inf)
+            score = score.unflatten(0, (mask.shape[0], -1)).masked_fill_(hidden[:, None], -math.inf)
             # An empty row would be a softmax over nothing.
             weights = score.softmax(-1).masked_fill_(hidden[:, None], 0.0).flatten(0, 1)
         yield rows, keys, weights

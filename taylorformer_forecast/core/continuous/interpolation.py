@@ -114,4 +114,4 @@ class Interpolation:
 
 def take(values: Shaped[Tensor, "B N F"], index: Int[Tensor, "B M"]) -> Shaped[Tensor, "B M F"]:
     """Rows of every window by their numbers."""
-    return values.take_along_dim(index[..., None], 1)
+    return values.gather(1, index[..., None].expand(values.shape[0], -1, values.shape[2]))
