@@ -51,7 +51,7 @@ NO_DEFAULTS = {
     "derived from the defaults": ("BASE",),
     "a single value": ("POINT_MASS",),
     "units": ("CYCLES", "UNIT_SCALE"),
-    "speed alone": ("FEW_SCORES", "FUSED_WIDTH", "N_MEMBERS", "SHORT"),
+    "speed alone": ("FEW_SCORES", "FUSED_WIDTH", "N_MEMBERS", "SEGMENT", "SHORT"),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
     "sizes of tokens": ("DIM_STEP", "DIM_VALUES", "N_PHASES", "PATCH"),
     "settings of sktime's own tests": ("ONE_SEASON", "SMALL", "VALIDATED"),
