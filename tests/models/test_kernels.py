@@ -121,14 +121,14 @@ def test_a_kernel_without_a_one_query_form_is_refused_where_paths_are_drawn_poin
         network(attention=attention)
 
 
-@pytest.mark.parametrize("attention", [*KERNELS, constant, WholeOnly()], ids=str)
+@pytest.mark.parametrize("attention", [*KERNELS, constant, WholeOnly()])
 def test_networks_that_attend_whole_sequences_take_it(make_window, attention):
     net = LAMTransformer(context_length=7, horizon=5, d_model=8, n_heads=2, attention=attention)
     assert net(make_window()).mean.shape == (3, 5, 1)
 
 
 @pytest.mark.usefixtures("registered")
-@pytest.mark.parametrize("attention", ["prob", "autocorrelation", "outside", constant], ids=str)
+@pytest.mark.parametrize("attention", ["prob", "autocorrelation", "outside", constant])
 def test_a_kernel_without_a_table_form_is_refused_where_weights_come_before_values(attention):
     with pytest.raises(ValueError, match=r"gives no weights before the values are known.*'full' or 'local'"):
         UNN(attention=attention)
