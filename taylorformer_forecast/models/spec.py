@@ -85,7 +85,7 @@ class ModelSpec:
     >>> from taylorformer_forecast.models.spec import Task
     >>> from taylorformer_forecast.models.specs import TNP
     >>> TNP.defaults
-    {'d_model': 32, 'n_heads': 4, 'n_layers': 3, 'dropout': 0.0, 'value_noise': 0.0, 'attention': 'full'}
+    {'d_model': 32, 'n_heads': 2, 'n_layers': 3, 'dropout': 0.0, 'value_noise': 0.0, 'attention': 'full'}
     >>> net = TNP.build(Task(n_context=24, horizon=12), d_model=8)
     """
 

@@ -226,9 +226,7 @@ def test_the_past_of_a_past_only_column_is_used(led):
 def test_a_forecast_follows_the_past_of_a_leading_column(forecaster):
     (y, X), fh = driven(900), [1, 2, 3, 4]
     settings = {"d_model": 16, "n_heads": 2, "max_steps": 400, "num_samples": 20, "lr": 1e-2, "dropout": 0.0}
-    settings |= {"context_length": 16, "seasonal_periods": None}
-    if forecaster is TaylorformerForecaster:  # whose steps are of fewer windows
-        settings |= {"max_steps": 800, "lr": 5e-3}
+    settings |= {"context_length": 16, "seasonal_periods": None, "batch_size": 32}
     led = tiny(forecaster, past_only="all", **settings).fit(y.iloc[:800], X=X.iloc[:800], fh=fh)
     errors = []
     for end in range(804, 900, 4):
