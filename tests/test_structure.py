@@ -50,7 +50,7 @@ NO_DEFAULTS = {
     "points of quadrature": ("NODES", "PANELS", "PIECES", "REACH", "STEPS", "TAIL"),
     "derived from the defaults": ("BASE",),
     "a single value": ("POINT_MASS",),
-    "units": ("CYCLES", "UNIT_SCALE"),
+    "units": ("CYCLES", "DAY", "LONGEST_MONTH", "UNIT_SCALE", "WEEK"),
     "speed alone": ("FEW_SCORES", "FUSED_WIDTH", "N_MEMBERS", "SEGMENT", "SHORT"),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
     "sizes of tokens": ("DIM_STEP", "DIM_VALUES", "N_PHASES", "PATCH"),

@@ -83,18 +83,19 @@ def imports() -> str:
 
 
 def sampling() -> str:
-    """Seconds of sample paths, and ratios."""
-    cells = [
-        [
-            f"{row['paths']} paths, context 96, {row['targets']} targets",
-            seconds(row["cached_s"]),
-            f"{row['recomputed_by_cached']:.0f}",
-            f"{row['cached_by_lstm']:.0f}",
-        ]
-        for row in read("sampling_speed")["rows"]
-    ]
-    header = ["", "seconds", "times faster than computing all points anew", "times an LSTM of the same size"]
-    return rows(header, cells)
+    """Seconds of sample paths, ratios and bounds."""
+    found = read("sampling_speed")
+    book = found["rows"]
+    lines: dict[str, Callable[[dict[str, Any]], str]] = {
+        "seconds": lambda row: seconds(row["cached_s"]),
+        "times faster than computing all points anew": lambda row: f"{row['recomputed_by_cached']:.0f}",
+        "times an LSTM of the same size": lambda row: f"{row['cached_by_lstm']:.0f}",
+        "seconds of its arithmetic alone": lambda row: f"{row['gflop'] / found['gflop_per_s']:.2f}",
+        "seconds of reading its memory alone": lambda row: f"{row['gb'] / found['gb_per_s']:.2f}",
+        'seconds with `attention="local"`': lambda row: seconds(row["local_s"]),
+    }
+    header = ["", *(f"{row['targets']} targets" for row in book)]
+    return rows(header, [[name, *map(cell, book)] for name, cell in lines.items()])
 
 
 def kernels() -> str:

@@ -16,6 +16,11 @@ LSTM
     As many parameters in a two-layer LSTM with a Gaussian head, which reads the context once and then
     continues every path, as DeepAR does.
 
+For the cached sampler two bounds are recorded: the arithmetic of its matrix products at the rate of one
+large product, and the bytes that these products read and write at the bandwidth of one long inner product,
+both measured in the same run. ``local`` is the cached sampler of the same network with ``attention="local"``,
+another network, whose steps read the last points alone.
+
 Cached and recomputed samplers get the same noise. Their paths must agree to 1e-5: whole paths where all of
 it is recomputed, else the values drawn at the timed steps after the same earlier values.
 
@@ -34,11 +39,14 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.distributions import Normal
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from taylorformer_forecast.core.families import draw
 from taylorformer_forecast.core.sampling import PathSamples, sample_paths
@@ -53,9 +61,10 @@ def n_parameters(net: nn.Module) -> int:
     return sum(parameter.numel() for parameter in net.parameters())
 
 
-def make_net() -> Taylorformer:
+def make_net(attention: str = "full") -> Taylorformer:
     """Build the published network, predicting and scaling derivatives about as a trained one does."""
-    net = Taylorformer(preset="code", n_heads=6, head_dim=11, d_model=32, n_layers=4).eval()
+    size = {"n_heads": 6, "head_dim": 11, "d_model": 32, "n_layers": 4}
+    net = Taylorformer(preset="code", attention=attention, **size).eval()
     assert n_parameters(net) == N_PARAMETERS, f"{n_parameters(net)} parameters, not {N_PARAMETERS}"
     with torch.no_grad():
         net.streams.to_params.weight.mul_(
@@ -87,6 +96,32 @@ class LSTMSampler(nn.Module):
             loc, raw = self.head(out).chunk(2, -1)
             path.append(draw(Normal(loc, raw.exp(), validate_args=False)))
         return torch.cat(path, 1)
+
+
+class ProductBytes(TorchDispatchMode):
+    """Count the bytes that matrix products read and write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation, and count it if it is a product."""
+        out = func(*args, **(kwargs or {}))
+        if func.overloadpacket.__name__ in ("mm", "bmm", "addmm", "baddbmm"):
+            tensors = [part for part in (*args, out) if isinstance(part, Tensor)]
+            self.total += sum(part.numel() * part.element_size() for part in tensors)
+        return out
+
+
+def rates(device: torch.device, repeats: int) -> dict[str, float]:
+    """What the machine does in a second: arithmetic of a large product, bytes read by an inner product."""
+    n = 1024
+    square, long = torch.randn(n, n, device=device), torch.randn(1 << 26, device=device)
+    return {
+        "gflop_per_s": 2e-9 * n**3 / seconds(lambda: square @ square, device, repeats),
+        "gb_per_s": 1e-9 * long.numel() * 4 / seconds(lambda: long @ long, device, repeats),
+    }
 
 
 def recompute(net: Taylorformer, window: Window, paths: Tensor, step: int) -> Normal:
@@ -157,6 +192,11 @@ def measure(
     last = partial(recompute, net, window, cached.paths[0], n_targets - 1)
     row["whole_window_s"] = n_targets * seconds(last, device, repeats)
     row["cached_s"] = seconds(lambda: sample_paths(net, window, n_paths), device, repeats)
+    local = make_net("local").to(device)
+    row["local_s"] = seconds(lambda: sample_paths(local, window, n_paths), device, repeats)
+    with FlopCounterMode(display=False) as arithmetic, ProductBytes() as memory:
+        sample_paths(net, window, n_paths)
+    row["gflop"], row["gb"] = 1e-9 * arithmetic.get_total_flops(), 1e-9 * memory.total
     row["lstm_s"] = seconds(lambda: lstm(window, n_paths), device, repeats)
     if complete:
         paths: list[Tensor] = []
@@ -214,6 +254,7 @@ def main() -> None:
             "seed": SEED,
             "parameters": N_PARAMETERS,
             "context": N_CONTEXT,
+            **rates(args.device, 5),
         }
         args.out.write_text(json.dumps({**setting, "rows": rows}, indent=2) + "\n")
     if max(row["difference"] for row in rows) > TOLERANCE:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from darts import TimeSeries
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
@@ -22,6 +23,8 @@ from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, forecast_series
 from taylorformer_forecast.models.correction import CorrectionNet
 
+DAY = pd.offsets.Day(1)
+
 
 class StatisticalModule(PLForecastingModule):
     """Statistical forecasts of every component by itself, from all of its past that a batch has.
@@ -30,6 +33,8 @@ class StatisticalModule(PLForecastingModule):
     ----------
     seasons : sequence of float
         Lengths of seasons, in steps. Whether they are used is decided by the errors of each series.
+    by_days : bool, default=False
+        Whether effects of the calendar on daily series are sought.
     correction : mapping, optional
         ``sizes`` and ``weight`` of the network that corrects the forecasts.
     n_joint : int
@@ -41,13 +46,14 @@ class StatisticalModule(PLForecastingModule):
     def __init__(
         self,
         seasons: Sequence[float],
+        by_days: bool = False,
         correction: Mapping[str, Any] | None = None,
         n_joint: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.joint = joint_components(True, n_joint)
-        self.seasons = list(seasons)
+        self.seasons, self.by_days = list(seasons), by_days
         self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
         self.weight = 0.0 if correction is None else float(correction["weight"])
 
@@ -88,7 +94,10 @@ class StatisticalModule(PLForecastingModule):
         describe = _parameters if self.predict_likelihood_parameters else _paths
         ahead = self.output_chunk_shift + np.arange(self.pred_n)
         unseen = np.isnan(past).all(1)
-        requests = [_request(y, ahead) for y in np.where(unseen[:, None], 0.0, past)]
+        n_components = past.shape[0] // len(batch.past_target)
+        before = [day for day in self._days_before(batch) for _ in range(n_components)]
+        values = np.where(unseen[:, None], 0.0, past)
+        requests = [_request(y, ahead, day) for y, day in zip(values, before, strict=True)]
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
         forecasts = forecast_series(requests, self.seasons, self.pred_num_samples, seed, self.net)
         predicted = np.stack([describe(found) for found in forecasts])
@@ -100,11 +109,23 @@ class StatisticalModule(PLForecastingModule):
         dtype = torch.promote_types(like.dtype, torch.float32)  # as of darts' models of 16-bit series
         return out.to(dtype).to(like.device), batch.series_schema, batch.pred_time
 
+    def _days_before(self, batch: TorchInferenceBatch) -> list[int | None]:
+        """Day since 1970 of the end of every series, where effects of the calendar are sought; else None."""
+        schemas, times = batch.series_schema, batch.pred_time
+        if not self.by_days or schemas is None or times is None:
+            return [None] * len(batch.past_target)
+        shift = 1 + self.output_chunk_shift
+        return [
+            (pd.Timestamp(time) - pd.Timestamp(0)).days - shift if schema["time_freq"] == DAY else None
+            for schema, time in zip(schemas, times, strict=True)
+        ]
 
-def _request(y: np.ndarray, ahead: np.ndarray) -> SeriesRequest:
+
+def _request(y: np.ndarray, ahead: np.ndarray, day: int | None) -> SeriesRequest:
     """Values from the first to the last that were observed, and steps after the end of ``y``."""
     seen = np.flatnonzero(~np.isnan(y))
-    return SeriesRequest(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead)
+    last_day = None if day is None else day - (len(y) - 1 - int(seen[-1]))
+    return SeriesRequest(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead, last_day)
 
 
 def _paths(found: SeriesForecast) -> np.ndarray:

@@ -20,6 +20,7 @@ from taylorformer_forecast.defaults import (
     MOST_TRIED_SEASONS,
     STATISTICAL_LEVELS,
 )
+from taylorformer_forecast.engine.days import effects_of_calendar, without_effects
 
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
 
@@ -34,10 +35,14 @@ class SeriesRequest:
         Values on a regular grid, NaN where missing; the last one is observed.
     at : int ndarray of shape (r,)
         Positions on the grid: from n on in the future, before that in sample, one step ahead.
+    last_day : int, optional
+        Of daily series the day of the last value, in days since 1 January 1970: effects of the calendar that
+        the past shows are then a part of the forecast.
     """
 
     y: np.ndarray
     at: np.ndarray
+    last_day: int | None = None
 
 
 @dataclass(frozen=True)
@@ -117,11 +122,16 @@ def forecast_series(
         batch = _batch(order[len(forecasts) :], keys, n_paths)
         whole, horizon, _ = keys[batch[0]]
         y = ending_together([requests[number].y for number in batch])
-        found = forecast(y, horizon, [list(whole) or [1]] * len(batch), correct)
+        last_days = [requests[number].last_day for number in batch]
+        effects, adjusted = y.new_zeros(len(y), y.shape[1] + horizon), y
+        if any(day is not None for day in last_days):
+            effects = effects_of_calendar(y, last_days, horizon)
+            adjusted = without_effects(y, effects)
+        found = forecast(adjusted, horizon, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
         for row, number in enumerate(batch):
-            own = _row(found, row)
-            forecasts[number] = _columns(own, ends[row], paths[row], requests[number], y[row], generator)
+            part = _row(found, row), ends[row], paths[row], effects[row]
+            forecasts[number] = _columns(*part, requests[number], y[row], generator)
     return [forecasts[number] for number in range(len(requests))]
 
 
@@ -148,7 +158,13 @@ def ending_together(values: Sequence[np.ndarray]) -> Tensor:
 
 
 def _columns(
-    found: Forecast, ends: Tensor, paths: Tensor, q: SeriesRequest, y: Tensor, generator: torch.Generator
+    found: Forecast,
+    ends: Tensor,
+    paths: Tensor,
+    effects: Tensor,
+    q: SeriesRequest,
+    y: Tensor,
+    generator: torch.Generator,
 ) -> SeriesForecast:
     """Forecast one series: quantiles of the future, and of points in sample from the origin before each."""
     n, size = len(q.y), y.shape[0]
@@ -160,13 +176,16 @@ def _columns(
     low = found.low[0, 0].expand(len(step)).clone()
     low[future] = found.low[0, step[future]]
     if not bool(future.all()):
-        loc, scale = _one_step(found, y, size - n + torch.as_tensor(q.at)[~future] - 1)
+        loc, scale = _one_step(found, y - effects[:size], size - n + torch.as_tensor(q.at)[~future] - 1)
         z = torch.special.ndtri(torch.tensor(STATISTICAL_LEVELS, dtype=torch.float64))
         noise = torch.randn(len(paths), len(loc), generator=generator, dtype=torch.float64)
-        least = 0.0 if bool((y[~y.isnan()] >= 0).all()) else -torch.inf
-        edges[~future] = (loc[:, None] + scale[:, None] * _standard(found, z)).clamp_min(least)
-        drawn[:, ~future] = (loc + scale * _standard(found, noise)).clamp_min(least)
+        edges[~future] = loc[:, None] + scale[:, None] * _standard(found, z)
+        drawn[:, ~future] = loc + scale * _standard(found, noise)
         low[~future] = torch.minimum(low[~future], edges[~future, 0])
+    added = effects[(size + step).clamp_min(0)]
+    least = 0.0 if bool((y[~y.isnan()] >= 0).all()) else -torch.inf
+    edges, drawn = (edges + added[:, None]).clamp_min(least), (drawn + added).clamp_min(least)
+    low = (low + added).clamp_min(least)
     parts, intermittent = pieces_between(edges, low), bool(found.counts[0])
     if intermittent:
         parts = _with_masses(parts, found, future)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
+from taylorformer_forecast.calendar.days import days_since_1970
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,17 @@ class Panel:
                     y = np.full(steps[-1] + 1, np.nan)
                     y[steps] = column[seen]
                 yield key, t[0], y
+
+    def last_days(self, axis: TimeAxis) -> list[int | None]:
+        """Day since 1970 of the last value of every column of every instance; None if steps are not days."""
+        days = days_since_1970(axis, self.stamps)
+        if days is None:
+            return [None] * (len(self.keys) * len(self.columns))
+        return [
+            int(days[at[np.flatnonzero(~np.isnan(column))[-1]]])
+            for _, at, values in self.parts()
+            for column in values.T
+        ]
 
     def is_sorted(self) -> bool:
         """Whether the stamps of every instance increase, with no double."""

@@ -1,0 +1,142 @@
+"""What days of the month and holidays add to the values of daily series, estimated from all of their past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from taylorformer_forecast.defaults import (
+    CALENDAR_ERROR,
+    CALENDAR_MIN_VALUES,
+    CALENDAR_OCCURRENCES,
+    CALENDAR_ONCE,
+    CALENDAR_WEEKS,
+)
+
+WEEK, LONGEST_MONTH = 7, 31
+
+
+def calendar_effects(
+    y: Float[Tensor, "B n"],
+    month: Int[Tensor, "B N"],
+    holidays: Sequence[tuple[Int[Tensor, "B N"], int]] = (),
+) -> Float[Tensor, "B N"]:
+    """What the calendar adds to the values of each day, of the past and of the future.
+
+    A value is compared with the same weekday of weeks before and after it. Such differences, in units of the
+    level of series without negative values, are averaged for every day of the month or around a holiday, and
+    shrunk: effects count by how far they are beyond the differences of as many other days in a row. Series
+    which wander, or which no holiday moves, keep their forecasts. The last week is not used, as the values
+    after it are unknown.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Daily series that end together; NaN where nothing was observed.
+    month : int Tensor of shape (B, N)
+        Number of each day in its month, from 0, for N >= n days.
+    holidays : sequence of (int Tensor of shape (B, N), int)
+        For each holiday the number of each day among those around it, from 0, -1 for other days; and how many
+        there are. They have no effect of the day of the month.
+
+    Returns
+    -------
+    Tensor of shape (B, N)
+        Effects in units of ``y``. Zero for series with few values.
+
+    References
+    ----------
+    Efron and Morris, "Data analysis using Stein's estimator", 1975.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.calendar import calendar_effects
+    >>> month = torch.arange(720)[None] % 30
+    >>> y = 100 + 20.0 * (month == 3) + torch.arange(720).sin() * 8  # 23 months, and the third one after
+    >>> calendar_effects(y[:, :690].double(), month)[0, 692:696].round(decimals=-1).int().tolist()
+    [0, 20, 0, 0]
+    """
+    level = _level(y)
+    error = _differences(y) / level
+    usual = 1.4826 * error.abs().nanmedian(1, keepdim=True).values  # the standard deviation of normal ones
+    n = y.shape[1]
+    level = F.pad(level, (0, month.shape[1] - n), mode="replicate")
+    special = torch.zeros_like(month, dtype=torch.bool)
+    for days, _ in holidays:
+        special |= days >= 0
+    effects = torch.zeros_like(level)
+    for days, size in (*holidays, (torch.where(special, -1, month), LONGEST_MONTH)):
+        effects += _shrunk_means(error - effects[:, :n], usual, days, size, special[:, :n])
+    few = (~y.isnan()).sum(1, keepdim=True) < CALENDAR_MIN_VALUES
+    return torch.where(few, 0.0, effects * level)
+
+
+def _level(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
+    """Mean of the values of some weeks around each; 1 for series with negative values."""
+    reach, known = CALENDAR_WEEKS * WEEK, ~y.isnan()
+    at = torch.arange(y.shape[1], device=y.device)
+    first, end = (at - reach).clamp_min(0), (at + reach + 1).clamp_max(y.shape[1])
+    total, count = (F.pad(v.cumsum(1), (1, 0)) for v in (torch.where(known, y, 0.0), known.to(y)))
+    mean = (total[:, end] - total[:, first]) / (count[:, end] - count[:, first]).clamp_min(1)
+    return torch.where((mean > 0) & (y >= 0).logical_or(~known).all(1, keepdim=True), mean, 1.0)
+
+
+def _differences(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
+    """Values less the median of the same weekday in some weeks around them; NaN in the last week."""
+    padded = F.pad(y, (CALENDAR_WEEKS * WEEK,) * 2, value=torch.nan)
+    around = padded.unfold(1, 2 * CALENDAR_WEEKS * WEEK + 1, 1)[..., ::WEEK]
+    others = torch.cat([around[..., :CALENDAR_WEEKS], around[..., CALENDAR_WEEKS + 1 :]], -1)
+    error = y - others.nanquantile(0.5, -1)
+    error[:, -WEEK:] = torch.nan
+    return error
+
+
+def _shrunk_means(
+    error: Float[Tensor, "B n"],
+    usual: Float[Tensor, "B 1"],
+    days: Int[Tensor, "B N"],
+    n_kinds: int,
+    special: Bool[Tensor, "B n"],
+) -> Float[Tensor, "B N"]:
+    """Mean error of each kind of day, shrunk to 0 by the errors of other days; 0 where there is no kind."""
+    n = error.shape[1]
+    cut = error.clamp(-CALENDAR_ERROR * usual, CALENDAR_ERROR * usual)
+    used = ~error.isnan() & (days[:, :n] >= 0)
+    kind = days.clamp_min(0)
+    at, zero = kind[:, :n], error.new_zeros(len(error), n_kinds)
+    count = zero.scatter_add(1, at, used.to(error))
+    mean = zero.scatter_add(1, at, torch.where(used, cut, 0.0)) / count.clamp_min(1)
+    variance, deviation = _of_runs(torch.where(special, torch.nan, cut), n_kinds)
+    share = torch.where(count > 0, 1 / count.clamp_min(1), 0.0)
+    strict = (CALENDAR_OCCURRENCES * share).clamp_min(1)
+    beyond = (mean.square() - share * (variance + strict * deviation)).sum(1, keepdim=True)
+    between = (beyond / (count > 0).sum(1, keepdim=True).clamp_min(1)).clamp_min(0)
+    # What all of several occurrences exceed is no outlier, and not cut.
+    least, most = (
+        torch.full_like(zero, bound).scatter_reduce(1, at, torch.where(used, error, bound), how)
+        for bound, how in ((torch.inf, "amin"), (-torch.inf, "amax"))
+    )
+    agreed = torch.where(count > 1, least.clamp_min(0) + most.clamp_max(0), 0.0)
+    mean = torch.where(agreed.abs() > mean.abs(), agreed, mean)
+    shrunk = mean * between / (between + share * variance).clamp_min(1e-300)
+    shrunk *= torch.where(count == 1, CALENDAR_ONCE, 1.0)
+    return torch.where(days >= 0, shrunk.gather(1, kind), 0.0)
+
+
+def _of_runs(error: Float[Tensor, "B n"], size: int) -> tuple[Tensor, Tensor]:
+    """Mean of squared errors, and the standard deviation of their means over some days in a row."""
+    error = F.pad(error, (size, size), value=torch.nan)
+    known = ~error.isnan()
+    square, count = (
+        F.pad(v.cumsum(1), (1, 0)) for v in (torch.where(known, error, 0.0).square(), known.to(error))
+    )
+    mean = square[:, -1:] / count[:, -1:].clamp_min(1)
+    square, count = square[:, size:] - square[:, :-size], count[:, size:] - count[:, :-size]
+    full = count >= size / 2
+    apart = torch.where(full, square / count.clamp_min(1) - mean, 0.0).square().sum(1, keepdim=True)
+    return mean, (apart / full.sum(1, keepdim=True).clamp_min(1)).sqrt()

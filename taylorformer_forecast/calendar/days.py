@@ -1,0 +1,89 @@
+"""Where days lie in the month, around Easter and around Christmas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from dateutil.easter import easter
+from jaxtyping import Int
+
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH, FIRST_YEAR, LAST_YEAR
+
+
+def days_since_1970(axis: TimeAxis, index: pd.Index) -> np.ndarray | None:
+    """Dates of daily stamps as numbers; None if the typical step of an axis is not a day.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.calendar.axis import TimeAxis
+    >>> from taylorformer_forecast.calendar.days import days_since_1970
+    >>> index = pd.date_range("1970-01-03", periods=3)
+    >>> days_since_1970(TimeAxis.of([index]), index).tolist()
+    [2, 3, 4]
+    """
+    if axis.kind not in ("clock", "period") or axis.cycle_steps("day") != 1:
+        return None
+    dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy("datetime64[D]")
+    days = dates.astype("int64")
+    years = days[[0, -1]].astype("datetime64[D]").astype("datetime64[Y]").astype(int) + 1970
+    return days if FIRST_YEAR <= years.min() and years.max() <= LAST_YEAR else None
+
+
+def day_of_month(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+    """Number of each day in its month, from 0.
+
+    Parameters
+    ----------
+    days : int ndarray
+        Days since 1 January 1970.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.days import day_of_month
+    >>> day_of_month(np.array([0, 30, 31])).tolist()
+    [0, 30, 0]
+    """
+    dates = days.astype("datetime64[D]")
+    return (dates - dates.astype("datetime64[M]").astype("datetime64[D]")).astype(int)
+
+
+def around_easter(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+    """Number of each day among those around Easter of western churches, from 0; -1 for others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.days import around_easter
+    >>> days = np.arange("1997-03-22", "1997-03-27", dtype="datetime64[D]").astype(int)
+    >>> around_easter(days).tolist()
+    [-1, -1, 0, 1, 2]
+    """
+    years, of = np.unique(
+        days.astype("datetime64[D]").astype("datetime64[Y]").astype(int), return_inverse=True
+    )
+    sundays = np.array([easter(1970 + year) for year in years.tolist()], dtype="datetime64[D]").astype(int)
+    return _around(days, sundays[of].reshape(days.shape), EASTER_REACH)
+
+
+def around_christmas(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+    """Number of each day among those around Christmas, to New Year, from 0; -1 for others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.days import around_christmas
+    >>> days = np.arange("1997-01-01", "1997-01-05", dtype="datetime64[D]").astype(int)
+    >>> around_christmas(days).tolist()
+    [15, 16, -1, -1]
+    """
+    # In the first half of a year the nearest Christmas is that of the year before.
+    nearest = (days - 177).astype("datetime64[D]").astype("datetime64[Y]").astype("datetime64[M]") + 11
+    return _around(days, nearest.astype("datetime64[D]").astype(int) + 24, CHRISTMAS_REACH)
+
+
+def _around(days: np.ndarray, holiday: np.ndarray, reach: int) -> np.ndarray:
+    """Distance to a holiday from ``reach`` days before it."""
+    return np.where(np.abs(days - holiday) <= reach, days - holiday + reach, -1)

@@ -1,0 +1,89 @@
+"""Effects of the calendar are found where there are some, and not elsewhere."""
+
+import numpy as np
+import pytest
+import torch
+
+from taylorformer_forecast.engine.days import effects_of_calendar, without_effects
+
+FIRST = int(np.datetime64("2021-03-01", "D").astype(int))
+N, AHEAD = 800, 28
+DATES = (FIRST + np.arange(N + AHEAD)).astype("datetime64[D]").astype(str)
+LAST = FIRST + N - 1
+RNG = np.random.default_rng(0)
+NOISE = RNG.normal(size=(40, N))
+
+
+def effects(y, last=LAST):
+    return effects_of_calendar(torch.as_tensor(y, dtype=torch.float64), [last] * len(y), AHEAD).numpy()
+
+
+def with_holidays(size=30.0):
+    """Noise, more on three days before each Easter and Christmas, and half of that late in every month."""
+    added = np.zeros(N)
+    for date in ("2021-04-04", "2022-04-17", "2023-04-09", "2021-12-25", "2022-12-25"):
+        at = list(DATES).index(date)
+        added[at - 3 : at] = size
+    added[[date[8:] in ("27", "28") for date in DATES[:N]]] += size / 2
+    return 100 + 5 * NOISE[0] + added, added
+
+
+def test_holidays_and_days_of_the_month_are_found():
+    y, added = with_holidays()
+    found = effects(y[None])[0]
+    many = added > 0
+    assert np.corrcoef(found[:N], added)[0, 1] > 0.9
+    assert 0.6 < found[:N][many].mean() / added[many].mean() < 1.1
+    assert np.abs(found[:N][~many]).mean() < 1.5
+    future = [date[8:] in ("27", "28") for date in DATES[N:]]
+    assert found[N:][future].mean() > 7
+    assert np.abs(found[N:][np.invert(future)]).max() < 4
+
+
+@pytest.mark.parametrize("kind", ["noise", "walks", "weekly"])
+def test_series_without_effects_have_hardly_any(kind):
+    y = {
+        "noise": 50 + NOISE,
+        "walks": NOISE.cumsum(1),
+        "weekly": 50 + 10 * np.sin(np.arange(N) * 2 * np.pi / 7) + NOISE,
+    }[kind]
+    usual = np.abs(np.diff(y, axis=1, n=1) if kind == "walks" else NOISE).mean()
+    found = np.abs(effects(y)).mean(1)
+    assert np.median(found) < 0.1 * usual
+    assert found.mean() < 0.2 * usual
+
+
+def test_effects_follow_the_units_and_gaps_hardly_matter():
+    y = with_holidays()[0]
+    np.testing.assert_allclose(effects(1e6 * y[None]), 1e6 * effects(y[None]), rtol=1e-9)
+    gappy = np.where(RNG.uniform(size=N) < 0.1, np.nan, y)
+    assert np.corrcoef(effects(gappy[None])[0], effects(y[None])[0])[0, 1] > 0.9
+
+
+def test_effects_of_a_series_with_negative_values_follow_a_shift():
+    y = with_holidays()[0] - 200
+    np.testing.assert_allclose(effects(y[None] - 1000), effects(y[None]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [np.zeros(N), np.full(N, 7.0), np.full(N, np.nan), np.arange(50.0), RNG.poisson(0.2, size=N) * 1.0],
+    ids=["zeros", "constant", "missing", "few", "intermittent"],
+)
+def test_some_series_have_none(y):
+    assert (effects(y[None]) == 0).all()
+
+
+def test_series_that_are_not_daily_have_none_and_others_in_a_batch_do_not_matter():
+    y = np.stack([with_holidays()[0], 100 + NOISE[1], 100 + NOISE[2]])
+    y[2, :500] = np.nan
+    together = effects_of_calendar(torch.as_tensor(y), [LAST, None, LAST - 3], AHEAD).numpy()
+    assert (together[1] == 0).all()
+    np.testing.assert_allclose(together[0], effects(y[:1])[0], atol=1e-9)
+    alone = effects_of_calendar(torch.as_tensor(y[2:, 500:]), [LAST - 3], AHEAD).numpy()
+    np.testing.assert_allclose(together[2, 500:], alone[0], atol=1e-9)
+
+
+def test_values_without_effects_stay_above_the_least():
+    y = torch.tensor([[1.0, 5.0, 2.0], [-1.0, 5.0, 2.0]])
+    assert without_effects(y, torch.full((2, 4), 3.0)).tolist() == [[1.0, 2.0, 1.0], [-4.0, 2.0, -1.0]]

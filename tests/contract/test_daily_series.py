@@ -1,0 +1,92 @@
+"""Both hosts forecast holidays of daily series as earlier ones were, unless they see no calendar."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from darts import TimeSeries
+from quiet import QUIET
+
+from taylorformer_forecast.darts import TaylorformerModel
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+AHEAD, LEVELS = 28, [0.1, 0.5, 0.9]
+NO_CALENDAR = {"time_features": None, "seasonal_periods": 7}
+
+
+@pytest.fixture(scope="module")
+def sales():
+    """Two years with more on Saturdays, twice as much before Christmas, and hardly anything after it."""
+    dates = pd.date_range("2020-11-01", "2022-12-13", freq="D")
+    y = 100 + 20.0 * (dates.dayofweek == 5) + np.random.default_rng(0).normal(0, 5, len(dates))
+    y = np.where(dates.strftime("%m%d").isin(["1222", "1223", "1224"]), 2 * y, y)
+    return pd.Series(np.where(dates.strftime("%m%d").isin(["1225", "1226"]), 10.0, y), dates, name="sales")
+
+
+def of_sktime(y, **settings):
+    forecaster = TaylorformerForecaster(strategy="corrected", **settings).fit(y, fh=range(1, AHEAD + 1))
+    return forecaster.predict_quantiles(alpha=LEVELS).to_numpy()
+
+
+def of_darts(y, **settings):
+    model = TaylorformerModel(
+        len(y) - AHEAD, AHEAD, strategy="corrected", random_state=0, pl_trainer_kwargs=QUIET, **settings
+    )
+    model.fit(TimeSeries.from_series(y))
+    values = model.predict(AHEAD, num_samples=500).all_values()[:, 0]
+    return np.quantile(values, LEVELS, axis=1).T
+
+
+def before_and_after_christmas(found):
+    """Medians on the days before and after Christmas, in medians of the week before."""
+    return found[8:11, 1].mean() / found[:7, 1].mean(), found[11:13, 1].mean() / found[:7, 1].mean()
+
+
+@pytest.mark.parametrize("host", [of_sktime, of_darts])
+def test_christmas_is_forecast_as_earlier_ones_were_unless_no_calendar_is_seen(sales, host):
+    before, after = before_and_after_christmas(host(sales))
+    assert before > 1.7
+    assert after < 0.4
+    before, after = before_and_after_christmas(host(sales, **NO_CALENDAR))
+    assert before < 1.1
+    assert after > 0.9
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y.to_period("D"),
+        lambda y: y.tz_localize("America/New_York"),
+        lambda y: y.drop(y.index[[100, 200, 201]]),
+        lambda y: pd.concat([y, pd.Series([np.nan] * 2, pd.date_range("2022-12-14", periods=2))]),
+    ],
+    ids=["periods", "time zone", "gaps", "missing at the end"],
+)
+def test_any_daily_index_has_the_effects(sales, change):
+    y = change(sales)
+    shift = 2 if y.isna().any() else 0  # the first steps are of other days
+    found = of_sktime(y)[: AHEAD - shift]
+    np.testing.assert_allclose(found[:, 1], of_sktime(sales)[shift:, 1], rtol=0.1)
+
+
+def test_series_of_a_panel_have_their_own_days(sales):
+    short = sales[:-60]  # to the 14th of October
+    panel = pd.concat({"long": sales, "short": short}, names=["shop", "time"]).to_frame()
+    found = of_sktime(panel).reshape(2, AHEAD, 3)
+    np.testing.assert_allclose(found[0], of_sktime(sales), rtol=1e-3)
+    np.testing.assert_allclose(found[1], of_sktime(short), rtol=1e-3)
+    assert before_and_after_christmas(found[0])[0] > 1.7
+    assert before_and_after_christmas(found[1])[0] < 1.3
+
+
+def test_points_in_sample_have_the_effects_too(sales):
+    forecaster = TaylorformerForecaster(strategy="corrected").fit(sales, fh=[1])
+    christmas = [sales.index.get_loc("2021-12-24") - len(sales) + 1 + k for k in (0, 1, 2)]
+    found = forecaster.predict(fh=christmas)
+    assert found.iloc[0] > 1.7 * sales.median()
+    assert (found.iloc[1:] < 0.5 * sales.median()).all()
+
+
+def test_nothing_of_a_series_without_negative_values_is_forecast_below_zero(sales):
+    found = of_sktime(sales - 10.0)
+    assert (found >= 0).all()
+    assert (np.diff(found, axis=1) >= 0).all()
