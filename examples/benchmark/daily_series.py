@@ -91,7 +91,9 @@ def main(argv: list[str] | None = None) -> None:
     """Score all, write, print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, metavar="DIR", help="files of the series, and collections/")
-    parser.add_argument("--out", type=Path, metavar="FILE.json", default=ROOT / "docs/results/daily_series.json")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.json", default=ROOT / "docs/results/daily_series.json"
+    )
     parser.add_argument("--page", action="store_true", help="only write the table into docs/short_series.md")
     args = parser.parse_args(argv)
     if args.page:

@@ -3,32 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from dateutil.easter import easter
 from jaxtyping import Int
 
-from taylorformer_forecast.calendar.axis import TimeAxis
-from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH, FIRST_YEAR, LAST_YEAR
-
-
-def days_since_1970(axis: TimeAxis, index: pd.Index) -> np.ndarray | None:
-    """Dates of daily stamps as numbers; None if the typical step of an axis is not a day.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from taylorformer_forecast.calendar.axis import TimeAxis
-    >>> from taylorformer_forecast.calendar.days import days_since_1970
-    >>> index = pd.date_range("1970-01-03", periods=3)
-    >>> days_since_1970(TimeAxis.of([index]), index).tolist()
-    [2, 3, 4]
-    """
-    if axis.kind not in ("clock", "period") or axis.cycle_steps("day") != 1:
-        return None
-    dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy("datetime64[D]")
-    days = dates.astype("int64")
-    years = days[[0, -1]].astype("datetime64[D]").astype("datetime64[Y]").astype(int) + 1970
-    return days if FIRST_YEAR <= years.min() and years.max() <= LAST_YEAR else None
+from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
 
 def day_of_month(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
-from taylorformer_forecast.calendar.days import days_since_1970
+from taylorformer_forecast.defaults import FIRST_YEAR, LAST_YEAR
 
 
 @dataclass(frozen=True)
@@ -130,3 +130,23 @@ class Panel:
         within = np.ones(max(len(rank) - 1, 0), dtype=bool)
         within[self.bounds[1:-1] - 1] = False
         return bool((np.diff(rank)[within] > 0).all()) and self.stamps.is_unique
+
+
+def days_since_1970(axis: TimeAxis, index: pd.Index) -> np.ndarray | None:
+    """Dates of daily stamps as numbers; None if the typical step of an axis is not a day.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.calendar.axis import TimeAxis
+    >>> from taylorformer_forecast.sktime._panel import days_since_1970
+    >>> index = pd.date_range("1970-01-03", periods=3)
+    >>> days_since_1970(TimeAxis.of([index]), index).tolist()
+    [2, 3, 4]
+    """
+    if axis.kind not in ("clock", "period") or axis.cycle_steps("day") != 1:
+        return None
+    dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy("datetime64[D]")
+    days = dates.astype("int64")
+    years = days[[0, -1]].astype("datetime64[D]").astype("datetime64[Y]").astype(int) + 1970
+    return days if years.min() >= FIRST_YEAR and years.max() <= LAST_YEAR else None
