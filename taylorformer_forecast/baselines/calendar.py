@@ -62,7 +62,7 @@ def calendar_effects(
     [0, 20, 0, 0]
     """
     level = _level(y)
-    error = _differences(y) / level
+    error = _differences(y) / torch.where(level > 0, level, torch.nan)
     usual = 1.4826 * error.abs().nanmedian(1, keepdim=True).values  # the standard deviation of normal ones
     n = y.shape[1]
     level = F.pad(level, (0, month.shape[1] - n), mode="replicate")
@@ -83,7 +83,7 @@ def _level(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
     first, end = (at - reach).clamp_min(0), (at + reach + 1).clamp_max(y.shape[1])
     total, count = (F.pad(v.cumsum(1), (1, 0)) for v in (torch.where(known, y, 0.0), known.to(y)))
     mean = (total[:, end] - total[:, first]) / (count[:, end] - count[:, first]).clamp_min(1)
-    return torch.where((mean > 0) & (y >= 0).logical_or(~known).all(1, keepdim=True), mean, 1.0)
+    return torch.where((y < 0).any(1, keepdim=True), 1.0, mean)
 
 
 def _differences(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:

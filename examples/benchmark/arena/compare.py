@@ -27,7 +27,9 @@ LABELS = {
     "contiformer_sktime": "ContiFormer (sktime)",
     "contiformer_darts": "ContiFormer (darts)",
     "tnp_sktime": "TNP-A (sktime)",
+    "tnp_darts": "TNP-A (darts)",
     "unn_sktime": "UNN (sktime)",
+    "unn_darts": "UNN (darts)",
     "dlinear": "DLinear",
     "tide": "TiDE",
     "nhits": "N-HiTS",
@@ -46,7 +48,9 @@ OURS = (
     "contiformer_sktime",
     "contiformer_darts",
     "tnp_sktime",
+    "tnp_darts",
     "unn_sktime",
+    "unn_darts",
 )
 # Other settings of a model, which are ranked in its place: beside it, one model would count several times.
 VARIANTS = {

@@ -268,6 +268,18 @@ class OursDartsContiFormer(OursDarts):
     name = "ContiFormerModel"
 
 
+class OursDartsTNP(OursDarts):
+    """TNP-A through darts."""
+
+    name = "TNPModel"
+
+
+class OursDartsUNN(OursDarts):
+    """UNN through darts."""
+
+    name = "UNNModel"
+
+
 class DartsPeer(DartsNetwork):
     """A network that ships with darts: its default sizes and learning rate."""
 
@@ -352,6 +364,8 @@ MODELS: dict[str, type[Entry]] = {
     "contiformer_darts": OursDartsContiFormer,
     "tnp_sktime": OursSktimeTNP,
     "unn_sktime": OursSktimeUNN,
+    "tnp_darts": OursDartsTNP,
+    "unn_darts": OursDartsUNN,
     "dlinear": DLinear,
     "nhits": NHiTS,
     "tide": TiDE,
