@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import short_series
 from short_series import Collection
+from short_series_report import table as markdown
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(Path(__file__).parent / "arena"))
@@ -80,11 +81,11 @@ def row(name: str, collection: Collection) -> dict[str, Any]:
 
 def table(book: dict[str, Any]) -> str:
     """A line for each set."""
-    lines = [["daily series", "values", "forecasts", "without", "with"], ["---"] * 5]
+    lines = []
     for one in book["rows"]:
         cells = [f"{one[key]:.3f} ({one[f'coverage_{key}']:.2f})" for key in ("without", "with")]
         lines.append([one["series"], str(one["values"]), str(one["forecasts"]), *cells])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(["daily series", "values", "forecasts", "without", "with"], lines)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -94,11 +95,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FILE.json", default=ROOT / "docs/results/daily_series.json"
     )
-    parser.add_argument("--page", action="store_true", help="only write the table into docs/short_series.md")
+    parser.add_argument("--page", action="store_true", help="only write the table into docs/daily_series.md")
     args = parser.parse_args(argv)
     if args.page:
         book = json.loads(args.out.read_text())
-        fill_page(ROOT / "docs/daily_series.md", ("<!-- table -->\n", "<!-- end -->"), f"{table(book)}\n")
+        fill_page(ROOT / "docs/daily_series.md", ("<!-- table -->\n", "<!-- end -->"), table(book))
         return
     warnings.filterwarnings("ignore")
     book = {"machine": machine(), "seed": SEED, "rows": []}

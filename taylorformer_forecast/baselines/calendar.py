@@ -78,10 +78,9 @@ def calendar_effects(
 
 def _level(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
     """Mean of the values of some weeks around each; 1 for series with negative values."""
-    reach, known = CALENDAR_WEEKS * WEEK, ~y.isnan()
+    reach, (total, count) = CALENDAR_WEEKS * WEEK, _sums(y)
     at = torch.arange(y.shape[1], device=y.device)
     first, end = (at - reach).clamp_min(0), (at + reach + 1).clamp_max(y.shape[1])
-    total, count = (F.pad(v.cumsum(1), (1, 0)) for v in (torch.where(known, y, 0.0), known.to(y)))
     mean = (total[:, end] - total[:, first]) / (count[:, end] - count[:, first]).clamp_min(1)
     return torch.where((y < 0).any(1, keepdim=True), 1.0, mean)
 
@@ -130,13 +129,16 @@ def _shrunk_means(
 
 def _of_runs(error: Float[Tensor, "B n"], size: int) -> tuple[Tensor, Tensor]:
     """Mean of squared errors, and the standard deviation of their means over some days in a row."""
-    error = F.pad(error, (size, size), value=torch.nan)
-    known = ~error.isnan()
-    square, count = (
-        F.pad(v.cumsum(1), (1, 0)) for v in (torch.where(known, error, 0.0).square(), known.to(error))
-    )
+    square, count = _sums(F.pad(error, (size, size), value=torch.nan).square())
     mean = square[:, -1:] / count[:, -1:].clamp_min(1)
     square, count = square[:, size:] - square[:, :-size], count[:, size:] - count[:, :-size]
     full = count >= size / 2
     apart = torch.where(full, square / count.clamp_min(1) - mean, 0.0).square().sum(1, keepdim=True)
     return mean, (apart / full.sum(1, keepdim=True).clamp_min(1)).sqrt()
+
+
+def _sums(y: Float[Tensor, "B n"]) -> tuple[Tensor, Tensor]:
+    """Sum and number of the observed values before each point, and of all: (B, n + 1)."""
+    known = ~y.isnan()
+    total, count = (F.pad(v.cumsum(1), (1, 0)) for v in (torch.where(known, y, 0.0), known.to(y)))
+    return total, count
