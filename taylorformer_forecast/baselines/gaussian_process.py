@@ -111,7 +111,7 @@ class GaussianProcessBaseline(Baseline):
         eye = torch.eye(t.shape[1], dtype=t.dtype, device=t.device)
         total = self.covariance(t, covariates)[:, None] + (self.log_noise.to(t).exp() + JITTER) * eye
         observed = window.observed
-        if holds_everywhere(observed == observed[..., :1]):
+        if observed.shape[2] > 1 and holds_everywhere(observed == observed[..., :1]):
             observed = observed[..., :1]
         known = observed.transpose(1, 2)  # (B, G, N)
         if holds_everywhere(known):

@@ -131,7 +131,7 @@ class LinearBaseline(Baseline):
             Shape (B, S, T, D). Targets beyond step H share the noise of that.
         """
         at = self._position(window)[..., 0].clamp_min(1.0) - 1  # along the steps, from 0
-        n_steps = self.horizon if at.is_meta else int(at.max().ceil()) + 1
+        n_steps = int(at.max().ceil()) + 1 if at.device.type == "cpu" else self.horizon
         size = (len(at), n_paths, N_ERROR_LAGS + n_steps, window.y.shape[2])
         path = torch.randn(size, generator=generator, device=at.device, dtype=self.lag_weights.dtype)
         path[:, :, :N_ERROR_LAGS] = 0.0

@@ -147,7 +147,7 @@ class LocalTaylor(nn.Module):
         offset = (x[:, :, None] - near) * valid[..., None]
         seen = slice(0, self.n_seen)
         features = torch.cat([offset[:, :, seen].flatten(2), near[:, :, seen].flatten(2)], -1)
-        if holds_everywhere(observed == observed[..., :1]):
+        if d == 1 or holds_everywhere(observed == observed[..., :1]):
             return Neighbours(index[..., None], valid[..., None], offset[..., None, :], features)
         # Columns miss different points: each looks for its own neighbours.
         by_column = mask[:, None] & rearrange(observed, "b n d -> b d 1 n")

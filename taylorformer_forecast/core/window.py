@@ -20,23 +20,34 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def holds_everywhere(mask: Bool[Tensor, "*shape"]) -> bool:
+def holds_everywhere(mask: Bool[Tensor, "*shape"], wait: bool = False) -> bool:
     """Whether a mask is True throughout, so that a shortcut may be taken.
 
-    While a graph is traced (``torch.export``, ``torch.compile``), and on the meta device, values are unknown
-    and the answer is False.
+    The answer is False where it would cost too much. To read a value from an accelerator is to wait for all
+    that it has been asked to do. While a graph is traced (``torch.export``, ``torch.compile``), and on the
+    meta device, there are no values.
 
     Parameters
     ----------
     mask : bool Tensor
         Any shape.
+    wait : bool, default=False
+        Whether to wait for an accelerator: the shortcut is worth it.
 
     Returns
     -------
     bool
         True if every entry is known to be True.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import holds_everywhere
+    >>> holds_everywhere(torch.ones(2, 3) > 0), holds_everywhere(torch.ones(2, device="meta") > 0)
+    (True, False)
     """
-    return not (torch.compiler.is_compiling() or mask.is_meta) and bool(mask.all())
+    unknown = mask.is_meta or torch.compiler.is_compiling()
+    return not unknown and (wait or mask.device.type == "cpu") and bool(mask.all())
 
 
 @dataclass(frozen=True)
@@ -152,7 +163,12 @@ class Window:
         return Window(*(None if p is None else function(p) for p in parts), n_context=self.n_context)  # type: ignore[arg-type]
 
     def to(self, device: torch.device | str) -> Window:
-        """Return the window on another device."""
+        """Return the window on another device.
+
+        On the way to a CUDA device the CPU does not wait for the copies, which page-locked memory allows.
+        """
+        if torch.device(device).type == "cuda" and self.y.device.type == "cpu":
+            return self.map(lambda value: value.pin_memory().to(device, non_blocking=True))
         return self.map(lambda value: value.to(device))
 
     def points(self, index: slice) -> Window:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytorch_lightning as pl
@@ -93,6 +93,30 @@ def make_optimizer(
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
 
 
+class _Shell:
+    """A window that Lightning does not look into: it would convert what it finds, and refuses dataclasses."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+
+
+class Loader:
+    """Batches as Lightning takes them.
+
+    Parameters
+    ----------
+    batches : iterable of Window
+        Batches of windows, which may be endless.
+    """
+
+    def __init__(self, batches: Iterable[Window]) -> None:
+        self.batches = batches
+
+    def __iter__(self) -> Iterator[_Shell]:
+        """Yield what :meth:`TrainingModule.transfer_batch_to_device` takes."""
+        return map(_Shell, self.batches)
+
+
 class TrainingModule(pl.LightningModule):
     """Train a network by the score of its distribution, for most families the likelihood.
 
@@ -122,9 +146,10 @@ class TrainingModule(pl.LightningModule):
         loss = self.net.loss(batch)
         self.log("val_loss", loss, prog_bar=True, batch_size=batch.y.shape[0], sync_dist=True)
 
-    def transfer_batch_to_device(self, batch: Window, device: torch.device, dataloader_idx: int) -> Window:
-        """Move the batch."""
-        return batch.to(device)
+    def transfer_batch_to_device(self, batch: _Shell, device: torch.device, dataloader_idx: int) -> Window:
+        """Take the batch out of its shell, to the device and into the precision of the network."""
+        window, dtype = batch.window.to(device), next(self.net.parameters()).dtype
+        return window.map(lambda value: value.to(dtype) if value.is_floating_point() else value)
 
     def configure_optimizers(self) -> Any:
         """AdamW with warm-up and cosine."""

@@ -177,13 +177,14 @@ def fit(
         If training diverged: the loss is not finite.
     """
     net.train()
+    dtype = next(net.parameters()).dtype
     if max_steps == 0:
         net.eval()
         return {"steps": 0}
     # Imported here: Lightning takes seconds to load, and using a fitted forecaster does not need it.
     import pytorch_lightning as pl
 
-    from taylorformer_forecast.engine.lightning import BestWeights, ProgressBar, TrainingModule
+    from taylorformer_forecast.engine.lightning import BestWeights, Loader, ProgressBar, TrainingModule
 
     settings: dict[str, Any] = {
         "max_steps": max_steps,
@@ -209,13 +210,15 @@ def fit(
     module = TrainingModule(net, lr, max_steps)
     with _quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
-        loaders: dict[str, Any] = {"train_dataloaders": train}
+        loaders = {"train_dataloaders": Loader(train)}
         if validation is not None:
-            loaders["val_dataloaders"] = validation
+            loaders["val_dataloaders"] = Loader(validation)
         with interruptible():
             trainer.fit(module, ckpt_path=checkpoint, **loaders)
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
     net.to("cpu").eval()
+    if next(net.parameters()).dtype != dtype:  # of the trainer's precision, which is that of training only
+        net.to(dtype)
     if not all(bool(torch.isfinite(p).all()) for p in net.parameters()):
         raise RuntimeError(
             f"training diverged after {trainer.global_step} steps: weights are not finite. "

@@ -148,7 +148,8 @@ class LAMTransformer(OneShotNet):
             )
         context = slice(0, window.n_context)
         visible = window.visible[:, context]
-        mask = None if holds_everywhere(visible) else visible[:, None]
+        # PyTorch's fused attention within a window has no masks.
+        mask = None if holds_everywhere(visible, wait=True) else visible[:, None]
         y, observed = window.y[:, context], window.observed[:, context]
         raw = self.trunk(y, observed, mask, window.covariates, window.n_targets)
         raw = rearrange(raw, "b t (p d) -> b t d p", d=self.dim_y)

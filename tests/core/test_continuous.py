@@ -222,7 +222,8 @@ def test_queries_after_the_last_point_need_no_table(monkeypatch):
     x, t, later, x_later = draw()
     built, shift = layer(), 0.5 * x_later
     quick = built(x, t, None, later, None, shift)
-    monkeypatch.setattr("taylorformer_forecast.core.continuous.attention.holds_everywhere", lambda _: False)
+    module = "taylorformer_forecast.core.continuous.attention"
+    monkeypatch.setattr(f"{module}.holds_everywhere", lambda *_, **__: False)
     close(built(x, t, None, later, None, shift), quick)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from taylorformer_forecast.core.window import Window, join_columns, shuffle_targets
+from taylorformer_forecast.core.window import Window, holds_everywhere, join_columns, shuffle_targets
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -179,3 +179,25 @@ def test_every_order_of_the_targets_is_equally_likely():
     counts = torch.unique(orders, dim=0, return_counts=True)[1]
     assert counts.shape == (6,)
     assert (counts - 1000).abs().max() < 5 * 1000**0.5
+
+
+def test_a_mask_is_not_read_where_there_are_no_values():
+    mask = torch.ones(2, 3, dtype=torch.bool)
+    assert holds_everywhere(mask)
+    assert holds_everywhere(mask, wait=True)
+    assert not holds_everywhere(mask & torch.tensor([True, False, True]))
+    assert not holds_everywhere(mask.to("meta"))
+    assert not holds_everywhere(mask.to("meta"), wait=True)
+
+
+def test_copies_to_a_cuda_device_start_from_page_locked_memory_and_do_not_block(make_window, monkeypatch):
+    w, pinned, copied = make_window(dim_covariates=1), [], []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: pinned.append(self) or self)
+    monkeypatch.setattr(
+        torch.Tensor, "to", lambda self, *args, **kwargs: copied.append((args, kwargs)) or self
+    )
+    w.to("cuda:0")
+    assert len(pinned) == len(copied) == 4  # times, values, what was observed, covariates
+    assert all(call == (("cuda:0",), {"non_blocking": True}) for call in copied)
+    w.to("cpu")
+    assert len(pinned) == 4

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from pytorch_lightning import Callback
+from pytorch_lightning.callbacks import Callback, LambdaCallback
 
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.engine import lightning
@@ -205,8 +205,13 @@ def test_callbacks_may_be_absent_or_none():
         assert trained(max_steps=1, trainer_kwargs=given)[1]["steps"] == 1
 
 
-def test_precision_is_the_trainers():
-    net, _ = trained(max_steps=2, trainer_kwargs={"precision": "bf16-mixed"})
+@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed", "16-mixed", "bf16-true"])
+def test_precision_of_training_is_the_trainers_and_the_network_keeps_its_own(precision):
+    seen = []
+    record = LambdaCallback(on_train_batch_end=lambda trainer, module, *_: seen.append(numbers(module).dtype))
+    net, _ = trained(max_steps=2, trainer_kwargs={"precision": precision, "callbacks": record})
+    wide = {"64-true": torch.float64, "bf16-true": torch.bfloat16}
+    assert seen == [wide.get(precision, torch.float32)] * 2
     assert {p.dtype for p in net.parameters()} == {torch.float32}
     assert not torch.equal(numbers(net), numbers(trained(max_steps=2)[0]))
 
@@ -355,7 +360,7 @@ def test_private_randomness_is_restored_even_after_an_error():
 KILLED = """
 import os, signal, sys
 import numpy as np, pandas as pd
-from pytorch_lightning import Callback
+from pytorch_lightning.callbacks import Callback, LambdaCallback
 from pytorch_lightning.callbacks import ModelCheckpoint
 from taylorformer_forecast.sktime import TaylorformerForecaster
 

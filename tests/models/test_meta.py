@@ -1,5 +1,7 @@
 """Networks on the meta device, which has shapes and no values: nothing is made elsewhere or read back."""
 
+import sys
+
 import pytest
 import torch
 
@@ -24,3 +26,24 @@ def test_loss_gradients_and_sampling_need_no_values(any_case):
 def test_the_meta_device_has_no_values(kind):
     with pytest.raises((RuntimeError, NotImplementedError)):
         getattr(torch.ones(1, device="meta"), {"bool": "__bool__", "item": "item"}[kind])()
+
+
+@pytest.mark.usefixtures("float64")
+def test_shortcuts_that_an_accelerator_does_not_take_change_nothing(any_case, monkeypatch):
+    net, w = any_case.net().eval(), any_case.window()
+
+    def results():
+        loss = net.loss(w)
+        gradients = torch.autograd.grad(
+            loss, [p for p in net.parameters() if p.requires_grad], allow_unused=True
+        )
+        paths = sample_paths(net, w, 3, torch.Generator().manual_seed(0)).paths
+        return [loss, paths, *(g for g in gradients if g is not None)]
+
+    usual, patched = results(), 0
+    for name, module in list(sys.modules.items()):
+        if name.startswith("taylorformer_forecast.") and hasattr(module, "holds_everywhere"):
+            monkeypatch.setattr(module, "holds_everywhere", lambda mask, wait=False: False)
+            patched += 1
+    assert patched > 5
+    torch.testing.assert_close(results(), usual, rtol=1e-6, atol=1e-8)

@@ -245,7 +245,7 @@ class ContinuousAttention(nn.Module):
             unit = None if offset is None else relax.elapsed(relax.gap)
             return between_all(pieces, relax.decay, key, unit, offset)[0]
         end = p.query.t[:, -1:]
-        if not holds_everywhere(p.at >= end):
+        if not holds_everywhere(p.at >= end, wait=True):  # the other way takes several times as long
             every, rows, columns = p.at_all_times()
             return pick(self.integrals(every), rows, columns)
         # From the last reference point on the query is constant: what came before is one number for each key.
