@@ -1,4 +1,7 @@
-"""What days of the month and holidays add to the values of daily series, estimated from all of their past."""
+"""What the calendar adds to values, estimated from all of their past.
+
+Days of the month and holidays for daily series, the number of working days for monthly ones.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,11 @@ from taylorformer_forecast.defaults import (
     CALENDAR_OCCURRENCES,
     CALENDAR_ONCE,
     CALENDAR_WEEKS,
+    WORKING_DAYS_CHANCE,
+    WORKING_DAYS_MIN_CHANGES,
 )
 
-WEEK, LONGEST_MONTH = 7, 31
+WEEK, LONGEST_MONTH, YEAR = 7, 31, 12
 
 
 def calendar_effects(
@@ -74,6 +79,61 @@ def calendar_effects(
         effects += _shrunk_means(error - effects[:, :n], usual, days, size, special[:, :n])
     few = (~y.isnan()).sum(1, keepdim=True) < CALENDAR_MIN_VALUES
     return torch.where(few, 0.0, effects * level)
+
+
+def working_day_effects(y: Float[Tensor, "B n"], surplus: Float[Tensor, "B N"]) -> Float[Tensor, "B N"]:
+    """What the number of working days adds to the values of each month, of the past and of the future.
+
+    Changes from one month to the next, less those of the year before, are regressed on those of the surplus
+    of working days: of logarithms of positive series, else of values. The slope is shrunk by what its F
+    statistic has beyond chance, so that series without such effects keep their forecasts.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Monthly series that end together; NaN where nothing was observed.
+    surplus : Tensor of shape (B, N)
+        Working days of each month less what is usual, for N >= n months.
+
+    Returns
+    -------
+    Tensor of shape (B, N)
+        Effects in units of ``y``. Zero for series with few values.
+
+    References
+    ----------
+    Bell and Hillmer, "Modeling time series with calendar variation", Journal of the American Statistical
+    Association, 1983.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.calendar import working_day_effects
+    >>> surplus = torch.arange(84).double().mul(2.4).sin()[None].mul(3).round()
+    >>> y = 100 * (0.01 * surplus[:, :72]).exp()  # 1 % for each
+    >>> working_day_effects(y, surplus)[0, 73:75].round(decimals=1).tolist(), surplus[0, 73:75].tolist()
+    ([-2.0, 3.0], [-2.0, 3.0])
+    """
+    n = y.shape[1]
+    if n < YEAR + 2:
+        return torch.zeros_like(surplus)
+    positive = ~(y <= 0).any(1, keepdim=True)
+    values = torch.where(positive, torch.where(positive, y, 1.0).log(), y)
+    error, more = (v[:, YEAR:] - v[:, :-YEAR] for v in (values.diff(dim=1), surplus[:, :n].diff(dim=1)))
+    usual = 1.4826 * error.abs().nanmedian(1, keepdim=True).values
+    known = ~error.isnan()
+    error = torch.where(known, error.clamp(-CALENDAR_ERROR * usual, CALENDAR_ERROR * usual), 0.0)
+    more, count = more * known, known.sum(1, keepdim=True)
+    square = more.square().sum(1, keepdim=True).clamp_min(1e-300)
+    slope = (more * error).sum(1, keepdim=True) / square
+    rest = ((error - slope * more) * known).square().sum(1, keepdim=True) / (count - 1).clamp_min(1)
+    beyond_chance = 1 - WORKING_DAYS_CHANCE * rest / (slope.square() * square).clamp_min(1e-300)
+    slope = torch.where(count < WORKING_DAYS_MIN_CHANGES, 0.0, slope * beyond_chance.clamp_min(0))
+    added = slope * surplus
+    rest = torch.where(positive, y / added[:, :n].exp(), y - added[:, :n])
+    rest = torch.where(rest.isnan(), rest.nanmean(1, keepdim=True).nan_to_num(0.0), rest)
+    ahead = n - YEAR + torch.arange(surplus.shape[1] - n, device=y.device) % YEAR  # like the last year
+    return torch.where(positive, torch.cat([rest, rest[:, ahead]], 1) * added.expm1(), added)
 
 
 def _level(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:

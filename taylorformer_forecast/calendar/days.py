@@ -1,10 +1,10 @@
-"""Where days lie in the month, around Easter and around Christmas."""
+"""Where days lie in the month, around Easter and around Christmas; working days of months."""
 
 from __future__ import annotations
 
 import numpy as np
 from dateutil.easter import easter
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
@@ -60,6 +60,27 @@ def around_christmas(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
     # In the first half of a year the nearest Christmas is that of the year before.
     nearest = (days - 177).astype("datetime64[D]").astype("datetime64[Y]").astype("datetime64[M]") + 11
     return _around(days, nearest.astype("datetime64[D]").astype(int) + 24, CHRISTMAS_REACH)
+
+
+def surplus_of_working_days(months: Int[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Days from Monday to Friday of each month, less 2.5 times its other days: 0 in every four whole weeks.
+
+    Parameters
+    ----------
+    months : int ndarray
+        Months since January 1970.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.days import surplus_of_working_days
+    >>> months = np.arange("2024-01", "2024-05", dtype="datetime64[M]").astype(int)
+    >>> surplus_of_working_days(months).tolist()
+    [3.0, 1.0, -4.0, 2.0]
+    """
+    first, end = (number.astype("datetime64[M]").astype("datetime64[D]") for number in (months, months + 1))
+    working = np.busday_count(first, end)
+    return working - 2.5 * ((end - first).astype(int) - working)
 
 
 def _around(days: np.ndarray, holiday: np.ndarray, reach: int) -> np.ndarray:

@@ -193,7 +193,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """Statistical forecasts, with the network that corrects them where there is one."""
         options = {
             "seasons": self._seasonal.lengths if self._seasonal else (),
-            "by_days": self._arguments["time_features"] == "auto",
+            "by_dates": self._arguments["time_features"] == "auto",
             "n_joint": len(self._floor or ()) if self._arguments["joint"] else 0,
             **self.pl_module_params,
         }

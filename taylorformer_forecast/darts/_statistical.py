@@ -23,7 +23,8 @@ from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, forecast_series
 from taylorformer_forecast.models.correction import CorrectionNet
 
-DAY = pd.offsets.Day(1)
+# Steps of which effects of the calendar are sought.
+UNITS = {pd.offsets.Day(1): "D", pd.offsets.MonthBegin(1): "M", pd.offsets.MonthEnd(1): "M"}
 
 
 class StatisticalModule(PLForecastingModule):
@@ -33,8 +34,8 @@ class StatisticalModule(PLForecastingModule):
     ----------
     seasons : sequence of float
         Lengths of seasons, in steps. Whether they are used is decided by the errors of each series.
-    by_days : bool, default=False
-        Whether effects of the calendar on daily series are sought.
+    by_dates : bool, default=False
+        Whether effects of the calendar on daily and monthly series are sought.
     correction : mapping, optional
         ``sizes`` and ``weight`` of the network that corrects the forecasts.
     n_joint : int
@@ -46,14 +47,14 @@ class StatisticalModule(PLForecastingModule):
     def __init__(
         self,
         seasons: Sequence[float],
-        by_days: bool = False,
+        by_dates: bool = False,
         correction: Mapping[str, Any] | None = None,
         n_joint: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.joint = joint_components(True, n_joint)
-        self.seasons, self.by_days = list(seasons), by_days
+        self.seasons, self.by_dates = list(seasons), by_dates
         self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
         self.weight = 0.0 if correction is None else float(correction["weight"])
 
@@ -95,9 +96,9 @@ class StatisticalModule(PLForecastingModule):
         ahead = self.output_chunk_shift + np.arange(self.pred_n)
         unseen = np.isnan(past).all(1)
         n_components = past.shape[0] // len(batch.past_target)
-        before = [day for day in self._days_before(batch) for _ in range(n_components)]
+        before = [date for date in self._dates_before(batch) for _ in range(n_components)]
         values = np.where(unseen[:, None], 0.0, past)
-        requests = [_request(y, ahead, day) for y, day in zip(values, before, strict=True)]
+        requests = [_request(y, ahead, date) for y, date in zip(values, before, strict=True)]
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
         forecasts = forecast_series(requests, self.seasons, self.pred_num_samples, seed, self.net)
         predicted = np.stack([describe(found) for found in forecasts])
@@ -109,23 +110,24 @@ class StatisticalModule(PLForecastingModule):
         dtype = torch.promote_types(like.dtype, torch.float32)  # as of darts' models of 16-bit series
         return out.to(dtype).to(like.device), batch.series_schema, batch.pred_time
 
-    def _days_before(self, batch: TorchInferenceBatch) -> list[int | None]:
-        """Day since 1970 of the end of every series, where effects of the calendar are sought; else None."""
+    def _dates_before(self, batch: TorchInferenceBatch) -> list[np.datetime64 | None]:
+        """Day or month of the end of every series, where effects of the calendar are sought; else None."""
         schemas, times = batch.series_schema, batch.pred_time
-        if not self.by_days or schemas is None or times is None:
+        if not self.by_dates or schemas is None or times is None:
             return [None] * len(batch.past_target)
+        units = [UNITS.get(schema["time_freq"]) for schema in schemas]
         shift = 1 + self.output_chunk_shift
         return [
-            (pd.Timestamp(time) - pd.Timestamp(0)).days - shift if schema["time_freq"] == DAY else None
-            for schema, time in zip(schemas, times, strict=True)
+            None if unit is None else pd.Timestamp(time).to_numpy().astype(f"datetime64[{unit}]") - shift
+            for unit, time in zip(units, times, strict=True)
         ]
 
 
-def _request(y: np.ndarray, ahead: np.ndarray, day: int | None) -> SeriesRequest:
+def _request(y: np.ndarray, ahead: np.ndarray, end: np.datetime64 | None) -> SeriesRequest:
     """Values from the first to the last that were observed, and steps after the end of ``y``."""
     seen = np.flatnonzero(~np.isnan(y))
-    last_day = None if day is None else day - (len(y) - 1 - int(seen[-1]))
-    return SeriesRequest(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead, last_day)
+    last = None if end is None else end - (len(y) - 1 - int(seen[-1]))
+    return SeriesRequest(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead, last)
 
 
 def _paths(found: SeriesForecast) -> np.ndarray:

@@ -35,14 +35,14 @@ class SeriesRequest:
         Values on a regular grid, NaN where missing; the last one is observed.
     at : int ndarray of shape (r,)
         Positions on the grid: from n on in the future, before that in sample, one step ahead.
-    last_day : int, optional
-        Of daily series the day of the last value, in days since 1 January 1970: effects of the calendar that
-        the past shows are then a part of the forecast.
+    last : datetime64, optional
+        Of daily and monthly series the day or month of the last value: effects of the calendar that the past
+        shows are then a part of the forecast.
     """
 
     y: np.ndarray
     at: np.ndarray
-    last_day: int | None = None
+    last: np.datetime64 | None = None
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,8 @@ def forecast_series(
         batch = _batch(order[len(forecasts) :], keys, n_paths)
         whole, horizon, _ = keys[batch[0]]
         y = ending_together([requests[number].y for number in batch])
-        last_days = [requests[number].last_day for number in batch]
-        effects, adjusted = y.new_zeros(len(y), y.shape[1] + horizon), y
-        if any(day is not None for day in last_days):
-            effects = effects_of_calendar(y, last_days, horizon)
-            adjusted = without_effects(y, effects)
+        effects = effects_of_calendar(y, [requests[number].last for number in batch], horizon)
+        adjusted = without_effects(y, effects)
         found = forecast(adjusted, horizon, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
         for row, number in enumerate(batch):

@@ -210,7 +210,7 @@ def fit(
     module = TrainingModule(net, lr, max_steps)
     with _quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
-        loaders = {"train_dataloaders": Loader(train)}
+        loaders: dict[str, Any] = {"train_dataloaders": Loader(train)}
         if validation is not None:
             loaders["val_dataloaders"] = Loader(validation)
         with interruptible():

@@ -111,13 +111,32 @@ class Panel:
                     y[steps] = column[seen]
                 yield key, t[0], y
 
-    def last_days(self, axis: TimeAxis) -> list[int | None]:
-        """Day since 1970 of the last value of every column of every instance; None if steps are not days."""
-        days = days_since_1970(axis, self.stamps)
-        if days is None:
+    def last_dates(self, axis: TimeAxis) -> list[np.datetime64 | None]:
+        """Day or month of the last value of every column of every instance; None if steps are neither.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from taylorformer_forecast.calendar.axis import TimeAxis
+        >>> from taylorformer_forecast.sktime._panel import Panel
+        >>> y = pd.DataFrame({"y": [1.0, 2.0]}, pd.period_range("2024-01", periods=2, freq="M"))
+        >>> Panel.of(y).last_dates(TimeAxis.of([y.index]))
+        [np.datetime64('2024-02')]
+        """
+        unit, index = None, self.stamps
+        if axis.kind in ("clock", "period") and axis.cycle_steps("day") == 1:
+            unit = "D"
+        elif axis.kind in ("month", "period") and round(axis.cycle_steps("month"), 2) == 1:
+            unit = "M"
+        if unit is not None:
+            dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy()
+            dates = dates.astype(f"datetime64[{unit}]")
+            years = dates[[0, -1]].astype("datetime64[Y]").astype(int) + 1970
+            unit = unit if years.min() >= FIRST_YEAR and years.max() <= LAST_YEAR else None
+        if unit is None:
             return [None] * (len(self.keys) * len(self.columns))
         return [
-            int(days[at[np.flatnonzero(~np.isnan(column))[-1]]])
+            dates[at[np.flatnonzero(~np.isnan(column))[-1]]]
             for _, at, values in self.parts()
             for column in values.T
         ]
@@ -130,23 +149,3 @@ class Panel:
         within = np.ones(max(len(rank) - 1, 0), dtype=bool)
         within[self.bounds[1:-1] - 1] = False
         return bool((np.diff(rank)[within] > 0).all()) and self.stamps.is_unique
-
-
-def days_since_1970(axis: TimeAxis, index: pd.Index) -> np.ndarray | None:
-    """Dates of daily stamps as numbers; None if the typical step of an axis is not a day.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from taylorformer_forecast.calendar.axis import TimeAxis
-    >>> from taylorformer_forecast.sktime._panel import days_since_1970
-    >>> index = pd.date_range("1970-01-03", periods=3)
-    >>> days_since_1970(TimeAxis.of([index]), index).tolist()
-    [2, 3, 4]
-    """
-    if axis.kind not in ("clock", "period") or axis.cycle_steps("day") != 1:
-        return None
-    dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy("datetime64[D]")
-    days = dates.astype("int64")
-    years = days[[0, -1]].astype("datetime64[D]").astype("datetime64[Y]").astype(int) + 1970
-    return days if years.min() >= FIRST_YEAR and years.max() <= LAST_YEAR else None

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from taylorformer_forecast.calendar.days import surplus_of_working_days
 from taylorformer_forecast.engine.days import effects_of_calendar, without_effects
 
 FIRST = int(np.datetime64("2021-03-01", "D").astype(int))
 N, AHEAD = 800, 28
 DATES = (FIRST + np.arange(N + AHEAD)).astype("datetime64[D]").astype(str)
-LAST = FIRST + N - 1
+LAST = np.datetime64(FIRST + N - 1, "D")
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=(40, N))
 
@@ -92,3 +93,73 @@ def test_series_that_are_not_daily_have_none_and_others_in_a_batch_do_not_matter
 def test_values_without_effects_stay_above_the_least():
     y = torch.tensor([[1.0, 5.0, 2.0], [-1.0, 5.0, 2.0]])
     assert without_effects(y, torch.full((2, 4), 3.0)).tolist() == [[1.0, 2.0, 1.0], [-4.0, 2.0, -1.0]]
+
+
+# --- working days of monthly series -------------------------------------------------------------------------
+
+MONTHS = np.arange("1990-01", "2000-01", dtype="datetime64[M]")
+SURPLUS = surplus_of_working_days(MONTHS.astype(int))
+YEARS, LATER = slice(0, 102), slice(102, 120)
+MONTHLY = RNG.normal(size=(40, 102))
+
+
+def of_months(y, last=MONTHS[101]):
+    return effects_of_calendar(torch.as_tensor(y, dtype=torch.float64), [last] * len(y), 18).numpy()
+
+
+def with_working_days(size=0.01):
+    season = 1 + 0.2 * np.sin(np.arange(120) * np.pi / 6)
+    return 100 * season * np.exp(size * SURPLUS), 100 * season
+
+
+def test_working_days_of_positive_series_are_found_in_shares():
+    y, without = with_working_days()
+    noisy = y[YEARS] * np.exp(0.01 * MONTHLY[0])
+    found, added = of_months(noisy[None])[0], y - without
+    np.testing.assert_allclose(found, added, atol=1.0)
+    assert np.corrcoef(found[LATER], added[LATER])[0, 1] > 0.99
+
+
+def test_working_days_of_series_with_negative_values_are_found_in_units_and_follow_a_shift():
+    y = 3 * SURPLUS[YEARS] + MONTHLY[0]
+    np.testing.assert_allclose(of_months(y[None])[0], 3 * SURPLUS, atol=0.1 * np.abs(SURPLUS).max())
+    np.testing.assert_allclose(of_months(y[None] - 1000), of_months(y[None]), atol=1e-6)
+
+
+def test_effects_of_working_days_follow_the_units():
+    y = with_working_days()[0][YEARS] * np.exp(0.01 * MONTHLY[0])
+    np.testing.assert_allclose(of_months(1e-6 * y[None]), 1e-6 * of_months(y[None]), rtol=1e-9)
+
+
+def test_most_monthly_series_without_effects_have_none():
+    found = np.abs(of_months(100 + MONTHLY)).mean(1)
+    assert (found == 0).mean() > 0.7  # an F statistic is below 2 in 84 %
+    assert found.mean() < 0.1
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.zeros(102),
+        np.full(102, 7.0),
+        np.full(102, np.nan),
+        with_working_days()[0][66:102],
+        with_working_days()[0][90:102],
+        RNG.poisson(0.2, size=102) * 1.0,
+    ],
+    ids=["zeros", "constant", "missing", "three years", "one year", "intermittent"],
+)
+def test_some_monthly_series_have_none(y):
+    assert (of_months(y[None]) == 0).all()
+
+
+def test_gaps_and_longer_series_in_a_batch_hardly_matter_to_working_days():
+    y = with_working_days()[0][YEARS] * np.exp(0.01 * MONTHLY[0])
+    gappy = np.where(np.arange(102) % 23 == 5, np.nan, y)
+    np.testing.assert_allclose(of_months(gappy[None]), of_months(y[None]), atol=2.0)
+    short = np.where(np.arange(102) < 30, np.nan, y)
+    together = effects_of_calendar(
+        torch.as_tensor(np.stack([short, y, y])), [MONTHS[101], MONTHS[101], np.datetime64("1998-06-30")], 18
+    ).numpy()
+    np.testing.assert_allclose(together[0, 30:], of_months(y[None, 30:])[0], atol=1e-9)
+    np.testing.assert_allclose(together[1], of_months(y[None])[0], atol=1e-9)

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.calendar.days import around_christmas, around_easter, day_of_month
+from taylorformer_forecast.calendar.days import (
+    around_christmas,
+    around_easter,
+    day_of_month,
+    surplus_of_working_days,
+)
 from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
 
@@ -36,3 +41,10 @@ def test_many_rows_of_days_are_numbered_at_once():
     many = days("1999-01-01", "2003-01-01")[: 4 * 300].reshape(4, 300)
     for number in (day_of_month, around_easter, around_christmas):
         assert (number(many) == np.stack([number(row) for row in many])).all()
+
+
+def test_working_days_are_counted_in_every_month():
+    months = np.arange("1968-01", "2030-01", dtype="datetime64[M]")
+    for month, found in zip(months, surplus_of_working_days(months.astype(int)), strict=True):
+        days = np.arange(month, month + 1, dtype="datetime64[D]")
+        assert found == np.where(np.is_busday(days), 1.0, -2.5).sum()

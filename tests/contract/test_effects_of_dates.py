@@ -1,4 +1,4 @@
-"""Both hosts forecast holidays of daily series as earlier ones were, unless they see no calendar."""
+"""Both hosts forecast holidays and working days as earlier ones were, unless they see no calendar."""
 
 import numpy as np
 import pandas as pd
@@ -22,17 +22,17 @@ def sales():
     return pd.Series(np.where(dates.strftime("%m%d").isin(["1225", "1226"]), 10.0, y), dates, name="sales")
 
 
-def of_sktime(y, **settings):
-    forecaster = TaylorformerForecaster(strategy="corrected", **settings).fit(y, fh=range(1, AHEAD + 1))
+def of_sktime(y, ahead=AHEAD, **settings):
+    forecaster = TaylorformerForecaster(strategy="corrected", **settings).fit(y, fh=range(1, ahead + 1))
     return forecaster.predict_quantiles(alpha=LEVELS).to_numpy()
 
 
-def of_darts(y, **settings):
+def of_darts(y, ahead=AHEAD, **settings):
     model = TaylorformerModel(
-        len(y) - AHEAD, AHEAD, strategy="corrected", random_state=0, pl_trainer_kwargs=QUIET, **settings
+        len(y) - ahead, ahead, strategy="corrected", random_state=0, pl_trainer_kwargs=QUIET, **settings
     )
     model.fit(TimeSeries.from_series(y))
-    values = model.predict(AHEAD, num_samples=500).all_values()[:, 0]
+    values = model.predict(ahead, num_samples=500).all_values()[:, 0]
     return np.quantile(values, LEVELS, axis=1).T
 
 
@@ -90,3 +90,42 @@ def test_nothing_of_a_series_without_negative_values_is_forecast_below_zero(sale
     found = of_sktime(sales - 10.0)
     assert (found >= 0).all()
     assert (np.diff(found, axis=1) >= 0).all()
+
+
+@pytest.fixture(scope="module")
+def admissions():
+    """Eight years of a clinic that is busy on working days, in 1,000 by month, and the year after them."""
+    months = pd.date_range("2014-01-01", periods=108, freq="MS")
+    ends = months + pd.offsets.MonthBegin()
+    working = np.busday_count(months.to_numpy("datetime64[D]"), ends.to_numpy("datetime64[D]"))
+    noise = np.random.default_rng(0).normal(0, 0.05, 108)
+    return pd.Series(3 + (working + noise) / 7, months, name="admissions")
+
+
+@pytest.mark.parametrize("host", [of_sktime, of_darts])
+def test_months_are_forecast_by_their_working_days_unless_no_calendar_is_seen(admissions, host):
+    def error(ahead=12, **settings):
+        found = host(admissions[:-ahead], ahead, **settings)[:, 1]
+        return np.abs(found - admissions[-ahead:]).mean()
+
+    assert error() < 0.5 * error(time_features=None, seasonal_periods=12)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y.to_period("M"),
+        lambda y: y.set_axis(y.index + pd.offsets.MonthEnd(0)),
+        lambda y: y.tz_localize("America/New_York"),
+    ],
+    ids=["periods", "month ends", "time zone"],
+)
+def test_any_monthly_index_has_the_effects(admissions, change):
+    y = admissions[:-12]
+    np.testing.assert_allclose(of_sktime(change(y), 12), of_sktime(y, 12), rtol=1e-6)
+
+
+def test_steps_of_two_months_have_no_working_days(admissions):
+    y = admissions[:-12:2]
+    found = of_sktime(y, 6)
+    np.testing.assert_allclose(of_sktime(y.set_axis(y.index.shift(3, "MS")), 6), found, rtol=1e-6)

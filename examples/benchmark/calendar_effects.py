@@ -1,13 +1,14 @@
-"""What effects of the calendar bring to forecasts of daily series: with them, and without.
+"""What effects of the calendar bring to forecasts of daily and monthly series: with them, and without.
 
 Forecasts are those of ``strategy="corrected"``, which looks for effects of the days of the month, Easter and
-Christmas on daily series, and the same with ``time_features`` given, which looks for seasons only. NN5 is cut
-at several dates. Transformers and exchange rates have no holidays that matter: there the effects should cost
-nothing. Their hourly values are daily means here, and days of exchange rates follow each other without
-weekends, as if they were dates. Losses are weighted quantile losses over those of seasonal naive forecasts::
+Christmas on daily series, and of the number of working days on monthly ones; and the same with
+``time_features`` given, which looks for seasons only. NN5 is cut at several dates. Transformers and exchange
+rates have no holidays that matter: there the effects should cost nothing. Their hourly values are daily means
+here, and days of exchange rates follow each other without weekends, as if they were dates. Monthly series
+with wrong dates show the same. Losses are weighted quantile losses over those of seasonal naive forecasts::
 
-    python examples/benchmark/daily_series.py --data DIR --out docs/results/daily_series.json
-    python examples/benchmark/daily_series.py --page     # the table of docs/daily_series.md from that file
+    python examples/benchmark/calendar_effects.py --data DIR --out docs/results/calendar_effects.json
+    python examples/benchmark/calendar_effects.py --page     # only the tables of docs/calendar_effects.md
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ sys.path.append(str(Path(__file__).parent / "arena"))
 from run import fill_page, machine, write_json
 
 SEED, N, HORIZON, ORIGINS = 0, 400, 28, 10
+LATE = 19  # months
 YEAR = 1.9 * 365.25  # values from which the year is a season by default
 ENDS = {735: "April and May", 679: "February and March", 615: "December", 540: "September and October"}
 FORECASTER = "taylorformer_forecast.sktime:TaylorformerForecaster"
@@ -43,6 +45,14 @@ def cuts(collection: Collection) -> Iterator[tuple[str, Collection]]:
     for end, name in ENDS.items():
         train, test = [y[:end] for y in whole], [y[end : end + collection.horizon] for y in whole]
         yield f"cash machines (NN5), {name}", replace(collection, train=train, test=test)
+
+
+def monthly(data: Path) -> Iterator[tuple[str, Collection]]:
+    """M3, and M3 with dates that are some months and years too late: the months keep no working days."""
+    m3 = Collection.read(data / "collections" / "m3_monthly.jsonl.gz", None, SEED)
+    yield "1428 series (M3)", m3
+    starts = [str(np.datetime64(start[:7]) + LATE * (1 + k % 5)) for k, start in enumerate(m3.starts)]
+    yield "the same with wrong dates", replace(m3, starts=starts)
 
 
 def daily(data: Path) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -69,9 +79,10 @@ def pieces(name: str, table: pd.DataFrame, n: int = N) -> Collection:
 
 def row(name: str, collection: Collection) -> dict[str, Any]:
     """Losses with and without effects."""
-    n = len(collection.train[0])
-    found: dict[str, Any] = {"series": name, "values": n, "forecasts": len(collection.train)}
-    seasons = ["week", "year"] if n >= YEAR else ["week"]
+    n = int(np.median([len(y) for y in collection.train]))
+    steps = "months" if collection.freq == "M" else "days"
+    found: dict[str, Any] = {"series": name, "steps": steps, "values": n, "forecasts": len(collection.train)}
+    seasons = ["year"] if steps == "months" else ["week", "year"] if n >= YEAR else ["week"]
     for key, settings in {"without": {"time_features": seasons}, "with": {}}.items():
         options = json.dumps({"strategy": "corrected", "random_state": SEED, **settings})
         score = short_series.score(collection, short_series.of_sktime(f"{FORECASTER}:{options}", panel=True))
@@ -79,13 +90,14 @@ def row(name: str, collection: Collection) -> dict[str, Any]:
     return found
 
 
-def table(book: dict[str, Any]) -> str:
-    """A line for each set."""
+def table(book: dict[str, Any], steps: str) -> str:
+    """A line for each set of daily or monthly series."""
     lines = []
     for one in book["rows"]:
-        cells = [f"{one[key]:.3f} ({one[f'coverage_{key}']:.2f})" for key in ("without", "with")]
-        lines.append([one["series"], str(one["values"]), str(one["forecasts"]), *cells])
-    return markdown(["daily series", "values", "forecasts", "without", "with"], lines)
+        if one["steps"] == steps:
+            cells = [f"{one[key]:.3f} ({one[f'coverage_{key}']:.2f})" for key in ("without", "with")]
+            lines.append([one["series"], str(one["values"]), str(one["forecasts"]), *cells])
+    return markdown([f"series of {steps}", "values", "forecasts", "without", "with"], lines)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -93,18 +105,23 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, metavar="DIR", help="files of the series, and collections/")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE.json", default=ROOT / "docs/results/daily_series.json"
+        "--out", type=Path, metavar="FILE.json", default=ROOT / "docs/results/calendar_effects.json"
     )
-    parser.add_argument("--page", action="store_true", help="only write the table into docs/daily_series.md")
+    parser.add_argument(
+        "--page", action="store_true", help="only write the tables into docs/calendar_effects.md"
+    )
     args = parser.parse_args(argv)
     if args.page:
         book = json.loads(args.out.read_text())
-        fill_page(ROOT / "docs/daily_series.md", ("<!-- table -->\n", "<!-- end -->"), table(book))
+        for steps in ("days", "months"):
+            marks = f"<!-- {steps} -->\n", "<!-- end -->"
+            fill_page(ROOT / "docs/calendar_effects.md", marks, table(book, steps))
         return
     warnings.filterwarnings("ignore")
     book = {"machine": machine(), "seed": SEED, "rows": []}
     nn5 = Collection.read(args.data / "collections" / "nn5_daily.jsonl.gz", None, SEED)
-    sets = [*cuts(nn5), *((name, pieces(name, table)) for name, table in daily(args.data))]
+    others = ((name, pieces(name, table)) for name, table in daily(args.data))
+    sets = [*cuts(nn5), *others, *monthly(args.data)]
     for name, collection in sets:
         book["rows"].append(row(name, collection))
         print(book["rows"][-1], flush=True)
