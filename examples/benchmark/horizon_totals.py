@@ -25,6 +25,7 @@ import torch
 sys.path.append(str(Path(__file__).parent / "arena"))
 from run import fill_page
 from short_series import LEVELS, Collection, last_season, versions
+from short_series_report import table as markdown
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
@@ -85,12 +86,12 @@ def table(book: dict) -> str:
     """A line for each collection."""
     rows = pd.DataFrame(book["rows"])
     header = ["collection", "series", "steps", *ROWS.values()]
-    lines = [header, ["---"] * len(header)]
+    lines = []
     for (name, n, steps), part in rows.groupby(["set", "n", "steps"], sort=False):
         own = part.set_index("model")
         cells = [f"{own.loc[row, 'coverage']:.2f} ({own.loc[row, 'relative']:.2f})" for row in ROWS]
         lines.append([name.replace("_", " "), str(n), str(steps), *cells])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(header, lines)
 
 
 def main() -> None:
@@ -111,7 +112,7 @@ def main() -> None:
     book = json.loads(args.out.read_text())
     print(table(book))
     if args.page is not None:
-        fill_page(args.page, MARKS, f"\n{table(book)}\n\n")
+        fill_page(args.page, MARKS, f"\n{table(book)}\n")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ sys.path.append(str(Path(__file__).parent / "arena"))
 from models import LEVELS
 from run import fill_page, machine, quiet, write_json
 from series import load
+from short_series_report import table as markdown
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
@@ -134,18 +135,12 @@ def table(book: dict[str, Any]) -> str:
         ]
         header.append(f"{n:,} values, {len(wql)} pieces")
         columns.append(best)
-    lines = [
-        header,
-        ["---"] * len(header),
-        *zip(*columns, strict=True),
-        ["seasonal naive", *["1"] * (len(header) - 1)],
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown(header, [*zip(*columns, strict=True), ["seasonal naive", *["1"] * (len(header) - 1)]])
 
 
 def write_page(book: dict[str, Any], page: Path) -> None:
     """Put the table between the marks of a page."""
-    fill_page(page, ("<!-- table -->\n", "<!-- end -->"), f"{table(book)}\n")
+    fill_page(page, ("<!-- table -->\n", "<!-- end -->"), table(book))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent / "arena"))
 from run import fill_page
+from short_series_report import table as rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 FASTER = {(700, "Taylorformer"): 10, (700, "LAM"): 10}  # seconds that are aimed at; of others:
@@ -25,12 +26,6 @@ AIM = {150: 20, 700: 20, 10_000: 15, 100_000: 60}
 def read(name: str) -> dict[str, Any]:
     """Recorded numbers of a script."""
     return json.loads((DOCS / "results" / f"{name}.json").read_text())
-
-
-def rows(header: list[str], cells: list[list[Any]]) -> str:
-    """A table."""
-    lines = [header, ["---"] * len(header), *cells]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def seconds(value: float) -> str:
@@ -155,7 +150,7 @@ def main() -> None:
     """Put every table between its marks."""
     page = DOCS / "performance.md"
     for name, table in TABLES.items():
-        fill_page(page, (f"<!-- {name} -->\n", "<!-- end -->"), f"{table()}\n")
+        fill_page(page, (f"<!-- {name} -->\n", "<!-- end -->"), table())
 
 
 if __name__ == "__main__":

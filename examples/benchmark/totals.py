@@ -37,6 +37,7 @@ import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
 from run import fill_page, machine, quiet, write_json
+from short_series_report import table as markdown
 from sktime.datasets import load_macroeconomic
 
 from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
@@ -148,14 +149,12 @@ def run(panel: str, model: str, data: Path | None, at_most: int, settings: dict)
 
 def table(book: dict) -> str:
     """Scores of every model on every hierarchy."""
-    titles = ("hierarchy", "model", "n", "coverage", "width", "loss")
-    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    lines = []
     for row in book["rows"]:
-        cells = (
-            f"{row['coverage']:.2f} (±{row['coverage_error']:.2f}) | {row['width']:.3f} | {row['loss']:.4f}"
-        )
-        lines.append(f"| {row['panel']} | {MODELS[row['model']]} | {row['cases']} | {cells} |")
-    return "\n".join(lines)
+        coverage = f"{row['coverage']:.2f} (±{row['coverage_error']:.2f})"
+        scores = (str(row["cases"]), coverage, f"{row['width']:.3f}", f"{row['loss']:.4f}")
+        lines.append([row["panel"], MODELS[row["model"]], *scores])
+    return markdown(["hierarchy", "model", "n", "coverage", "width", "loss"], lines)
 
 
 def section(book: dict) -> str:
@@ -163,7 +162,7 @@ def section(book: dict) -> str:
     settings = ", ".join(f"`{name}={value}`" for name, value in book["settings"].items())
     about = "Coverage is of 80 %, in n forecasts, with its standard error; loss is the quantile loss. "
     about += f"Settings: {settings or 'the defaults'}, 400 paths."
-    return f"\n{table(book)}\n\n{about}\n\n"
+    return f"\n{table(book)}\n{about}\n\n"
 
 
 def main(argv: list[str] | None = None) -> None:

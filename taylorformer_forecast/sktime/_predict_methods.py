@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -90,14 +91,14 @@ class PredictiveMethods(JointPaths):
             numbers.append(steps)
         requests, seasons = [], []
         sought = self.time_features == "auto"  # effects of the calendar
-        last = panel.last_dates(axis) if sought else [None] * (len(panel.keys) * len(panel.columns))
-        for k, (key, first, y) in enumerate(panel.on_grids(axis)):
+        dates = panel.last_dates(axis) if sought else repeat(None)
+        for k, ((key, first, y), last) in enumerate(zip(panel.on_grids(axis), dates, strict=False)):
             if y is None:
                 raise ValueError(
                     f"y{of_instance(key)} is no longer regular, which statistical forecasts need"
                 )
             steps = numbers[k // len(panel.columns)]
-            requests.append(SeriesRequest(y, np.round(steps - first).astype(int), last[k]))
+            requests.append(SeriesRequest(y, np.round(steps - first).astype(int), last))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
         forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction)
         forecasts = forecasts if network is None else network.averaged_with(forecasts, requests)
