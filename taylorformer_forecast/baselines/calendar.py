@@ -131,9 +131,13 @@ def working_day_effects(y: Float[Tensor, "B n"], surplus: Float[Tensor, "B N"]) 
     slope = torch.where(count < WORKING_DAYS_MIN_CHANGES, 0.0, slope * beyond_chance.clamp_min(0))
     added = slope * surplus
     rest = torch.where(positive, y / added[:, :n].exp(), y - added[:, :n])
-    rest = torch.where(rest.isnan(), rest.nanmean(1, keepdim=True).nan_to_num(0.0), rest)
-    ahead = n - YEAR + torch.arange(surplus.shape[1] - n, device=y.device) % YEAR  # like the last year
-    return torch.where(positive, torch.cat([rest, rest[:, ahead]], 1) * added.expm1(), added)
+    rest = torch.where(rest.isnan(), rest.nanmedian(1, keepdim=True).values.nan_to_num(0.0), rest)
+    ahead = n - YEAR + torch.arange(surplus.shape[1] - n, device=y.device) % YEAR
+    years = torch.stack([rest[:, (ahead - back * YEAR).clamp_min(0)] for back in range(3)])
+    level = torch.cat(
+        [rest, years.median(0).values], 1
+    )  # that of three years, one of which may be an outlier
+    return torch.where(positive, level * added.expm1(), added)
 
 
 def _level(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:

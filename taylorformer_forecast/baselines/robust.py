@@ -20,10 +20,11 @@ from taylorformer_forecast.defaults import (
     LARGEST_GROWTH,
     LAST_OUTLIER_SIZE,
     LEVEL_SHIFT_RUN,
+    LONGEST_PAST,
     MIN_CHECKED_VALUES,
     MOST_OUTLIERS,
     OUTLIER_SIZE,
-    SPIKE_SIZE,
+    SPIKE_SIZES,
     STEP_BLOCK,
     STEP_SIZE_MEMORY,
 )
@@ -34,10 +35,12 @@ FLAT = 1e-9  # variance of times below which there is no slope
 def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
     """Pull outliers back to a multiple of the usual step.
 
-    A value is compared with the range between the value before it and the value one season earlier. What
-    lies further from this range than eight mean absolute steps is moved to that distance. The third such
-    value in a row on the same side is a shift of the level and stays as it is. Of the last two values one
-    cannot tell outliers from a shift: they are moved to two steps.
+    A value is compared with the range of the levels before and after it (medians of three values) and of the
+    values one season before and after it. What lies further from this range than four large steps (the 0.9
+    quantile of the steps around it; in a long series six of them) is an outlier and becomes missing, if it is
+    one of two in a row at most: more are a shift of the level. At both ends one cannot tell an outlier from a
+    shift: there the last two values are moved to half of that distance. Series with many zeros, or with
+    outliers time and again, stay as they are.
 
     Parameters
     ----------
@@ -102,10 +105,10 @@ def without_outliers(
 
     A value is compared with the range of the levels before and after it (medians of three values) and of the
     values one season before and after it. What lies further from this range than four large steps (the 0.9
-    quantile of the steps around it) is an outlier and becomes missing, if it is one of two in a row at most:
-    more are a shift of the level. At both ends one cannot tell an outlier from a shift: there the last two
-    values are moved to half of that distance. Series with many zeros, or with outliers time and again, stay
-    as they are.
+    quantile of the steps around it; in a long series six of them) is an outlier and becomes missing, if it is
+    one of two in a row at most: more are a shift of the level. At both ends one cannot tell an outlier from a
+    shift: there the last two values are moved to half of that distance. Series with many zeros, or with
+    outliers time and again, stay as they are.
 
     Parameters
     ----------
@@ -137,10 +140,10 @@ def without_outliers(
     if len(values) < MIN_CHECKED_VALUES or (values == 0).float().mean() >= INTERMITTENT_ZEROS:
         return y
     around = _seasonal_values(at, values, seasons)
-    unit = _usual_steps(values)
-    clean = _without_spikes(values, around, unit)
+    unit, size = _usual_steps(values), SPIKE_SIZES[len(values) > LONGEST_PAST]
+    clean = _without_spikes(values, around, size * unit)
     for way in (slice(None), torch.arange(len(values) - 1, -1, -1)):  # both ends
-        clean[way] = _with_near_end(clean[way], values[way], around[:, way], unit[way])
+        clean[way] = _with_near_end(clean[way], values[way], around[:, way], unit[way], size)
     changed = clean != values  # NaN too
     if not changed.any() or changed.float().mean() > max(MOST_OUTLIERS, 2.5 / len(values)):
         return y
@@ -177,7 +180,7 @@ def _beyond(y: Tensor, around: Float[Tensor, "K n"]) -> Float[Tensor, " n"]:
     return (y - high).clamp_min(0.0) + (y - low).clamp_max(0.0)
 
 
-def _without_spikes(y: Tensor, around: Tensor, unit: Tensor) -> Float[Tensor, " n"]:
+def _without_spikes(y: Tensor, around: Tensor, most: Tensor) -> Float[Tensor, " n"]:
     """Values with those missing that leave the levels on both sides, the first and last as they are."""
     n = len(y)
     padded = torch.nn.functional.pad(y, (3, 3), value=torch.nan).unfold(0, 3, 1)  # three in a row
@@ -189,19 +192,21 @@ def _without_spikes(y: Tensor, around: Tensor, unit: Tensor) -> Float[Tensor, " 
         nearest = side.gather(1, apart.argmin(1, keepdim=True))[:, 0]
         row[few] = nearest[few]
     away = _beyond(y, torch.cat([level, around]))
-    far = (away.abs() > SPIKE_SIZE * unit) & (unit > 0)
+    far = (away.abs() > most) & (most > 0)
     far[[0, -1]] = False
     return torch.where(far, torch.nan, y)
 
 
-def _with_near_end(clean: Tensor, y: Tensor, around: Tensor, unit: Tensor) -> Float[Tensor, " n"]:
+def _with_near_end(
+    clean: Tensor, y: Tensor, around: Tensor, unit: Tensor, size: float
+) -> Float[Tensor, " n"]:
     """The last one or two values moved, where they alone lie far from the values before them."""
     for count in (1, 2):
         first = len(y) - count
         step = torch.maximum(unit[first:], y[first - 3 : first].diff().abs().max())
         level = y[first - 3 : first].median().expand(1, count)
         away = _beyond(y[first:], torch.cat([level, around[:, first:]]))
-        if bool((away.abs() > SPIKE_SIZE * step).all() & (step > 0).all() & (away.sign().diff() == 0).all()):
+        if bool((away.abs() > size * step).all() & (step > 0).all() & (away.sign().diff() == 0).all()):
             moved = y[first:] - away + LAST_OUTLIER_SIZE * step * away.sign()
             return torch.cat([clean[:first], moved])
     return clean
