@@ -124,6 +124,7 @@ CALENDAR_ONCE = 0.5
 CALENDAR_MIN_VALUES = 60  # of a series, before effects are looked for; by hand
 # F statistic that chance explains. With 1, wrong calendars cost M3 monthly .3 %, with 2 .1 %; measured.
 WORKING_DAYS_CHANCE = 2.0
+WORKING_DAYS_MOST = 0.7  # of an effect, as a logarithm: twice the value; by hand
 WORKING_DAYS_MIN_CHANGES = 24  # of a monthly series, before working days are looked for; by hand
 
 # --- Statistical forecasts: the series ---------------------------------------------------------------------

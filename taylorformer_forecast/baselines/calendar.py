@@ -20,6 +20,7 @@ from taylorformer_forecast.defaults import (
     CALENDAR_WEEKS,
     WORKING_DAYS_CHANCE,
     WORKING_DAYS_MIN_CHANGES,
+    WORKING_DAYS_MOST,
 )
 
 WEEK, LONGEST_MONTH, YEAR = 7, 31, 12
@@ -130,13 +131,13 @@ def working_day_effects(y: Float[Tensor, "B n"], surplus: Float[Tensor, "B N"]) 
     beyond_chance = 1 - WORKING_DAYS_CHANCE * rest / (slope.square() * square).clamp_min(1e-300)
     slope = torch.where(count < WORKING_DAYS_MIN_CHANGES, 0.0, slope * beyond_chance.clamp_min(0))
     added = slope * surplus
+    added = torch.where(positive, added.clamp(-WORKING_DAYS_MOST, WORKING_DAYS_MOST), added)
     rest = torch.where(positive, y / added[:, :n].exp(), y - added[:, :n])
     rest = torch.where(rest.isnan(), rest.nanmedian(1, keepdim=True).values.nan_to_num(0.0), rest)
     ahead = n - YEAR + torch.arange(surplus.shape[1] - n, device=y.device) % YEAR
+    # The level of a month ahead is that of three years, one of which may be an outlier.
     years = torch.stack([rest[:, (ahead - back * YEAR).clamp_min(0)] for back in range(3)])
-    level = torch.cat(
-        [rest, years.median(0).values], 1
-    )  # that of three years, one of which may be an outlier
+    level = torch.cat([rest, years.median(0).values], 1)
     return torch.where(positive, level * added.expm1(), added)
 
 

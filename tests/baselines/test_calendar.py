@@ -163,3 +163,17 @@ def test_gaps_and_longer_series_in_a_batch_hardly_matter_to_working_days():
     ).numpy()
     np.testing.assert_allclose(together[0, 30:], of_months(y[None, 30:])[0], atol=1e-9)
     np.testing.assert_allclose(together[1], of_months(y[None])[0], atol=1e-9)
+
+
+def test_erratic_series_get_no_effect_beyond_twice_their_values():
+    y = np.exp(np.clip(0.5 * SURPLUS[YEARS] + MONTHLY[0], -300, 300))
+    found = of_months(y[None])[0]
+    assert np.isfinite(found).all()
+    assert (np.abs(found[YEARS]) <= 2 * y).all()
+
+
+def test_an_outlier_of_the_last_year_does_not_come_back_as_an_effect():
+    y = with_working_days()[0][YEARS] * np.exp(0.01 * MONTHLY[0])
+    usual = of_months(y[None])[0, LATER]
+    y[95] *= 1e6
+    np.testing.assert_allclose(of_months(y[None])[0, LATER], usual, atol=0.5 * np.abs(usual).max())
