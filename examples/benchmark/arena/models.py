@@ -207,6 +207,8 @@ class OursSktimeUNN(OursSktime):
 class DartsNetwork(Entry):
     """A network of darts on values standardised by the training part."""
 
+    standardised = True
+
     def build(self, common: dict[str, Any]) -> Any:
         """Construct the model."""
         raise NotImplementedError
@@ -215,7 +217,7 @@ class DartsNetwork(Entry):
         """Train within the budget."""
         quiet = {"enable_progress_bar": False, "logger": False, "enable_model_summary": False}
         trainer = {**self.settings.trainer(), **quiet, "enable_checkpointing": False}
-        self.mean, self.std = y.mean(), y.std()
+        self.mean, self.std = (y.mean(), y.std()) if self.standardised else (0.0, 1.0)
         self.model = self.build({"random_state": self.settings.seed, "pl_trainer_kwargs": trainer})
         self.model.fit(self._scaled(y), verbose=False)
 
@@ -238,9 +240,10 @@ class DartsNetwork(Entry):
 
 
 class OursDarts(DartsNetwork):
-    """A model of this package through darts, with its defaults."""
+    """A model of this package through darts, with its defaults, on raw values: it scales windows itself."""
 
     name = "TaylorformerModel"
+    standardised = False
     options: dict[str, Any] = {}
 
     def build(self, common: dict[str, Any]) -> Any:

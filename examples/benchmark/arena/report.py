@@ -34,8 +34,8 @@ Statistical models are refitted at every origin, to four contexts or seasons.
   better. In brackets: the coverage of the central 80 % interval, which should be 0.80. MASE is the error of
   the median and CRPS (approximated by the deciles) the score of the distribution, both in seasonal
   differences of the training part.
-- **Ours** run with their defaults: through sktime on raw values, through darts with the input length of the
-  other networks, on values standardised by the training part.
+- **Ours** run with their defaults on raw values, through darts with the input length of the other networks.
+  The first seeds of networks of ours in darts were standardised, to which they do not react.
 - **Networks of darts** have darts' default sizes, batches of 32 and Adam at 0.001, at most {epochs} epochs,
   gradients clipped at 1, and quantile regression at the nine deciles (DeepAR: a Gaussian). DLinear and TiDE
   normalise every window (reversible instance normalisation). Nothing was tuned, for us or for them.
