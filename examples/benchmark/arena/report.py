@@ -35,7 +35,7 @@ Statistical models are refitted at every origin, to four contexts or seasons.
   the median and CRPS (approximated by the deciles) the score of the distribution, both in seasonal
   differences of the training part.
 - **Ours** run with their defaults on raw values, through darts with the input length of the other networks.
-  The first seeds of networks of ours in darts were standardised, to which they do not react.
+  Where a network is trained, its rows in darts are of standardised values, to which it does not react.
 - **Networks of darts** have darts' default sizes, batches of 32 and Adam at 0.001, at most {epochs} epochs,
   gradients clipped at 1, and quantile regression at the nine deciles (DeepAR: a Gaussian). DLinear and TiDE
   normalise every window (reversible instance normalisation). Nothing was tuned, for us or for them.
