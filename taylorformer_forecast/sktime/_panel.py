@@ -123,18 +123,19 @@ class Panel:
         >>> Panel.of(y).last_dates(TimeAxis.of([y.index]))
         [np.datetime64('2024-02')]
         """
-        unit, index = None, self.stamps
+        none: list[np.datetime64 | None] = [None] * (len(self.keys) * len(self.columns))
+        index = self.stamps
         if axis.kind in ("clock", "period") and axis.cycle_steps("day") == 1:
             unit = "D"
         elif axis.kind in ("month", "period") and round(axis.cycle_steps("month"), 2) == 1:
             unit = "M"
-        if unit is not None:
-            dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy()
-            dates = dates.astype(f"datetime64[{unit}]")
-            years = dates[[0, -1]].astype("datetime64[Y]").astype(int) + 1970
-            unit = unit if years.min() >= FIRST_YEAR and years.max() <= LAST_YEAR else None
-        if unit is None:
-            return [None] * (len(self.keys) * len(self.columns))
+        else:
+            return none
+        dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy()
+        dates = dates.astype(f"datetime64[{unit}]")
+        years = dates[[0, -1]].astype("datetime64[Y]").astype(int) + 1970
+        if years.min() < FIRST_YEAR or years.max() > LAST_YEAR:
+            return none
         return [
             dates[at[np.flatnonzero(~np.isnan(column))[-1]]]
             for _, at, values in self.parts()

@@ -360,7 +360,7 @@ def test_private_randomness_is_restored_even_after_an_error():
 KILLED = """
 import os, signal, sys
 import numpy as np, pandas as pd
-from pytorch_lightning.callbacks import Callback, LambdaCallback
+from pytorch_lightning import Callback
 from pytorch_lightning.callbacks import ModelCheckpoint
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
