@@ -10,6 +10,7 @@ import pandas as pd
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
+from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.training import own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.sktime._checks import check_observed, check_positive
@@ -58,16 +59,15 @@ class GapMethods(Host):
         return pd.concat([before.set_axis(part.columns, axis=1), part])
 
     def _gaps(self, part):
-        """What is observed and what is missing of every column of an instance."""
+        """What is observed, without outliers, and what is missing of every column of an instance."""
         t, values = self._axis.numbers(part.index), to_float(part)
+        clean = robust_columns(t, values, self._seasonal.lengths)
         covariates = self._seasonal(part.index) if self._seasonal else None
         alone = len(self.offsets_) == 1  # a column whose name may differ
-        for name, column in zip(part.columns, values.T, strict=True):
-            lost = np.isnan(column)
-            log = Logarithm.of(column, self.offsets_[self._columns[0] if alone else name])
-            y = column if log is None else log(column)
-            whole = Series(t, y[:, None], covariates)
-            yield Gaps(ColumnSeries.of(t, whole.y, covariates), whole.take(lost), log)
+        for name, column, y in zip(part.columns, values.T, clean.T, strict=True):
+            log = Logarithm.of(y, self.offsets_[self._columns[0] if alone else name])
+            whole = Series(t, (y if log is None else log(y))[:, None], covariates)
+            yield Gaps(ColumnSeries.of(t, whole.y, covariates), whole.take(np.isnan(column)), log)
 
     def _fills(self, X, n_paths):
         """Draw all that is missing in X."""

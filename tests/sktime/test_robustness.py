@@ -51,6 +51,26 @@ def test_one_outlier_hardly_moves_the_forecast_wherever_it_is_and_however_large(
     np.testing.assert_allclose(mean(-1, 1e6), mean(-1, 5), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["Taylorformer", "ContiFormer"])
+@pytest.mark.parametrize("place", [30, 58, 67, -1])
+def test_one_outlier_hardly_moves_what_fills_a_gap_wherever_it_is_and_however_large(name, place):
+    y = load_airline().astype(float)
+    options = {"d_model": 8, "n_heads": 2, "max_steps": 2, "num_samples": 20, "random_state": 0}
+
+    def deciles(size=0.0):
+        changed = y.copy()
+        changed.iloc[place] += size * y.std()
+        changed.iloc[60:66] = np.nan
+        imputer = getattr(hosts, f"{name}Imputer")(**options).fit(changed)
+        filled = imputer.transform(changed)
+        assert filled.iloc[place] == changed.iloc[place]
+        return imputer.transform_quantiles(changed, alpha=[0.1, 0.5, 0.9]).iloc[60:66].to_numpy()
+
+    expected = deciles()
+    for size in (5, 1e6, -1e6):
+        np.testing.assert_allclose(deciles(size), expected, atol=0.1 * y.std())
+
+
 def test_outliers_stay_where_X_may_explain_them():
     y = load_airline().astype(float)
     y.iloc[[30, 60, 90]] += 10 * y.std()
