@@ -27,7 +27,8 @@ from taylorformer_forecast.engine.correction import load_correction
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
 from short_series import LEVELS, Collection
 
-SHARES = ((0.0, 0.0), (0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (1.0, 1.0))  # of the shift, and of the widths
+# Of the shift of locations, and of the logarithms of the factors of widths.
+SHARES = ((0.0, 0.0), (0.25, 1.0), (0.25, 0.25), (1 / 3, 1 / 3), (0.5, 0.5), (1.0, 1.0))
 AT_ONCE = 64
 
 

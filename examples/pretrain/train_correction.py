@@ -164,9 +164,10 @@ in {curve[-1]["seconds"] / 60:.0f} minutes of one core; torch {torch.__version__
   300 points, up to 60 steps ahead, any season or none.
 - **Loss.** Pinball loss over nine deciles, in scales of the combination's errors. AdamW with warm-up and
   cosine, averaged weights.
-- **Weight.** {args.weight:g} of the shift of locations is taken, all of the change of widths.
-- **Held-out synthetic series.** Pinball loss relative to the combination alone (with all of the shift), of
-  sums and as geometric mean over tasks, and coverage of the central 80 %:
+- **Weight.** {args.weight:.2g} of the correction is taken: of the shift of locations, and of the logarithms
+  of the factors of widths.
+- **Held-out synthetic series.** Pinball loss relative to the combination alone (with all of the
+  correction), of sums and as geometric mean over tasks, and coverage of the central 80 %:
 
 | steps | minutes | loss | geometric mean | coverage |
 |---|---|---|---|---|
@@ -186,7 +187,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--init", type=Path, help="a file whose weights training starts from")
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--lr", type=float, default=1e-3)
-    parser.add_argument("--weight", type=float, default=0.25, help="part of the shift that is taken")
+    parser.add_argument("--weight", type=float, default=1 / 3, help="part of the correction that is taken")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=int, default=500, help="steps between checkpoints")
     parser.add_argument("--device", default="cpu")

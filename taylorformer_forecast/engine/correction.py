@@ -43,7 +43,7 @@ class PretrainedCorrection:
     net : CorrectionNet
         In evaluation mode.
     weight : float
-        Part of the shift of locations that is taken.
+        Part that is taken of the shift of locations, and of the logarithms of the factors of widths.
     """
 
     net: CorrectionNet

@@ -227,7 +227,7 @@ class CorrectionNet(nn.Module):
         features : CorrectionFeatures
             Of N origins.
         weight : float, default=1.0
-            Part of the shift that is taken.
+            Part that is taken of the shift, and of the logarithms of the factors of widths.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class CorrectionNet(nn.Module):
         x = self.layers(x, src_key_padding_mask=mask)[:, features.values.shape[1] :]
         params = self.to_params(x)
         below, above = (
-            (CORRECTION_WIDTH * torch.tanh(params[..., k] / CORRECTION_WIDTH)).exp() for k in (0, 1)
+            (weight * CORRECTION_WIDTH * torch.tanh(params[..., k] / CORRECTION_WIDTH)).exp() for k in (0, 1)
         )
         followed = torch.tanh(params[..., 3:]) * features.families.clamp(-FARTHEST_FAMILY, FARTHEST_FAMILY)
         shift = CORRECTION_SHIFT * torch.tanh(params[..., 2] / CORRECTION_SHIFT) + followed.sum(-1)
