@@ -1,4 +1,4 @@
-"""What the calendar adds to daily and monthly series, before and after their forecast."""
+"""What the calendar adds to daily and monthly series: holidays, days of the month, working days."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from dateutil.easter import easter
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.calendar import calendar_effects, working_day_effects
 from taylorformer_forecast.baselines.intermittent import is_intermittent
-from taylorformer_forecast.calendar.days import (
-    around_christmas,
-    around_easter,
-    day_of_month,
-    surplus_of_working_days,
-)
 from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
 
@@ -56,10 +52,10 @@ def effects_of_calendar(y: Tensor, last: Sequence[np.datetime64 | None], horizon
 
 def _of_days(y: Tensor, days: np.ndarray) -> Tensor:
     """Effects of days of the month, Easter and Christmas."""
-    month, easter, christmas = map(
+    month, spring, winter = map(
         torch.from_numpy, (day_of_month(days), around_easter(days), around_christmas(days))
     )
-    holidays = [(easter, 2 * EASTER_REACH + 1), (christmas, 2 * CHRISTMAS_REACH + 1)]
+    holidays = [(spring, 2 * EASTER_REACH + 1), (winter, 2 * CHRISTMAS_REACH + 1)]
     return calendar_effects(y, month, holidays)
 
 
@@ -67,3 +63,82 @@ def without_effects(y: Tensor, effects: Tensor) -> Tensor:
     """Series less the effects of the calendar; what has no negative values gets none below its least."""
     least = torch.where(y.isnan(), torch.inf, y).amin(1, keepdim=True)
     return torch.maximum(y - effects[:, : y.shape[1]], torch.where(least >= 0, least, -torch.inf))
+
+
+def day_of_month(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+    """Number of each day in its month, from 0.
+
+    Parameters
+    ----------
+    days : int ndarray
+        Days since 1 January 1970.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.days import day_of_month
+    >>> day_of_month(np.array([0, 30, 31])).tolist()
+    [0, 30, 0]
+    """
+    dates = days.astype("datetime64[D]")
+    return (dates - dates.astype("datetime64[M]").astype("datetime64[D]")).astype(int)
+
+
+def around_easter(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+    """Number of each day among those around Easter of western churches, from 0; -1 for others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.days import around_easter
+    >>> days = np.arange("1997-03-22", "1997-03-27", dtype="datetime64[D]").astype(int)
+    >>> around_easter(days).tolist()
+    [-1, -1, 0, 1, 2]
+    """
+    years, of = np.unique(
+        days.astype("datetime64[D]").astype("datetime64[Y]").astype(int), return_inverse=True
+    )
+    sundays = np.array([easter(1970 + year) for year in years.tolist()], dtype="datetime64[D]").astype(int)
+    return _around(days, sundays[of].reshape(days.shape), EASTER_REACH)
+
+
+def around_christmas(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+    """Number of each day among those around Christmas, to New Year, from 0; -1 for others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.days import around_christmas
+    >>> days = np.arange("1997-01-01", "1997-01-05", dtype="datetime64[D]").astype(int)
+    >>> around_christmas(days).tolist()
+    [15, 16, -1, -1]
+    """
+    # In the first half of a year the nearest Christmas is that of the year before.
+    nearest = (days - 177).astype("datetime64[D]").astype("datetime64[Y]").astype("datetime64[M]") + 11
+    return _around(days, nearest.astype("datetime64[D]").astype(int) + 24, CHRISTMAS_REACH)
+
+
+def surplus_of_working_days(months: Int[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Days from Monday to Friday of each month, less 2.5 times its other days: 0 in every four whole weeks.
+
+    Parameters
+    ----------
+    months : int ndarray
+        Months since January 1970.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.days import surplus_of_working_days
+    >>> months = np.arange("2024-01", "2024-05", dtype="datetime64[M]").astype(int)
+    >>> surplus_of_working_days(months).tolist()
+    [3.0, 1.0, -4.0, 2.0]
+    """
+    first, end = (number.astype("datetime64[M]").astype("datetime64[D]") for number in (months, months + 1))
+    working = np.busday_count(first, end)
+    return working - 2.5 * ((end - first).astype(int) - working)
+
+
+def _around(days: np.ndarray, holiday: np.ndarray, reach: int) -> np.ndarray:
+    """Distance to a holiday from ``reach`` days before it."""
+    return np.where(np.abs(days - holiday) <= reach, days - holiday + reach, -1)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from taylorformer_forecast.calendar.days import surplus_of_working_days
-from taylorformer_forecast.engine.days import effects_of_calendar, without_effects
+from taylorformer_forecast.engine.days import effects_of_calendar, surplus_of_working_days, without_effects
 
 FIRST = int(np.datetime64("2021-03-01", "D").astype(int))
 N, AHEAD = 800, 28

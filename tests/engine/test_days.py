@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.calendar.days import (
+from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
+from taylorformer_forecast.engine.days import (
     around_christmas,
     around_easter,
     day_of_month,
     surplus_of_working_days,
 )
-from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
 
 def days(first, last):
