@@ -96,7 +96,8 @@ class SeasonalFeatures:
             names = self.axis.usual_cycles(len(y) - 1)
         lengths = [self.axis.cycle_steps(name) for name in names]
         if isinstance(periods, str) and periods == "auto":
-            seasons = tuple(seasons_beside(lengths, y))
+            t, values = torch.arange(len(y), dtype=torch.float64), torch.as_tensor(y)
+            seasons = tuple(seasons_beside(lengths, without_outliers(t, values).numpy()))
         return [*lengths, *seasons]
 
     def __call__(self, index: pd.Index) -> np.ndarray:
