@@ -100,7 +100,8 @@ class StatisticalModule(PLForecastingModule):
         values = np.where(unseen[:, None], 0.0, past)
         requests = [_request(y, ahead, date) for y, date in zip(values, before, strict=True)]
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
-        forecasts = forecast_series(requests, self.seasons, self.pred_num_samples, seed, self.net)
+        horizon = self.output_chunk_shift + (self.output_chunk_length or 1)
+        forecasts = forecast_series(requests, self.seasons, self.pred_num_samples, seed, self.net, horizon)
         predicted = np.stack([describe(found) for found in forecasts])
         predicted[unseen] = np.nan
         out = rearrange(torch.as_tensor(predicted), "(b c) s n p -> s b n (c p)", b=len(batch.past_target))

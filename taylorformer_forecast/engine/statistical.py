@@ -75,6 +75,7 @@ def forecast_series(
     n_paths: int,
     seed: int,
     correct: Callable[[CombinationFit], Correction] | None = None,
+    horizon: int = 1,
 ) -> list[SeriesForecast]:
     """Forecast one or many series by the combination of statistical forecasts.
 
@@ -94,6 +95,9 @@ def forecast_series(
         Seed of the paths.
     correct : callable, optional
         Corrects the combination, as :class:`~taylorformer_forecast.engine.correction.PretrainedCorrection`.
+    horizon : int, default=1
+        Steps ahead that are forecast at least. Weights of members come from the errors of all steps: up to
+        this one, a forecast does not depend on which others are asked for.
 
     Returns
     -------
@@ -112,7 +116,7 @@ def forecast_series(
     many = seasons and isinstance(seasons[0], Sequence)
     each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(requests))
     keys = [
-        (whole_seasons(own), max(1, int(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
+        (whole_seasons(own), max(horizon, int(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
         for own, q in zip(each, requests, strict=True)
     ]
     order = sorted(range(len(requests)), key=keys.__getitem__)
@@ -120,11 +124,11 @@ def forecast_series(
     forecasts: dict[int, SeriesForecast] = {}
     while len(forecasts) < len(order):
         batch = _batch(order[len(forecasts) :], keys, n_paths)
-        whole, horizon, _ = keys[batch[0]]
+        whole, steps, _ = keys[batch[0]]
         y = ending_together([requests[number].y for number in batch])
-        effects = effects_of_calendar(y, [requests[number].last for number in batch], horizon)
+        effects = effects_of_calendar(y, [requests[number].last for number in batch], steps)
         adjusted = without_effects(y, effects)
-        found = forecast(adjusted, horizon, [list(whole) or [1]] * len(batch), correct)
+        found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
         for row, number in enumerate(batch):
             part = _row(found, row), ends[row], paths[row], effects[row]

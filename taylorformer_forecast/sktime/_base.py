@@ -15,11 +15,15 @@ from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.engine.lengths import choose_lengths
 from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.engine.training import all_or_nothing
-from taylorformer_forecast.sktime._checks import check_enough, check_parameters, check_same_kind
+from taylorformer_forecast.sktime._checks import (
+    check_columns,
+    check_enough,
+    check_parameters,
+    check_same_kind,
+)
 from taylorformer_forecast.sktime._data import KnownData
 from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._explain import Explaining
@@ -74,11 +78,6 @@ class BaseTorchForecaster(
         self._X = None
         if self._is_point:
             self.set_tags(**{"capability:pred_int": False, "capability:pred_int:insample": False})
-
-    @property
-    def _is_point(self):
-        """Whether the distribution is a single value."""
-        return gives_points(self.distribution)
 
     @property
     def _instance_norm(self):
@@ -151,11 +150,8 @@ class BaseTorchForecaster(
     def _update(self, y, X=None, update_params=True):
         check_values(y, "y")
         check_same_kind(y, self._cur_y, "y")
-        known, new = list(self._cur_y.columns), list(y.columns)
-        if len(new) == len(known) == 1 and 0 in (*new, *known):  # a series without a name
-            y = y.set_axis(self._cur_y.columns, axis=1)
-        elif new != known:
-            raise ValueError(f"y has columns {new}, but the forecaster was fitted with {known}")
+        check_columns(list(y.columns), list(self._cur_y.columns))
+        y = y.set_axis(self._cur_y.columns, axis=1)
         if self._scaler is not None:
             self._cur_X = update_data(self._cur_X, self._accepted(X, y, "update"))
         self._cur_y = update_data(self._cur_y, y)

@@ -14,6 +14,7 @@ from sktime.datatypes import convert_to, get_cutoff, update_data
 from sktime.forecasting.base._base import _format_moving_cutoff_predictions
 from sktime.utils.datetime import _shift
 
+from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
 from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
@@ -100,7 +101,8 @@ class PredictiveMethods(JointPaths):
             steps = numbers[k // len(panel.columns)]
             requests.append(SeriesRequest(y, np.round(steps - first).astype(int), last))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
-        forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction)
+        options = n_paths, self._seed, self._correction, self.horizon_
+        forecasts = forecast_series(requests, seasons, *options)
         forecasts = forecasts if network is None else network.averaged_with(forecasts, requests)
         keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
         return self._as_given(
@@ -232,6 +234,11 @@ class PredictiveMethods(JointPaths):
             return pd.DataFrame(p.mixture.loc[..., 0], index=index, columns=self._labels)
         return self._distribution(fh, X).mean()
 
+    @property
+    def _is_point(self):
+        """Whether the distribution is a single value."""
+        return gives_points(self.distribution)
+
     # A forecaster of points says why it has nothing more, where sktime would ask to open an issue.
 
     def _need_distribution(self, what):
@@ -270,10 +277,9 @@ class PredictiveMethods(JointPaths):
         return SamplePaths(p.paths, index=index, columns=self._labels, random_state=self._seed)
 
     def _predict_quantiles(self, fh, X, alpha):
-        distribution = self._distribution(fh, X)
-        values = np.moveaxis(distribution.quantile_array(alpha), 0, -1)  # (R, D, alpha)
+        index, p = self._predictive(fh, X)
         columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
-        return pd.DataFrame(values.reshape(len(values), -1), index=distribution.index, columns=columns)
+        return pd.DataFrame(p.quantiles(alpha).reshape(len(index), -1), index=index, columns=columns)
 
     def _predict_var(self, fh, X, cov=False):
         variance = self._distribution(fh, X).var()
