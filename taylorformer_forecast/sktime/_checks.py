@@ -71,6 +71,17 @@ def check_positive(key, y, name="y"):
         )
 
 
+def unnamed(new, known):
+    """Whether both are a single column, and one of them has no name."""
+    return len(new) == len(known) == 1 and 0 in (*new, *known)
+
+
+def check_columns(new, known):
+    """Raise a ValueError if the columns of y are not those of the fit."""
+    if new != known and not unnamed(new, known):
+        raise ValueError(f"y has columns {new}, but the forecaster was fitted with {known}")
+
+
 def check_same_kind(frame, fitted, name):
     """Raise an error if the index of a frame is not of the kind that y had in the fit."""
     index, known = frame.index, fitted.index

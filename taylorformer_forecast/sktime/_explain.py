@@ -71,11 +71,8 @@ class Explaining(Host):
             without[f"X: {name}"] = partial(still.predict, fh=fh, X=ahead)
         for name, (first, last) in blocks.items():
             without[name] = partial(self._without_lags(first, last).predict, fh=fh, X=X)
-        alone = (
-            self._with(_correction=None)
-            if self.network_ is None
-            else self._with(network_=baseline_alone(self.network_))
-        )
+        network = None if self.network_ is None else baseline_alone(self.network_)
+        alone = self._with(_correction=None, network_=network)
         parts = split(partial(self.predict, fh=fh, X=X), partial(alone.predict, fh=fh, X=X), without)
         return pd.concat(parts, axis=1)
 

@@ -13,7 +13,7 @@ from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.training import own_state
 from taylorformer_forecast.engine.windows import Series
-from taylorformer_forecast.sktime._checks import check_observed, check_positive
+from taylorformer_forecast.sktime._checks import check_observed, check_positive, unnamed
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._host import Host
@@ -34,9 +34,8 @@ class GapMethods(Host):
         """Instances of X, if they are of the kind of those in the fit."""
         check_values(X, "X")
         known, new = self._columns, list(X.columns)
-        unnamed = len(new) == len(known) == 1 and 0 in (*new, *known)  # a series without a name
         unknown = [column for column in new if column not in known]
-        if unknown and not unnamed:
+        if unknown and not unnamed(new, known):
             raise ValueError(
                 f"X has a column {shown(unknown[0])} that it had not in the fit; the columns were {known}"
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.sktime._checks import check_columns
 from taylorformer_forecast.sktime._frames import check_values, of_instance
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel
@@ -59,9 +60,7 @@ class JoinedInstances:
                 raise ValueError(
                     f"y has values{of_instance(key)}, but join='instances' forecasts those of the fit alone"
                 )
-        known, new = list(self.columns), list(panel.columns)
-        if new != known and not len(new) == len(known) == 1:  # a series without a name
-            raise ValueError(f"y has columns {new}, but the forecaster was fitted with {known}")
+        check_columns(list(panel.columns), list(self.columns))
         used, row = np.unique(panel.at, return_inverse=True)
         stamps = panel.stamps[used]
         values = np.full((len(stamps), len(self.keys), len(self.columns)), np.nan)

@@ -50,6 +50,7 @@ class Sampler:
         self.device = resolve_device(device)
         # A forecaster's network stays where it is: predictions in other threads may be using it.
         self.net = net if self.device == "cpu" else copy.deepcopy(net).to(self.device)
+        self.dtype = next(net.parameters()).dtype  # the default one may change: it is that of all threads
         self.n_context, self.max_targets, self.n_paths, self.seed = n_context, max_targets, n_paths, seed
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.normalise = normalise
@@ -78,6 +79,7 @@ class Sampler:
             self.max_targets,
             self.generator,
             ROWS_AT_ONCE,
+            dtype=self.dtype,
             normalise=self.normalise,
             keep_observed=conditional,
             limits=None if t.shape[1] <= self.max_targets else self.limits(columns, t),
@@ -101,7 +103,7 @@ class Sampler:
             window, floor = self.window(
                 contexts[part], t[part], None if covariates is None else covariates[part]
             )
-            scaled, scale = scale_window(window, float(self.n_context), floor, normalise=self.normalise)
+            scaled, scale = scale_window(window, float(self.n_context), floor, self.dtype, self.normalise)
             samples = draw_paths(self.net(scaled), self.n_paths, self.generator).to_data(scale)
             parts.append(samples.map(lambda value: value.cpu()))
         return join_samples(parts, 0)

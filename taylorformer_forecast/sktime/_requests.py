@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.core.families import find_component
@@ -130,13 +131,17 @@ class Predictive:
                 every[at, d, :n_pieces], every[at, d, n_pieces:] = own, own[:, -1:]
         return cls(paths, Mixture(find_component("uniform"), loc, scale, weights))
 
+    def quantiles(self, levels: Sequence[float]) -> Float[np.ndarray, "R D L"]:
+        """Quantiles of every row and column."""
+        shape = self.mixture.loc.shape[:2]
+        each = [self.mixture.by_rows(Mixture.quantiles, np.full(shape, level)) for level in levels]
+        return np.stack(each, -1)
+
     def averaged_with(
         self, forecasts: Sequence[SeriesForecast], requests: Sequence[SeriesRequest]
     ) -> list[SeriesForecast]:
         """Average with the statistical forecasts for all columns of one instance after another."""
-        shape = self.mixture.loc.shape[:2]
-        each = [self.mixture.quantiles(np.full(shape, level)) for level in STATISTICAL_LEVELS]
-        levels = np.stack(each, -1)  # (R, D, L)
+        levels = self.quantiles(STATISTICAL_LEVELS)
         found, first = [], 0
         for number, (statistical, request) in enumerate(zip(forecasts, requests, strict=True)):
             d, rows = number % levels.shape[1], slice(first, first + len(request.at))

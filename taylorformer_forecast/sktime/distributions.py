@@ -7,7 +7,6 @@ Without the H and C axes the same classes describe a scalar distribution.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,6 @@ import pandas as pd
 from taylorformer_forecast.core.families import Family, find_component
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 from taylorformer_forecast.sktime._mixtures import Mixture
-
-_NUMBERS_AT_ONCE = 2**17  # in a temporary array: bounds the memory and stays in the processor's cache
 
 
 class PathMixture(ArrayDistribution):
@@ -161,16 +158,9 @@ class PathMixture(ArrayDistribution):
 
     def _by_rows(self, func, *args, cost=1):
         """Apply func(mixture, *args) to blocks of rows."""
-        whole, out = self._mixture(), []
-        h, c, k = whole.loc.shape
-        args = [np.reshape(a, (h, c)) for a in args]
-        size = max(1, _NUMBERS_AT_ONCE // (c * k * cost))
-        for block in (slice(i, i + size) for i in range(0, h, size)):
-            part = whole[block]
-            if part.weights is not None:
-                part = replace(part, weights=part.weights / part.weights.sum(-1, keepdims=True))
-            out.append(func(part, *(a[block] for a in args)))
-        return np.concatenate(out).reshape(self.shape)
+        whole = self._mixture()
+        args = [np.reshape(a, whole.loc.shape[:2]) for a in args]
+        return whole.by_rows(func, *args, cost=cost).reshape(self.shape)
 
     def _mean(self):
         return self._by_rows(Mixture.mean)
