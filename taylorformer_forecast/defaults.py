@@ -100,6 +100,8 @@ LINE_REACH = 3.0  # lengths of the past that its line leads ahead; by hand
 
 # --- Statistical forecasts: intermittent demand ------------------------------------------------------------
 INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
+SEASONAL_SHARE = 0.2  # of the variance that other cycles explain where demand is seasonal; by hand
+MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand
 DEMAND_DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next; by hand
 # Sizes r of negative binomials, of variance mean + mean ** 2 / r; the last is near Poisson; by hand.

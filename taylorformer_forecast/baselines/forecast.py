@@ -11,7 +11,12 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.combination_fit import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.errors import at_shape, dependence
-from taylorformer_forecast.baselines.intermittent import Intermittent, fit_intermittent, is_intermittent
+from taylorformer_forecast.baselines.intermittent import (
+    Intermittent,
+    fit_intermittent,
+    is_intermittent,
+    is_seasonal,
+)
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
 N_MEMBERS = 26  # of a stream
@@ -95,7 +100,11 @@ class Forecast:
         return self.at_normal(z[None, :, None].expand(size)).mT
 
     def sample(self, n_paths: int, generator: torch.Generator | None = None) -> Float[Tensor, "B S H"]:
-        """Joint paths: normal scores of the steps are a shared part and an autoregression of order one."""
+        """Joint paths: normal scores of the steps are a shared part and an autoregression of order one.
+
+        At every step one path is in each of S intervals of equal probability: paths have the mean and the
+        quantiles of the step, but for a rest that falls faster than with independent draws.
+        """
         size = (len(self.loc), n_paths, self.loc.shape[2])
         noise = torch.randn(size, generator=generator, dtype=self.loc.dtype, device=self.loc.device)
         rho = self.correlation[:, None]
@@ -104,7 +113,9 @@ class Forecast:
             scores.append(rho * scores[-1] + (1 - rho**2).sqrt() * noise[..., step])
         level = torch.randn((*size[:2], 1), generator=generator, dtype=self.loc.dtype, device=self.loc.device)
         shared = self.shared[:, None, None]
-        return self.at_normal(shared.sqrt() * level + (1 - shared).sqrt() * torch.stack(scores, -1))
+        drawn = shared.sqrt() * level + (1 - shared).sqrt() * torch.stack(scores, -1)
+        within = torch.rand(size, generator=generator, dtype=drawn.dtype, device=drawn.device)
+        return self.at_normal(torch.special.ndtri((drawn.argsort(1).argsort(1) + within) / n_paths))
 
 
 def forecast(
@@ -117,8 +128,8 @@ def forecast(
 
     Nothing is estimated by optimisation: members on a grid are weighted by their errors from all earlier
     origins, and the distribution is that of the errors of the combination. Series of which a quarter is zero
-    are forecast as intermittent demand. Forecasts follow a change of units; those of series with values that
-    are not positive also follow a shift.
+    are forecast as intermittent demand, unless a season says when. Forecasts follow a change of units; those
+    of series with values that are not positive also follow a shift.
 
     Parameters
     ----------
@@ -194,7 +205,7 @@ def _forecast(
     """Forecast series that have the same seasons."""
     fit = fit_combination(y, horizon, seasons)
     unit = fit.unit
-    counts = is_intermittent(y)
+    counts = is_intermittent(y) & ~is_seasonal(y, seasons)[:, None]
     demand = _demand(torch.where(y < 0, torch.nan, y), counts.any(1))
     loc = torch.where(counts[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(counts[..., None], demand.deviation[..., None], fit.scale * unit[..., None])

@@ -6,9 +6,11 @@ exponentially smoothed, and members are weighted by the probability that they ga
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -18,8 +20,10 @@ from taylorformer_forecast.defaults import (
     DEMAND_PRIOR_MEAN,
     DEMAND_SIZES,
     INTERMITTENT_ZEROS,
+    MIN_SEASONAL_CYCLES,
     MOST_BINS,
     MOST_LEADING_ZEROS,
+    SEASONAL_SHARE,
     SMOOTHING_COUNT,
     SMOOTHING_SIZE,
 )
@@ -63,6 +67,45 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
 
 
+def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor, " B"]:
+    """Whether the other cycles of a season, four at least, explain a part of the variance of each.
+
+    A shop that is closed at weekends and the sun at night are zero as often as intermittent demand is, but
+    one can say when.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Values; NaN where nothing was observed.
+    seasons : sequence of int
+        Steps of the seasons that are tried.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.intermittent import is_seasonal
+    >>> y = torch.tensor([[5.0, 0.0, 4.0, 0.0, 5.0, 0.0, 4.0, 0.0], [5.0, 0.0, 0.0, 4.0, 0.0, 0.0, 5.0, 0.0]])
+    >>> is_seasonal(y, [2]).tolist()
+    [True, False]
+    """
+    found = torch.zeros(len(y), dtype=torch.bool, device=y.device)
+    seen = ~y.isnan()
+    whole = (y - y.nanmean(1, keepdim=True)).nan_to_num()
+    for season in seasons:
+        size = -(-y.shape[1] // season) * season
+        cycles, known = (
+            F.pad(part, (size - y.shape[1], 0)).view(len(y), -1, season) for part in (whole, seen.to(y))
+        )
+        others = (known.sum(1, keepdim=True) - 1).clamp_min(0)
+        # A value less the mean of the same step of the other cycles.
+        rest = (
+            (cycles - cycles.sum(1, keepdim=True) / (others + 1)) * known * (others + 1) / others.clamp_min(1)
+        )
+        explained = rest.square().sum((1, 2)) < (1 - SEASONAL_SHARE) * whole.square().sum(1)
+        found |= explained & (seen.sum(1) >= MIN_SEASONAL_CYCLES * season)
+    return found
+
+
 def _bins(
     y: Float[Tensor, "B n"],
 ) -> tuple[Float[Tensor, "B K"], Bool[Tensor, "B K"], Int[Tensor, "B n"], Bool[Tensor, " B"]]:
@@ -79,7 +122,7 @@ def _bins(
     level = torch.linspace(0, 1, MOST_BINS - 1, dtype=y.dtype, device=y.device)
     positive = torch.where(values > 0, values, torch.nan)
     other = torch.nan_to_num(torch.nanquantile(positive, level, dim=1, interpolation="higher").mT)
-    other = torch.nn.functional.pad(other, (1, 0))
+    other = F.pad(other, (1, 0))
     other = (
         torch.cat([other, other[:, -1:].expand(-1, n_bins - MOST_BINS)], 1) if n_bins >= MOST_BINS else other
     )
