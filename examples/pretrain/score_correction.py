@@ -1,8 +1,9 @@
 """Score parts of the correction of statistical forecasts on collections of short series.
 
-    python examples/pretrain/score_correction.py --data FOLDER --out docs/results/correction.json
+    python examples/pretrain/score_correction.py --data FOLDER --series DIR --out docs/results/correction.json
 
-FOLDER holds collections as ``examples/benchmark/short_series.py`` reads them. Losses are pinball losses over
+FOLDER holds collections as ``examples/benchmark/short_series.py`` reads them, DIR long series as
+``examples/benchmark/arena/run.py`` does: short windows of these are further collections. Losses are pinball losses over
 nine deciles, relative to the combination without a correction: of the sums over all series, and as geometric
 mean over series; and coverage of the central 80 %.
 """
@@ -25,6 +26,7 @@ from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.engine.correction import load_correction
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
+from series_windows import windows
 from short_series import LEVELS, Collection
 
 # Of the shift of locations, and of the logarithms of the factors of widths.
@@ -71,14 +73,16 @@ def main(argv: list[str] | None = None) -> None:
     """Score all shares on all collections."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of collections")
+    parser.add_argument("--series", type=Path, metavar="DIR", help="where the files of long series are")
     parser.add_argument("--pretrained", default="default", help="'default' or a file")
     parser.add_argument("--n", type=int, help="random series of each collection; all by default")
     parser.add_argument("--out", type=Path, metavar="FILE.json")
     args = parser.parse_args(argv)
     torch.set_num_threads(1)
     net, rows = load_correction(args.pretrained).net, []
-    for path in sorted(args.data.glob("*.jsonl.gz")):
-        collection = Collection.read(path, args.n, 0)
+    collections = [Collection.read(path, args.n, 0) for path in sorted(args.data.glob("*.jsonl.gz"))]
+    collections += [] if args.series is None else windows(args.series)
+    for collection in collections:
         base = None
         for shift, width in SHARES:
             loss, coverage = losses(collection, deciles(collection, partly(net.correct, shift, width)))
