@@ -61,8 +61,9 @@ On series that are too short to train a network on, the defaults of `Taylorforme
 combine statistical forecasts: exponential smoothing, Theta, damped trend, each with and without a season
 and on the scale of the series or of its logarithm, and the seasonal naive forecast. Each is weighted by its
 errors at all earlier origins of the series itself. A single extreme value hardly moves a forecast, and
-trends are bounded by the range of the series. Series of which a quarter is zero are forecast by a
-distribution of whole numbers that are not negative. A network that was trained on synthetic series
+trends are bounded by the range of the series. Series of which a quarter is zero, and none below zero, are
+forecast by a distribution of single values: whole numbers for counts, else values that were observed. A
+network that was trained on synthetic series
 [corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
 
 ```python

@@ -35,12 +35,11 @@ FLAT = 1e-9  # variance of times below which there is no slope
 def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
     """Pull outliers back to a multiple of the usual step.
 
-    A value is compared with the range of the levels before and after it (medians of three values) and of the
-    values one season before and after it. What lies further from this range than four large steps (the 0.9
-    quantile of the steps around it; in a long series six of them) is an outlier and becomes missing, if it is
-    one of two in a row at most: more are a shift of the level. At both ends one cannot tell an outlier from a
-    shift: there the last two values are moved to half of that distance. Series with many zeros, or with
-    outliers time and again, stay as they are.
+    A value is compared with the values before it alone: the last one and the one a season ago, both without
+    outliers. What lies further outside their range than eight mean absolute steps is an outlier. It is moved
+    to that distance, and stays observed. The third outlier in a row on one side is a shift of the level: it
+    and those after it stay as they are. Whether the last two values are outliers or a shift is not decided
+    yet: they are moved to a quarter of that distance. The first four values are not checked.
 
     Parameters
     ----------

@@ -17,7 +17,9 @@ class Calibration(nn.Module):
 
     A network that learns from the windows that its baseline was fitted to learns some of their noise. A part
     of what it adds is the safer forecast (shrinkage), and intervals that cover too little are inflated. In
-    training both are neutral. They are set once, from held-out windows, by
+    training nothing is applied. The weight of a network that is trained is a number of its model; that of a
+    pretrained network is chosen on held-out windows, and that of an imputer on hidden points. The inflation
+    is found there too; for a trained network it is found on windows of the training, from its own paths. See
     :mod:`taylorformer_forecast.engine.calibration`.
 
     Parameters

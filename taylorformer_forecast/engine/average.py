@@ -18,8 +18,8 @@ def average_quantiles(
     """Average the quantiles of two forecasts of one series at every level, and move paths with them.
 
     Errors of a network and of statistics differ: the average is better than both on most series. What is
-    asked in sample stays the network's; intermittent demand, of which quantiles are whole numbers, stays
-    statistical.
+    asked in sample stays the network's. Intermittent demand stays statistical: its quantiles are single
+    values, whole numbers for counts, and averages would lie between them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Set the calibration of a network from held-out windows and from its own paths."""
+"""Set the calibration of a network: from held-out windows, hidden points, or its own paths."""
 
 from __future__ import annotations
 

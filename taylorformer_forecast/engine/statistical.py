@@ -1,4 +1,4 @@
-"""Forecasts of short series by the baseline alone: a combination of statistical forecasts, no network."""
+"""Forecasts of series by a combination of statistical forecasts, which a pretrained network may correct."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ class Summary:
     Parameters
     ----------
     strategy : str
-        "baseline", "corrected", "pretrained", "train" or "finetune".
+        "baseline", "corrected", "pretrained", "train", "averaged" or "finetune". With "averaged", what
+        follows is of the network alone.
     reason : str
         Why.
     network : str

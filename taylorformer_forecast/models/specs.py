@@ -55,7 +55,7 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         widths corrected by a network that was trained on synthetic series. "pretrained": by another such
         network, around a linear forecast; only that and its calibration are fitted. "train": by a new
         network, trained on the series. "finetune": by the pretrained network, trained further. "auto" looks
-        at the data alone: "corrected" where no series has more observed values than sixteen output chunks
+        at the data alone: "corrected" where every series has fewer observed values than sixteen output chunks
         ("pretrained" if most values are missing), without covariates and sample weights; else "train". What
         needs a network of its own is trained: another distribution or likelihood, ``order="random"``,
         ``linear_path=False``. Sizes and training parameters are those of a network that is trained. What was

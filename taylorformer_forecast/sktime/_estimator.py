@@ -19,11 +19,15 @@ class Estimator(Documented, Host):
     Parameters
     ----------
     context_length : int
-        Observations that a forecast is conditioned on. By default three seasons or two horizons, between 32
-        and {usual_context}, at most half of the series.
+        Observations that a forecast is conditioned on. By default the largest of three seasons, two horizons
+        and 32, up to {usual_context}; or two cycles of the calendar, such as two weeks of hours, up to
+        {longest_context}, where these are longer. Of a short series it is a third, or one season up to half
+        of it. A network takes {longest_context}, at most a quarter of the series, if a linear forecast does
+        clearly better with that.
     horizon : int
-        Targets of a training window. By default the steps to the end of ``fh`` if it is known at ``fit``,
-        else a season; at most {longest_horizon} and a quarter of the series.
+        Targets of a training window. By default the steps to the end of ``fh`` if it is known at ``fit``, at
+        least 8 and at most {longest_horizon}; else a season, between 12 and 48. At most a quarter of the
+        series.
     num_samples : int
         Sample paths of a prediction.
     num_epochs : int or None

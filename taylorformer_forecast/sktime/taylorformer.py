@@ -37,11 +37,6 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
 
     Parameters
     ----------
-    context_length : int
-        Observations that a forecast is conditioned on. By default three seasons, between 32 and
-        {usual_context}, at most half of the series; two cycles of the calendar, such as two weeks of hours,
-        where these are longer; or {longest_context}, at most a quarter of the series, if a linear forecast
-        does clearly better with that.
     strategy : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
         How series are forecast. "baseline": without a network, by a combination of statistical forecasts
         (exponential smoothing, Theta, damped trend, seasonal naive; a distribution of counts for intermittent

@@ -40,9 +40,10 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
         instances, but have no new ones; X of a panel is refused. After ``pretrain``, a fit needs as many
         instances as were joined there.
     context_length : int
-        Times that a forecast is conditioned on, with all columns there. By default three seasons, at least 32
-        and at most half of the series; at most {usual_context}, and fewer where there are more than two
-        columns.
+        Times that a forecast is conditioned on, with all columns there. By default the largest of three
+        seasons, two horizons and 32, up to {usual_context}, and less where there are more than two columns;
+        or two cycles of the calendar, up to {longest_context}, where these are longer. Of a short series it
+        is a third, or one season up to half of it.
 
     References
     ----------
