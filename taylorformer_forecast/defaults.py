@@ -160,6 +160,7 @@ FIRST_YEAR = 1678  # of dates; by definition: nanoseconds count no earlier ones
 LAST_YEAR = 2261  # of dates; by definition: nanoseconds count no later ones
 FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step; by hand
 N_HARMONICS = 2  # of every cycle; by hand
+MOST_FOUND_SEASONS = 2  # in the values of a series; by hand
 MIN_AUTOCORRELATION = 0.3  # at the period of a season that is found in the values; by hand
 # The same in standard errors; measured: 2.5 to 3.5 are alike on M3 without its calendar.
 SEASON_STANDARD_ERRORS = 2.5
@@ -188,6 +189,7 @@ FARTHEST_X = 1e6  # of an exogenous value, in deviations: farther ones would ove
 
 # --- Training ----------------------------------------------------------------------------------------------
 GRADIENT_CLIP = 1.0  # largest norm of a step's gradients; by hand
+WARMUP = 0.05  # part of the steps in which the learning rate grows; by hand
 MOST_VALIDATION_WINDOWS = 256  # of a validation loss; by hand
 UPDATE_LR_FACTOR = 0.1  # of the learning rate where new values train a network further; by hand
 FINETUNE_LR_FACTOR = 0.02  # of it for a pretrained network, which one series can teach little; by hand

@@ -139,7 +139,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     loc = combine(found, weights)
     size = level_unit(clean, loc, positive_so_far(clean))
     error = past_errors(clean, loc)
-    scale, _ = error_scale(error / size, _mean_step(clean) / size[..., 0])
+    scale = error_scale(error / size, _mean_step(clean) / size[..., 0])
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
     # An error cannot be much larger than the range that forecasts and values share.
     scale = torch.minimum(scale * size, (found.high - found.low) / 2).clamp_min(ROUNDING)

@@ -62,7 +62,7 @@ def level_unit(y: Float[Tensor, "B n"], loc: ByOrigin, positive: Tensor) -> ByOr
     return torch.where(positive[..., None] & (unit > 0), unit, 1.0)
 
 
-def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> tuple[ByOrigin, ByOrigin]:
+def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> ByOrigin:
     """Mean absolute error of every step at every origin, by the errors that are known there.
 
     Parameters
@@ -74,16 +74,15 @@ def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> tuple[ByOrigin, 
 
     Returns
     -------
-    scale, count : Tensor of shape (B, n, H)
-        Mean absolute errors, drawn towards one power of the step; number of errors known.
+    Tensor of shape (B, n, H)
+        Mean absolute errors, drawn towards one power of the step.
 
     Examples
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.errors import error_scale
-    >>> scale, count = error_scale(torch.ones(1, 50, 3), torch.ones(1, 50))
-    >>> scale[0, -1].round(decimals=1).tolist(), count[0, -1].tolist()
-    ([1.0, 1.0, 1.0], [49.0, 48.0, 47.0])
+    >>> error_scale(torch.ones(1, 50, 3), torch.ones(1, 50))[0, -1].round(decimals=1).tolist()
+    [1.0, 1.0, 1.0]
     """
     known = (~error.isnan()).to(error.dtype)
     count = _arrived(known)
@@ -105,7 +104,7 @@ def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> tuple[ByOrigin, 
     )
     curve = centre + power.clamp(0.0, 1.0) * (x - centre_x)
     scale = ((own * size + CURVE_COUNT * curve) / (own + CURVE_COUNT)).exp()
-    return torch.where(has.any(-1, keepdim=True), scale, 0.0), count
+    return torch.where(has.any(-1, keepdim=True), scale, 0.0)
 
 
 def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:

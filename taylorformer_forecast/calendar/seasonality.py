@@ -8,22 +8,19 @@ import numpy as np
 
 from taylorformer_forecast.defaults import (
     MIN_AUTOCORRELATION,
+    MOST_FOUND_SEASONS,
     SEASON_BESIDE_CALENDAR_ERRORS,
     SEASON_STANDARD_ERRORS,
 )
 
 
-def detect_periods(
-    y: np.ndarray, max_periods: int = 2, standard_errors: float = SEASON_STANDARD_ERRORS
-) -> list[int]:
+def detect_periods(y: np.ndarray, standard_errors: float = SEASON_STANDARD_ERRORS) -> list[int]:
     """Find seasonal periods as peaks of the autocorrelation of the detrended series.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
         Values on a regular grid, NaN where missing.
-    max_periods : int, default=2
-        Most periods to return.
     standard_errors : float, default=2.5
         Least autocorrelation at a period, in standard errors of that of white noise, ``n ** -0.5``; at least
         .3 in any case.
@@ -31,7 +28,7 @@ def detect_periods(
     Returns
     -------
     list of int
-        Periods in steps, ascending; each was seen at least three times.
+        Up to two periods in steps, ascending; each was seen at least three times.
 
     Examples
     --------
@@ -45,7 +42,7 @@ def detect_periods(
         return []
     threshold = max(MIN_AUTOCORRELATION, standard_errors / n_observed**0.5)
     # The level of a wandering series drowns its season; the season of its changes remains.
-    return _peaks(y, max_periods, threshold) or _peaks(np.diff(y), max_periods, threshold)
+    return _peaks(y, threshold) or _peaks(np.diff(y), threshold)
 
 
 def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
@@ -79,7 +76,7 @@ def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:
     return mean / mean[0] if mean[0] > 0 else np.zeros(n)
 
 
-def _peaks(y: np.ndarray, max_periods: int, threshold: float) -> list[int]:
+def _peaks(y: np.ndarray, threshold: float) -> list[int]:
     known, t = np.isfinite(y), np.arange(len(y))
     if not known.any():
         return []  # differences of neighbours, where every other value is missing
@@ -93,7 +90,7 @@ def _peaks(y: np.ndarray, max_periods: int, threshold: float) -> list[int]:
     # A season is a valley and a peak: a peak counts by its height over the lowest point before it.
     lags = lags[[bool(acf[lag] - acf[1 : lag + 1].min() > threshold) for lag in lags]] if len(lags) else lags
     found: list[int] = []
-    while len(lags) and len(found) < max_periods:
+    while len(lags) and len(found) < MOST_FOUND_SEASONS:
         best = lags[acf[lags] >= acf[lags].max() - 0.05].min()  # the shortest of those about as high
         found.append(int(best))
         lags = lags[np.abs(lags / best - np.round(lags / best)) >= 0.1]

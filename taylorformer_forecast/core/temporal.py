@@ -85,8 +85,6 @@ class TemporalMap(nn.Module):
     ----------
     n_in, n_out : int
         Points n and steps m.
-    bias : bool, default=True
-        Whether every step has a bias.
 
     Examples
     --------
@@ -96,14 +94,12 @@ class TemporalMap(nn.Module):
     torch.Size([2, 5, 3])
     """
 
-    def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
+    def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()
         rank = min(LOW_RANK, n_in, n_out)
         self.reduce = nn.Linear(n_in, rank, bias=False) if n_in * n_out > LARGEST_FULL_MAP else nn.Identity()
-        self.steps = nn.Linear(rank if n_in * n_out > LARGEST_FULL_MAP else n_in, n_out, bias=bias)
+        self.steps = nn.Linear(rank if n_in * n_out > LARGEST_FULL_MAP else n_in, n_out)
 
     def forward(self, x: Float[Tensor, "B N F"], n_steps: int) -> Float[Tensor, "B T F"]:
         """Apply the first ``n_steps`` rows of the map."""
-        bias = self.steps.bias
-        reduced = self.reduce(x.mT)
-        return F.linear(reduced, self.steps.weight[:n_steps], None if bias is None else bias[:n_steps]).mT
+        return F.linear(self.reduce(x.mT), self.steps.weight[:n_steps], self.steps.bias[:n_steps]).mT

@@ -37,8 +37,6 @@ class FamilyLikelihood(TorchLikelihood):
     ----------
     distribution : str
         Name in :data:`~taylorformer_forecast.core.families.FAMILIES`.
-    scale : {"exp", "bounded", "softplus"}, default="exp"
-        How unconstrained scales become positive.
     names : sequence of str, optional
         Names of the parameters; by default those of the family.
 
@@ -51,9 +49,9 @@ class FamilyLikelihood(TorchLikelihood):
     9
     """
 
-    def __init__(self, distribution: str, scale: str = "exp", names: Sequence[str] | None = None) -> None:
+    def __init__(self, distribution: str, names: Sequence[str] | None = None) -> None:
         # The family is looked up whenever it is needed: what darts saves are strings, safe to load.
-        self.distribution, self.scale = distribution, scale
+        self.distribution = distribution
         found = self._like()
         self._layout = {name: value.shape[-1] for name, value in found.tensors().items()}
         own = [f"{name}{k}" if n > 1 else name for name, n in self._layout.items() for k in range(n)]
@@ -62,7 +60,7 @@ class FamilyLikelihood(TorchLikelihood):
     @property
     def family(self) -> Family:
         """The family."""
-        return find_family(self.distribution, self.scale)
+        return find_family(self.distribution)
 
     def _like(self) -> Components:
         """Components of one distribution of the family."""

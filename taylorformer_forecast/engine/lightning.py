@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import WARMUP
 
 
 def time_spent(module: pl.LightningModule) -> Callable[[], float]:
@@ -49,7 +50,6 @@ def make_optimizer(
     net: nn.Module,
     lr: float,
     max_steps: int,
-    warmup: float = 0.05,
     weight_decay: float = 0.01,
     spent: Callable[[], float] | None = None,
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
@@ -63,8 +63,6 @@ def make_optimizer(
         Peak learning rate.
     max_steps : int
         Steps until the learning rate is zero.
-    warmup : float, default=0.05
-        Fraction of the steps spent on warm-up.
     weight_decay : float, default=0.01
         Weight decay of matrices; biases, gains and offsets have none.
     spent : callable, optional
@@ -76,7 +74,7 @@ def make_optimizer(
     Optimizer, LRScheduler
         The schedule is to be stepped after every optimiser step.
     """
-    warmup_steps = max(1, round(warmup * max_steps))
+    warmup_steps = max(1, round(WARMUP * max_steps))
 
     def rate(step: int) -> float:
         done = step if spent is None else max(step, spent() * max_steps)

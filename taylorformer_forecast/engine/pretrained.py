@@ -16,13 +16,14 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.families import find_family
-from taylorformer_forecast.defaults import MAX_CYCLES, N_HARMONICS
+from taylorformer_forecast.defaults import LARGEST_SLOPE, MAX_CYCLES, N_HARMONICS
 from taylorformer_forecast.engine.weights_file import check_fraction, check_sizes, read_weights, write_weights
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
 DEFAULT = Path(__file__).parent.parent / "weights" / "default.safetensors"
-NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours", "attention")
-SETTINGS = (*NETWORK, "linear_path", "taylor_order", "order")  # what a file says of its network
+NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours")
+# What a file says of its network. Attention is always full, which reaches from far targets to the context.
+SETTINGS = (*NETWORK, "attention", "linear_path", "taylor_order", "order")
 HEADER = "prior"  # name of the header of its files
 OWN = ("baseline.", "calibration.")  # parts of a network that are set for every series anew
 
@@ -117,9 +118,7 @@ def build_direct(
         The network.
     """
     known = {name: settings[name] for name in NETWORK if name in settings}
-    known.pop("attention", None)  # full, which reaches from far targets to the context
-    # Slopes are per context length: absent only if y jumps by 20 deviations in one step.
-    known["derivative_clip"] = 20.0 * n_context
+    known["derivative_clip"] = LARGEST_SLOPE * n_context  # slopes are per context length
     baseline = LinearBaseline(n_context, horizon, shift)
     width = 2 * N_HARMONICS * max_cycles
     net = DirectTaylorformer(baseline, dim_covariates=width, n_phases=n_phases, **known, **options)

@@ -13,6 +13,7 @@ from taylorformer_forecast.core.families import find_component
 
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 NUMBERS_AT_ONCE = 2**17  # in a temporary array: bounds the memory and stays in the processor's cache
+PANEL_NODES, PANEL_TOLERANCE = 8, 3e-6  # of quadrature: in a panel, and in mean distances
 STEPS = 3  # of the search for quantiles with an approximation of the distribution function
 
 
@@ -165,7 +166,7 @@ class Mixture:
         return out.reshape(p.shape)
 
 
-def _self_distance_by_panels(cells, nodes=8, tol=3e-6):
+def _self_distance_by_panels(cells):
     """E|X - X'| = 2 int F (1 - F) by panels that are halved until they fit.
 
     A panel takes the density at Gauss nodes and the exact F at its ends: the mass it misses measures its
@@ -179,11 +180,11 @@ def _self_distance_by_panels(cells, nodes=8, tol=3e-6):
     edges = edges[:, np.linspace(0, edges.shape[1] - 1, 9).round().astype(int)]
     outside = [cells.distance(edges[:, end]) for end in (0, -1)]
     total = sum(outside) - (edges[:, -1] - edges[:, 0])
-    allowed = tol * cells.distance(cells.mean())  # E|X - mean| <= E|X - X'|
+    allowed = PANEL_TOLERANCE * cells.distance(cells.mean())  # E|X - mean| <= E|X - X'|
 
-    x, weight = legendre.leggauss(nodes)
-    polynomials = legendre.legvander(x, nodes - 1)
-    last = weight * polynomials[:, -1] * (nodes - 0.5)
+    x, weight = legendre.leggauss(PANEL_NODES)
+    polynomials = legendre.legvander(x, PANEL_NODES - 1)
+    last = weight * polynomials[:, -1] * (PANEL_NODES - 0.5)
     antiderivative = legendre.legval(x, legendre.legint(np.linalg.inv(polynomials), lbnd=-1))
     mass = np.stack([cells.cdf(edge) for edge in edges.T], axis=1)
     cell = np.repeat(np.arange(len(edges)), edges.shape[1] - 1)
