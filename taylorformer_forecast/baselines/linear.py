@@ -17,7 +17,7 @@ from taylorformer_forecast.baselines.ridge import fit_shrunk
 from taylorformer_forecast.baselines.shrinkage import damped_trend, decaying_seasonal_naive, seasonal_naive
 from taylorformer_forecast.core.protocol import PathNoise
 from taylorformer_forecast.core.temporal import TOLERANCE, TemporalMap, interpolate, on_grid
-from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.core.window import Window, evenly, holds_everywhere
 from taylorformer_forecast.defaults import (
     FARTHEST_TARGET,
     LOW_RANK,
@@ -208,7 +208,7 @@ class LinearBaseline(Baseline):
         low_rank = isinstance(self.map.reduce, nn.Linear)
         basis = None
         if low_rank:  # the map lies in the span of as many windows: the regression is in its coordinates
-            pick = torch.linspace(0, len(past) - 1, min(len(past), LOW_RANK)).round().long()
+            pick = evenly(len(past), LOW_RANK)
             past, y, observed, embargo = past[pick], y[pick], observed[pick], 0
             basis = torch.linalg.qr(past.mT).Q
             past = past @ basis

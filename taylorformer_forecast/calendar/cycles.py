@@ -46,7 +46,7 @@ class SeasonalFeatures:
             cycles = axis.usual_cycles()
         names: tuple[str, ...] = tuple(cycles or ())  # type: ignore[arg-type]
         if isinstance(periods, str) and periods == "auto":
-            t, y = (torch.as_tensor(v, dtype=torch.float64) for v in (axis.numbers(index), values))
+            t, y = (torch.tensor(v, dtype=torch.float64) for v in (axis.numbers(index), values))
             grid = axis.on_grid(index, without_outliers(t, y).numpy())
             periods = seasons_beside([axis.cycle_steps(name) for name in names], grid)
         seasons = np.atleast_1d(() if periods is None else periods).astype(float)  # type: ignore[call-overload]
@@ -96,7 +96,7 @@ class SeasonalFeatures:
             names = self.axis.usual_cycles(len(y) - 1)
         lengths = [self.axis.cycle_steps(name) for name in names]
         if isinstance(periods, str) and periods == "auto":
-            t, values = torch.arange(len(y), dtype=torch.float64), torch.as_tensor(y)
+            t, values = torch.arange(len(y), dtype=torch.float64), torch.tensor(y)
             seasons = tuple(seasons_beside(lengths, without_outliers(t, values).numpy()))
         return [*lengths, *seasons]
 

@@ -14,6 +14,11 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import LINE_REACH, ROLLED_GROWTH_POWERS, ROLLED_SLACK
 
 
+def _positive(x: Tensor) -> Tensor:
+    """Numbers to divide by: at least the smallest normal one of their type."""
+    return x.clamp_min(torch.finfo(x.dtype).tiny)
+
+
 def moments(parts: Components) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
     """Mean of the locations of all components and paths, and root mean square distance of components from it.
 
@@ -82,10 +87,10 @@ def mean_range(
     every = t[..., None].expand_as(y)
     at, of = every - mean(every), y - mean(y)
     joint, wide = mean(at * of), mean(at * at)
-    slope = joint / wide.clamp_min(1e-300)
-    fits = slope * joint / mean(of * of).clamp_min(1e-300)  # squared correlation
+    slope = joint / _positive(wide)
+    fits = slope * joint / _positive(mean(of * of))  # squared correlation
     reach = torch.minimum(ahead - t[:, -1:], LINE_REACH * (t[:, -1:] - t[:, :1]))[..., None]
-    width, lead = top - bottom, slope * fits * reach
+    width, lead = torch.where(seen.any(1, keepdim=True), top - bottom, torch.nan), slope * fits * reach
     return bottom - torch.maximum(width, -lead), top + torch.maximum(width, lead)
 
 
@@ -122,7 +127,7 @@ class RollingBounds:
         horizon = spread.shape[1]
         power = ROLLED_GROWTH_POWERS[0] * torch.ones_like(spread[:, :1])
         if horizon > 1:
-            ends = spread[:, -1:].clamp_min(1e-300) / spread[:, :1].clamp_min(1e-300)
+            ends = _positive(spread[:, -1:]) / _positive(spread[:, :1])
             power = (ends.log() / math.log(horizon)).clamp(*ROLLED_GROWTH_POWERS)
         step = torch.arange(1, low.shape[1] + 1, device=low.device, dtype=low.dtype)[:, None]
         most = ROLLED_SLACK * spread.amax(1, keepdim=True) * (step / horizon) ** power
@@ -137,7 +142,7 @@ class RollingBounds:
         """
         mean, spread = moments(parts)
         steps = slice(start, start + mean.shape[1])
-        factor = (self.spread[:, steps] / spread.clamp_min(1e-300)).clamp_max(1.0)
+        factor = (self.spread[:, steps] / _positive(spread)).clamp_max(1.0)
         new = torch.minimum(torch.maximum(mean, self.low[:, steps]), self.high[:, steps])
         unbounded = new.isnan() | factor.isnan()  # nothing was observed
         factor, new = torch.where(unbounded, 1.0, factor), torch.where(unbounded, mean, new)

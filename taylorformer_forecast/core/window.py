@@ -238,6 +238,18 @@ def join_columns(window: Window) -> Window:
     )
 
 
+def evenly(n: int, most: int) -> Int[Tensor, " k"]:
+    """At most so many numbers of ``range(n)``, evenly spaced from the first to the last.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.core.window import evenly
+    >>> evenly(3, 5).tolist(), evenly(10, 4).tolist()
+    ([0, 1, 2], [0, 3, 6, 9])
+    """
+    return torch.linspace(0, n - 1, min(n, most)).round().long().clamp_max(n - 1)  # single precision rounds up
+
+
 def shuffle_targets(
     window: Window, n_permutations: int = 1, generator: torch.Generator | None = None
 ) -> Window:

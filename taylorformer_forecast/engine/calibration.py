@@ -17,7 +17,7 @@ from torch.distributions import Distribution
 from taylorformer_forecast.core.families import affine
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet, training_loss
 from taylorformer_forecast.core.sampling import draw_paths, sample_paths
-from taylorformer_forecast.core.window import Window, holds_everywhere
+from taylorformer_forecast.core.window import Window, evenly, holds_everywhere
 from taylorformer_forecast.defaults import (
     GAUSSIAN_INFLATIONS,
     GAUSSIAN_WEIGHTS,
@@ -103,8 +103,7 @@ def inflate_by_paths(net: ForecastNet, window: Window) -> None:
     if not net.inflates or net.head.is_point:  # points differ by rounding alone
         return
     net.calibration.set(inflation=1.0)
-    pick = torch.linspace(0, len(window.y) - 1, min(len(window.y), N_CALIBRATION_WINDOWS)).round().long()
-    window = window.rows(pick.to(window.y.device))
+    window = window.rows(evenly(len(window.y), N_CALIBRATION_WINDOWS).to(window.y.device))
     if not window.targets[1].any():
         return
     generator = torch.Generator(window.y.device).manual_seed(0)
@@ -164,8 +163,7 @@ def _held_out(
     late = source.starts(min_context, skip=split, keep=keep)
     if min(len(early), len(late)) < MIN_HELD_OUT_WINDOWS:
         return None
-    some = late[torch.linspace(0, len(late) - 1, min(len(late), N_CALIBRATION_WINDOWS)).round().long()]
-    window = source.windows(some, keep)[0]
+    window = source.windows(late[evenly(len(late), N_CALIBRATION_WINDOWS)], keep)[0]
     if not window.targets[1].any():
         return None
     fitted = copy.deepcopy(net).eval()

@@ -39,8 +39,8 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     >>> np.argwhere(robust_columns(np.arange(40.0), y) != y).tolist()
     [[20, 0]]
     """
-    times = torch.as_tensor(t, dtype=torch.float64)
-    columns = [without_outliers(times, column, seasons) for column in torch.as_tensor(y).T]
+    times = torch.tensor(t, dtype=torch.float64)  # copies: arrays of pandas may be read-only
+    columns = [without_outliers(times, column, seasons) for column in torch.tensor(y).T]
     return torch.stack(columns, 1).numpy()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.core.window import Window, evenly
 from taylorformer_forecast.defaults import (
     CONTEXT_FLOOR,
     MOST_VALIDATION_WINDOWS,
@@ -89,9 +89,9 @@ class Training:
         if not self.validation_split:
             return batches, None
         held_out = maker.starts(self.min_context, skip=self.keep)
-        held_out = held_out[:: max(1, len(held_out) // MOST_VALIDATION_WINDOWS)]
         if not len(held_out):
             return batches, None
+        held_out = held_out[evenly(len(held_out), MOST_VALIDATION_WINDOWS)]
         return batches, Batches(maker, held_out, self.batch_size, past_only=self.past_only)
 
 

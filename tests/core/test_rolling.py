@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch.distributions import Normal, StudentT
 
-from taylorformer_forecast.core.families import find_family
+from taylorformer_forecast.core.families import Components, find_family
 from taylorformer_forecast.core.protocol import OneShotNet
+from taylorformer_forecast.core.rolling import RollingBounds, mean_range
 from taylorformer_forecast.core.sampling import forecast_paths
 from taylorformer_forecast.core.window import Window
 
@@ -88,9 +89,24 @@ def test_forecasts_within_the_bounds_are_not_changed_at_all(monkeypatch):
     assert torch.equal(bounded, rolled(Still(1.0), series()).paths)
 
 
-def test_a_context_without_values_bounds_nothing():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_context_without_values_bounds_nothing(dtype):
+    t, y = torch.arange(4.0, dtype=dtype)[None], torch.full((1, 4, 1), torch.nan, dtype=dtype)
+    assert all(bound.isnan().all() for bound in mean_range(t, y, t + 4))
     y = torch.full((1, CONTEXT, 1), torch.nan)
     assert rolled(Exploding(1.0), y, steps=6).paths.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_constants_without_width_are_bounded_in_any_precision(dtype):
+    t, y = torch.arange(4.0, dtype=dtype)[None], torch.full((1, 4, 1), 2.0, dtype=dtype)
+    low, high = mean_range(t, y, torch.tensor([[4.0, 5.0]], dtype=dtype))
+    assert low.tolist() == high.tolist() == [[[2.0], [2.0]]]
+    point = Components(
+        find_family("mse"), *torch.tensor([3.0, 0.0], dtype=dtype).expand(1, 1, 2, 1, 1, 2).unbind(-1)
+    )
+    shift, factor = RollingBounds.of(low, high, point).correction(point, 0)
+    assert (factor * point.loc[..., 0] + shift).tolist() == [[[[2.0], [2.0]]]]
 
 
 def test_twice_the_steps_are_twice_the_work(monkeypatch):
