@@ -130,7 +130,7 @@ class TimeAxis:
             on = np.abs(numbers - np.round(numbers)) < 1e-6
             numbers, values = numbers[on], values[on]
         at = np.round(numbers - numbers[0]).astype(int)
-        if at[-1] >= 4 * len(at):
+        if at[-1] >= SPARSEST_STEPS * len(at):
             return values
         grid = np.full(at[-1] + 1, np.nan)
         grid[at] = values

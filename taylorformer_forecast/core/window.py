@@ -247,7 +247,7 @@ def evenly(n: int, most: int) -> Int[Tensor, " k"]:
     >>> evenly(3, 5).tolist(), evenly(10, 4).tolist()
     ([0, 1, 2], [0, 3, 6, 9])
     """
-    return torch.linspace(0, n - 1, min(n, most)).round().long().clamp_max(n - 1)  # single precision rounds up
+    return torch.linspace(0, n - 1, min(n, most)).round().long().clamp_max(n - 1)  # n may be rounded up
 
 
 def shuffle_targets(

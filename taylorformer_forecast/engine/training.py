@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import signal
 import sys
@@ -9,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -18,6 +19,7 @@ from taylorformer_forecast.defaults import GRADIENT_CLIP
 from taylorformer_forecast.engine.windows import Batches
 
 _LOCK = threading.Lock()
+Net = TypeVar("Net", bound=torch.nn.Module)
 
 
 @contextmanager
@@ -237,6 +239,16 @@ def is_watched() -> bool:
 def resolve_device(device: str) -> str:
     """Name of the torch device that "auto" stands for on this machine; other names as they are."""
     return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+
+
+def on_device(net: Net, device: str, seed: int) -> tuple[Net, torch.Generator, str]:
+    """A network to predict with, a generator of random numbers, and the device that both are on.
+
+    The network that is given stays where it is: predictions in other threads may be using it.
+    """
+    device = resolve_device(device)
+    net = net if device == "cpu" else copy.deepcopy(net).to(device)
+    return net, torch.Generator(device).manual_seed(seed), device
 
 
 def _accelerator(device: str) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import numpy as np
 
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.sktime._checks import check_observed, check_panel_observed
-from taylorformer_forecast.sktime._frames import arranged, instances, of_instance, to_float
+from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._host import Host
-from taylorformer_forecast.sktime._panel import Panel
+from taylorformer_forecast.sktime._panel import Panel, by_name
 from taylorformer_forecast.sktime._requests import ColumnSeries
 
 
@@ -21,7 +21,9 @@ class KnownData(Host):
         Instances and columns are arranged by name, so that networks and draws do not depend on their order.
         """
         exogenous = {} if self._cur_X is None else dict(instances(self._cur_X))
-        for key, y in arranged(self._cur_y):
+        parts = list(instances(self._cur_y.iloc[:, by_name(self._cur_y.columns)]))
+        for number in by_name([key for key, _ in parts]):
+            key, y = parts[number]
             y, X = y[y.index <= self.cutoff[0]], exogenous.get(key)
             check_observed(key, y)
             if self.spec.regular:

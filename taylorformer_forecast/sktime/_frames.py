@@ -24,12 +24,6 @@ def instances(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:
         yield key if isinstance(key, tuple) else (key,), part.droplevel(levels)
 
 
-def arranged(frame: pd.DataFrame) -> list[tuple[tuple, pd.DataFrame]]:
-    """Instances and columns by name: an order that does not depend on how the data are arranged."""
-    frame = frame[sorted(frame.columns, key=str)]
-    return sorted(instances(frame), key=lambda instance: str(instance[0]))
-
-
 def check_values(frame: pd.DataFrame, name: str) -> None:
     """Raise a ValueError or TypeError in the user's words if the values cannot be used."""
     if len(frame) == 0 or len(frame.columns) == 0:

@@ -57,10 +57,14 @@ class GapMethods(Host):
             return part
         return pd.concat([before.set_axis(part.columns, axis=1), part])
 
+    def _robust(self, part):
+        """Times and values of an instance, and the values without outliers."""
+        t, values = self._axis.numbers(part.index), to_float(part)
+        return t, values, robust_columns(t, values, self._seasonal.lengths)
+
     def _gaps(self, part):
         """What is observed, without outliers, and what is missing of every column of an instance."""
-        t, values = self._axis.numbers(part.index), to_float(part)
-        clean = robust_columns(t, values, self._seasonal.lengths)
+        t, values, clean = self._robust(part)
         covariates = self._seasonal(part.index) if self._seasonal else None
         alone = len(self.offsets_) == 1  # a column whose name may differ
         for name, column, y in zip(part.columns, values.T, clean.T, strict=True):

@@ -48,7 +48,7 @@ class GapTraining:
                 columns = [gaps for part in parts.values() for gaps in self._gaps(part)]
                 return nats_of_columns(columns, len(offsets), *shared)
 
-            low = np.min([part.min().to_numpy(dtype=float) for part in parts.values()], axis=0)
+            low = np.min([np.nanmin(self._robust(part)[2], axis=0) for part in parts.values()], axis=0)
             self.offsets_ = dict(zip(every, choose_offsets(nats, low >= 0), strict=True))
 
     def _train(self, columns, lengths, seed):

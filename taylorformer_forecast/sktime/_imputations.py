@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -15,7 +14,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, N_IMPUTATION_ORDERS
 from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.gaps import scale_gaps
-from taylorformer_forecast.engine.training import resolve_device
+from taylorformer_forecast.engine.training import on_device
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._requests import reordered
 
@@ -109,9 +108,7 @@ def fill_gaps(
     list of PathSamples
         For each of them paths (S, m) and components (S, m, K), standardised: see :meth:`Gaps.to_data`.
     """
-    device = resolve_device(device)
-    net = net if device == "cpu" else copy.deepcopy(net).to(device)
-    generator = torch.Generator(device).manual_seed(seed)
+    net, generator, device = on_device(net, device, seed)
     parts: dict[int, list[tuple[int, PathSamples]]] = defaultdict(list)
     for members, window, lengths in gap_windows(gaps, n_context, n_targets):
         samples = _draw(net, window.to(device), lengths.to(device), n_paths, float(n_context), generator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,19 @@ import pandas as pd
 
 from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
 from taylorformer_forecast.defaults import FIRST_YEAR, LAST_YEAR
+
+
+def by_name(labels: Sequence) -> list[int]:
+    """Numbers of labels in an order that does not depend on how the data are arranged: by name.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.sktime._panel import by_name
+    >>> by_name(["b", "c", "a"])
+    [2, 0, 1]
+    """
+    names = [str(label) for label in labels]
+    return sorted(range(len(names)), key=names.__getitem__)
 
 
 @dataclass(frozen=True)
@@ -64,15 +77,13 @@ class Panel:
         return cls(keys, bounds, index.levels[-1], index.codes[-1][order], values[order], frame.columns)
 
     def arranged(self) -> Panel:
-        """Instances and columns by name: an order that does not depend on how the data are arranged."""
-        names = [str(label) for label in self.columns]
-        by_name = sorted(range(len(names)), key=names.__getitem__)
-        order = sorted(range(len(self.keys)), key=lambda k: str(self.keys[k]))
+        """Instances and columns by name."""
+        across, order = by_name(self.columns), by_name(self.keys)
         sizes = np.diff(self.bounds)[order]
         bounds = np.r_[0, sizes.cumsum()]
         rows = np.arange(len(self.at)) + np.repeat(self.bounds[:-1][order] - bounds[:-1], sizes)
         keys = [self.keys[k] for k in order]
-        values, columns = self.values[rows][:, by_name], self.columns[by_name]
+        values, columns = self.values[rows][:, across], self.columns[across]
         return Panel(keys, bounds, self.stamps, self.at[rows], values, columns)
 
     def take(self, rows: np.ndarray) -> Panel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
 
 import numpy as np
@@ -19,7 +18,7 @@ from taylorformer_forecast.core.sampling import (
 from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
-from taylorformer_forecast.engine.training import own_state, resolve_device
+from taylorformer_forecast.engine.training import on_device, own_state
 from taylorformer_forecast.engine.windows import least_scale
 from taylorformer_forecast.sktime._mixtures import Mixture
 from taylorformer_forecast.sktime._requests import Predictive, Request, reordered
@@ -47,12 +46,9 @@ class Sampler:
     """
 
     def __init__(self, net, n_context, max_targets, n_paths, seed, device, normalise) -> None:
-        self.device = resolve_device(device)
-        # A forecaster's network stays where it is: predictions in other threads may be using it.
-        self.net = net if self.device == "cpu" else copy.deepcopy(net).to(self.device)
+        self.net, self.generator, self.device = on_device(net, device, seed)
         self.dtype = next(net.parameters()).dtype  # the default one may change: it is that of all threads
         self.n_context, self.max_targets, self.n_paths, self.seed = n_context, max_targets, n_paths, seed
-        self.generator = torch.Generator(self.device).manual_seed(seed)
         self.normalise = normalise
 
     def window(self, contexts, t, covariates, y=None):

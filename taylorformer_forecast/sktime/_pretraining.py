@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy
 from taylorformer_forecast.sktime._checks import check_enough
-from taylorformer_forecast.sktime._frames import ExogenousScaler, arranged
+from taylorformer_forecast.sktime._frames import ExogenousScaler
 from taylorformer_forecast.sktime._host import Host
+from taylorformer_forecast.sktime._panel import Panel
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Pretraining(Host):
                 f"y has {y.shape[1]} columns in fit, but the forecaster was pretrained with "
                 f"{from_panel.network.n_series}, which its network joins"
             )
-        self._axis = from_panel.axis(own, max(len(part) for _, part in arranged(y)))
+        self._axis = from_panel.axis(own, int(np.diff(Panel.of(y).bounds).max()))
         if X is not None and from_panel.scaler is None:
             raise ValueError(
                 f"X has columns {list(X.columns)} in fit, but the forecaster was pretrained without X: "

@@ -189,6 +189,12 @@ def test_logarithms_are_taken_of_columns_whose_spread_grows_with_their_level():
     assert imputer.offsets_["both signs"] is None
 
 
+def test_an_outlier_below_zero_rules_out_no_logarithm():
+    y = growing().mask(np.random.default_rng(1).random(150) < 0.1)
+    y.iloc[70] = -999.0
+    assert small(max_steps=15).fit(y.to_frame()).offsets_["sales"] is not None
+
+
 def test_with_logarithms_intervals_grow_with_the_level_and_nothing_falls_below_zero():
     y = growing()
     gappy = with_gaps(y, slice(10, 20), slice(130, 140))
