@@ -13,7 +13,7 @@ from taylorformer_forecast.core.families import find_component
 
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 NUMBERS_AT_ONCE = 2**17  # in a temporary array: bounds the memory and stays in the processor's cache
-PANEL_NODES, PANEL_TOLERANCE = 8, 3e-6  # of quadrature: in a panel, and in mean distances
+NODES, TOLERANCE = 8, 3e-6  # of quadrature: in a panel, and in mean distances
 STEPS = 3  # of the search for quantiles with an approximation of the distribution function
 
 
@@ -180,11 +180,11 @@ def _self_distance_by_panels(cells):
     edges = edges[:, np.linspace(0, edges.shape[1] - 1, 9).round().astype(int)]
     outside = [cells.distance(edges[:, end]) for end in (0, -1)]
     total = sum(outside) - (edges[:, -1] - edges[:, 0])
-    allowed = PANEL_TOLERANCE * cells.distance(cells.mean())  # E|X - mean| <= E|X - X'|
+    allowed = TOLERANCE * cells.distance(cells.mean())  # E|X - mean| <= E|X - X'|
 
-    x, weight = legendre.leggauss(PANEL_NODES)
-    polynomials = legendre.legvander(x, PANEL_NODES - 1)
-    last = weight * polynomials[:, -1] * (PANEL_NODES - 0.5)
+    x, weight = legendre.leggauss(NODES)
+    polynomials = legendre.legvander(x, NODES - 1)
+    last = weight * polynomials[:, -1] * (NODES - 0.5)
     antiderivative = legendre.legval(x, legendre.legint(np.linalg.inv(polynomials), lbnd=-1))
     mass = np.stack([cells.cdf(edge) for edge in edges.T], axis=1)
     cell = np.repeat(np.arange(len(edges)), edges.shape[1] - 1)
