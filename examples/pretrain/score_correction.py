@@ -3,9 +3,9 @@
     python examples/pretrain/score_correction.py --data FOLDER --series DIR --out docs/results/correction.json
 
 FOLDER holds collections as ``examples/benchmark/short_series.py`` reads them, DIR long series as
-``examples/benchmark/arena/run.py`` does: short windows of these are further collections. Losses are pinball losses over
-nine deciles, relative to the combination without a correction: of the sums over all series, and as geometric
-mean over series; and coverage of the central 80 %.
+``examples/benchmark/arena/run.py`` does: short windows of these are further collections. Losses are pinball
+losses over nine deciles, relative to the combination without a correction: of the sums over all series, and
+as geometric mean over series; and coverage of the central 80 %.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Short windows of long series as collections: hourly to yearly means of temperatures, demand, illness and rates."""
+"""Short windows of long series as collections: hourly to yearly temperatures, demand, illness and rates."""
 
 from __future__ import annotations
 

@@ -62,6 +62,7 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     list of int
         As for :func:`detect_periods`.
     """
+    cycles = [c for c in cycles if c > 1]  # of a cycle of one step every period is a multiple
     errors = SEASON_BESIDE_CALENDAR_ERRORS if cycles else SEASON_STANDARD_ERRORS
     found = detect_periods(y, standard_errors=errors)
     return [p for p in found if all(min(p % c, -p % c) > 0.1 * c for c in cycles)]

@@ -289,10 +289,11 @@ def forecast_paths(
         near = near.hide_covariates(past_only)
         scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
         samples = sample_paths(net, scaled, paths_each, generator, max_rows, keep_observed).to_data(scale)
-        if bounds is not None:
+        if start:
             samples = samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]))
+        if bounds is not None:
             samples = samples.affine(*bounds.correction(samples.conditionals, start))
-        elif chunk < n_targets:
+        elif chunk < n_targets and samples.conditionals.family.has_location:
             bounds = RollingBounds.of(*(limits or context_limits(window)), samples.conditionals)
         parts.append(samples)
     return join_samples(parts, 2)

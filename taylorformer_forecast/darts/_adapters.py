@@ -43,7 +43,8 @@ class LikelihoodFamily(Family):
     """Family of a darts likelihood: what networks need of it, which predict in scaled units.
 
     This base serves likelihoods with a natural unit (counts, probabilities, positive values): their windows
-    are not normalised and their parameters have no baseline. Those with a location are moved and stretched
+    are not normalised and their parameters have no baseline. Networks see those with a level in units of one
+    level for all windows. Those with a location are moved and stretched
     parameter by parameter, so that normalising a window leaves the likelihood intact; where unconstrained
     parameters are zero, scales are 1 and quantiles those of a Gaussian.
 
@@ -51,12 +52,15 @@ class LikelihoodFamily(Family):
     ----------
     likelihood : TorchLikelihood or None
         None for point forecasts.
+    unit : float, default=1.0
+        What is 1 in the units of the network, where the likelihood has a level.
     """
 
     likelihood: Any = None
+    unit: float = 1.0
 
     kind = LikelihoodDistribution
-    has_location = False
+    has_location = has_level = False
 
     @property
     def distribution_name(self) -> str | None:
@@ -69,7 +73,7 @@ class LikelihoodFamily(Family):
         return self.likelihood.num_parameters
 
     def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
-        """Parameters that the likelihood takes, in the units of the network."""
+        """Parameters that the likelihood takes; without a location in the units of the data."""
         return raw
 
     def distribution(self, raw: Tensor, loc: Tensor, scale: Tensor | float = 1.0) -> LikelihoodDistribution:
@@ -91,11 +95,11 @@ class LikelihoodFamily(Family):
     def center(self, distribution: Distribution) -> Tensor:
         """Point forecast: the value that stands for a step where a single path is followed."""
         params = self.likelihood._params_from_output(_raw(distribution))
-        return self.likelihood._distr_from_params(params).mean
+        return self.likelihood._distr_from_params(params).mean / self.unit
 
     def sample(self, distribution: Distribution, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw with the likelihood's own sampler: from torch's global generator, whatever the noise."""
-        return self.likelihood.sample(_raw(distribution))
+        return self.likelihood.sample(_raw(distribution)) / self.unit
 
     def sample_paths(
         self, distribution: Distribution, n_paths: int, generator: Generator = None, noise: Noise = None
@@ -128,6 +132,37 @@ class LikelihoodFamily(Family):
 
     def _marginal(self, parts: Components, paths: Tensor) -> Tensor:
         return self.to_raw(parts.map(lambda value: value.mean(1)))
+
+
+@dataclass(frozen=True)
+class LevelAdapter(LikelihoodFamily):
+    """Likelihoods of counts and positive values, with a mean that follows the level of the series.
+
+    Parameters
+    ----------
+    likelihood, unit
+        The likelihood, whose parameters are softplus functions, and the level of the training series.
+    powers : tuple of int, default=(1,)
+        Power of the unit in each parameter: 1 in a mean, -1 in a rate of decay, 0 in a shape.
+    """
+
+    powers: tuple[int, ...] = (1,)
+
+    has_level = True
+
+    def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
+        """Parameters in the units of the data: those with a unit have it where unconstrained ones are 0."""
+        powers = raw.new_tensor(self.powers)
+        found = _inverse_softplus(F.softplus(raw + UNIT_SCALE) * self.unit**powers)
+        return torch.where(powers == 0, raw, found)
+
+
+class LogLevelAdapter(LevelAdapter):
+    """The log-normal likelihood: its first parameter is the logarithm of a level."""
+
+    def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
+        """Location of the logarithm in the units of the data, and its scale."""
+        return torch.cat([raw[..., :1] + math.log(self.unit), raw[..., 1:]], -1)
 
 
 class PointAdapter(LikelihoodFamily):

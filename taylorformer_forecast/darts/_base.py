@@ -86,6 +86,7 @@ class BaseForecastModel(SharedParameters, Explaining):
         self._own_optimizer = all(params.get(name) is None for name in asked)
         self._seasonal: SeasonalFeatures | None = None
         self._floor: tuple[float, ...] | None = None
+        self._level = 1.0
         self._flags: dict[str, tuple[int, ...]] = {"past_flags": (), "future_flags": ()}
         self._units: dict[str, list[tuple[float, float]]] = {}
 
@@ -101,6 +102,7 @@ class BaseForecastModel(SharedParameters, Explaining):
             future_flags=self._flags["future_flags"],
             units=self._units,
             floor=self._floor or (0.0,) * n_components,
+            level=self._level,
             own_optimizer=self._own_optimizer,
             joint=bool(self._arguments.get("joint")),
             **self._own_params(),
@@ -167,6 +169,8 @@ class BaseForecastModel(SharedParameters, Explaining):
         self._floor = tuple(
             _spread([v[:, k] for v in values]) * CONTEXT_FLOOR for k in range(values[0].shape[1])
         )
+        size = np.abs(np.concatenate([v.ravel() for v in values]))
+        self._level = float(size[np.isfinite(size)].mean()) or 1.0
 
     def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
         """Encoders of the user, and the phases of calendar and seasons, as future covariates."""
@@ -181,7 +185,7 @@ class BaseForecastModel(SharedParameters, Explaining):
             self.add_encoders = asked
 
     def _load_encoders(self, tfm_save: Any, load_encoders: bool) -> Any:
-        for name in ("_seasonal", "_floor", "_flags", "_units"):  # what the network is built from
+        for name in ("_seasonal", "_floor", "_level", "_flags", "_units"):  # what the network is built from
             setattr(self, name, getattr(tfm_save, name))
         return super()._load_encoders(tfm_save, load_encoders)
 

@@ -50,6 +50,8 @@ class ForecastModule(JointWindows):
         Mean and standard deviation of every covariate, for "past", "future" and "static" ones.
     floor : sequence of float
         Smallest standard deviation, for each component, to divide a window by.
+    level : float
+        Mean size of the values, the unit of likelihoods of counts and positive values.
     own_optimizer : bool
         Whether to train with AdamW, warm-up and cosine instead of ``optimizer_cls``.
     joint : bool
@@ -74,6 +76,7 @@ class ForecastModule(JointWindows):
         future_flags: Sequence[int],
         units: Mapping[str, Sequence[tuple[float, float]]],
         floor: Sequence[float],
+        level: float,
         own_optimizer: bool,
         joint: bool,
         lr: float,
@@ -90,7 +93,7 @@ class ForecastModule(JointWindows):
             self.register_buffer(f"{kind}_units", torch.tensor(pairs, dtype=torch.float64).view(width, 2))
         self.register_buffer("floor", torch.tensor(list(floor), dtype=torch.float64), persistent=False)
         self.joint = joint_components(joint, len(self.floor))
-        self.head = family_of_likelihood(self.likelihood)
+        self.head = family_of_likelihood(self.likelihood, level)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
         # Windows G of a series, and components W of a window.
         self.sizes = {"g": 1} if self.spec.joins_columns else {"w": 1}
@@ -160,8 +163,6 @@ class ForecastModule(JointWindows):
         self.net.train(training)
         self.fit_joint(dataset, collate)
 
-    # ---- darts' contract -----------------------------------------------------------------------------------
-
     def forward(self, x_in: PLModuleInput) -> PLModuleOutput:
         """Raw likelihood parameters of the next chunk, (B, T, C, P).
 
@@ -181,7 +182,7 @@ class ForecastModule(JointWindows):
         return path.conditionals.map(lambda value: value[:, 0])
 
     def sample(self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int) -> PathSamples:
-        """Joint sample paths of windows (B * G, S, n, W), in the units of the data."""
+        """Joint sample paths of windows (B * G, S, n, W), in the units of the windows."""
         x = PLModuleInput(
             batch.past_target,
             batch.past_covariates,
@@ -225,7 +226,7 @@ class ForecastModule(JointWindows):
             predicted = self.likelihood.predict_likelihood_parameters(raw)[None]
         else:
             n_series = len(batch.past_target)
-            predicted = rearrange(samples.paths, "(b g) s n w -> s b n (g w)", b=n_series)
+            predicted = rearrange(samples.paths, "(b g) s n w -> s b n (g w)", b=n_series) * self.head.unit
             predicted = predicted if self.joint is None else self.joint.reorder(predicted)
         # Where the input chunk has no value of a component, nothing tells its level.
         unknown = batch.past_target.isnan().all(1)[:, None]

@@ -70,7 +70,7 @@ class BatchWindows(PLForecastingModule):
         return float(self.input_chunk_length)
 
     def window(self, x: PLModuleInput, n: int, later_past: Tensor | None = None) -> Window:
-        """Window of every series and component, in the units of the data.
+        """Window of every series and component, in the units of the data, or of their level.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class BatchWindows(PLForecastingModule):
                 values = _in_units(values.to(wide), units)
                 # Phases, the last of the future covariates, come first: a prior sees these alone.
                 shared += [values.nan_to_num(0.0).roll(n_phases, -1), (~values[..., flags].isnan()).to(wide)]
-        y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes)
+        y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes) / self.head.unit
         parts = [part.repeat_interleave(len(y) // n_series, 0) for part in shared]
         if x.static_covariates is not None and self.n_static:
             static = _in_units(x.static_covariates.to(wide), self.static_units)

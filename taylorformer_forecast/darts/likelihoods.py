@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -11,19 +12,28 @@ from darts.utils.likelihood_models.base import LikelihoodType
 from darts.utils.likelihood_models.torch import (
     CauchyLikelihood,
     DirichletLikelihood,
+    ExponentialLikelihood,
+    GammaLikelihood,
     GaussianLikelihood,
     GumbelLikelihood,
+    HalfNormalLikelihood,
     LaplaceLikelihood,
+    LogNormalLikelihood,
+    NegativeBinomialLikelihood,
+    PoissonLikelihood,
     QuantileRegression,
     TorchLikelihood,
+    WeibullLikelihood,
 )
 from torch import Tensor
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Components, Family, draw, find_family
 from taylorformer_forecast.darts._adapters import (
+    LevelAdapter,
     LikelihoodFamily,
     LocationScaleAdapter,
+    LogLevelAdapter,
     PointAdapter,
     QuantileAdapter,
     RegisteredAdapter,
@@ -126,18 +136,27 @@ ADAPTERS: dict[type, Callable[..., LikelihoodFamily]] = {
     GumbelLikelihood: partial(LocationScaleAdapter, variance=math.pi**2 / 6),
     CauchyLikelihood: partial(LocationScaleAdapter, variance=None),
     QuantileRegression: QuantileAdapter,
+    PoissonLikelihood: LevelAdapter,
+    NegativeBinomialLikelihood: partial(LevelAdapter, powers=(1, 0)),
+    ExponentialLikelihood: partial(LevelAdapter, powers=(-1,)),
+    HalfNormalLikelihood: LevelAdapter,
+    GammaLikelihood: partial(LevelAdapter, powers=(0, -1)),
+    WeibullLikelihood: partial(LevelAdapter, powers=(1, 0)),
+    LogNormalLikelihood: LogLevelAdapter,
     DirichletLikelihood: _refuse,
     TorchLikelihood: LikelihoodFamily,
 }
 
 
-def family_of_likelihood(likelihood: TorchLikelihood | None) -> LikelihoodFamily:
+def family_of_likelihood(likelihood: TorchLikelihood | None, unit: float = 1.0) -> LikelihoodFamily:
     """Return the family of a likelihood of darts or of the package.
 
     Parameters
     ----------
     likelihood : TorchLikelihood or None
         None for point forecasts.
+    unit : float, default=1.0
+        Level of the training series, for likelihoods that have one.
 
     Returns
     -------
@@ -157,4 +176,5 @@ def family_of_likelihood(likelihood: TorchLikelihood | None) -> LikelihoodFamily
     3
     """
     kind = next(kind for kind in type(likelihood).__mro__ if kind in ADAPTERS)
-    return ADAPTERS[kind](likelihood=likelihood)
+    family = ADAPTERS[kind](likelihood=likelihood)
+    return replace(family, unit=unit) if family.has_level else family

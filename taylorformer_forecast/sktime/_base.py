@@ -170,6 +170,7 @@ class BaseTorchForecaster(
         ahead = self._steps_ahead(panel.stamps[panel.at[: panel.bounds[1]]], fh)
         about = longest, self._seasonal, ahead, self._cur_y.shape[1], self.spec
         self.context_length_, self.horizon_ = choose_lengths(*about, self.context_length, self.horizon)
+        self._n_ahead = ahead or self.horizon_
 
     def _steps_ahead(self, index, fh):
         """Steps from the end of y to the end of fh, if fh is known and lies ahead."""

@@ -101,7 +101,7 @@ class PredictiveMethods(JointPaths):
             steps = numbers[k // len(panel.columns)]
             requests.append(SeriesRequest(y, np.round(steps - first).astype(int), last))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
-        options = n_paths, self._seed, self._correction, self.horizon_
+        options = n_paths, self._seed, self._correction, self._n_ahead
         forecasts = forecast_series(requests, seasons, *options)
         forecasts = forecasts if network is None else network.averaged_with(forecasts, requests)
         keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]

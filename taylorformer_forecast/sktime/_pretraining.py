@@ -116,6 +116,7 @@ class Pretraining(Host):
             )
         self._scaler, self.network_ = from_panel.scaler, from_panel.network
         self.context_length_, self.horizon_ = from_panel.context_length, from_panel.horizon
+        self._n_ahead = self.horizon_
         self._take_seasons(replace(from_panel.seasonal, axis=self._axis))
         self.training_, self._strategy = from_panel.training, from_panel.strategy
         self._load_correction()

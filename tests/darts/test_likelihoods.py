@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from darts import TimeSeries
 from darts.utils.likelihood_models import torch as likelihoods
+from quiet import QUIET
 
 from taylorformer_forecast.core.families import center_of, components, draw
+from taylorformer_forecast.darts import LAMModel, TaylorformerModel
 from taylorformer_forecast.darts.likelihoods import FamilyLikelihood, StudentTLikelihood, family_of_likelihood
 
 LOCATED = [
@@ -76,17 +80,52 @@ def test_scales_survive_the_way_to_darts_and_back_at_any_size():
         assert scale.item() == pytest.approx(size, rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["Poisson", "Beta", "Gamma", "HalfNormal", "LogNormal"])
+@pytest.mark.parametrize("name", ["Poisson", "Beta", "Gamma", "HalfNormal", "LogNormal", "Bernoulli"])
 def test_values_with_a_natural_unit_have_no_baseline(name, raw):
     family = family_of_likelihood(getattr(likelihoods, f"{name}Likelihood")())
     values = raw(family.n_params)
     assert not family.has_location
-    distribution = family(values, torch.full((3, 4, 1), 9.0))
-    torch.testing.assert_close(family.to_raw(components(distribution)), values)
+    taken = [family.to_raw(components(family(values, torch.full((3, 4, 1), a)))) for a in (0.0, 9.0)]
+    assert torch.equal(*taken)
     torch.manual_seed(0)
-    expected = family.likelihood.sample(values)
+    expected = family.likelihood.sample(taken[0])
     torch.manual_seed(0)
-    assert torch.equal(draw(distribution), expected)
+    assert torch.equal(draw(family(values, torch.zeros(3, 4, 1))), expected)
+
+
+LEVELS = ["Poisson", "NegativeBinomial", "Exponential", "HalfNormal", "Gamma", "Weibull", "LogNormal"]
+
+
+@pytest.mark.parametrize("unit", [0.2, 40.0, 1e5])
+@pytest.mark.parametrize("name", LEVELS)
+def test_means_of_counts_and_positive_values_are_in_units_of_their_level(name, unit):
+    likelihood = getattr(likelihoods, f"{name}Likelihood")()
+    one, found = (family_of_likelihood(likelihood, level) for level in (1.0, unit))
+    raw, loc = torch.zeros(1, 1, 1, one.n_params), torch.zeros(1, 1, 1)
+    means = []
+    for family in (one, found):
+        params = likelihood._params_from_output(family.to_raw(components(family(raw, loc))))
+        means.append(likelihood._distr_from_params(params).mean)
+    torch.testing.assert_close(means[1], unit * means[0], rtol=1e-4, atol=0.0)
+    torch.testing.assert_close(center_of(found(raw, loc)), means[0], rtol=1e-4, atol=0.0)
+    torch.manual_seed(0)
+    draws = found.sample(found(raw.expand(4000, 1, 1, -1), loc.expand(4000, 1, 1)))
+    assert 0.8 < draws.mean() / means[0].mean() < 1.25
+
+
+@pytest.mark.parametrize("name", ["Poisson", "NegativeBinomial", "LogNormal"])
+@pytest.mark.parametrize("model", [TaylorformerModel, LAMModel])
+def test_forecasts_of_counts_have_the_level_of_the_series(model, name):
+    values = np.random.default_rng(0).poisson(5000 + 1000 * np.sin(np.arange(60)))
+    y = TimeSeries.from_values(values.astype(np.float32))
+    likelihood = getattr(likelihoods, f"{name}Likelihood")()
+    fitted = model(12, 4, n_epochs=2, random_state=0, likelihood=likelihood, pl_trainer_kwargs=QUIET).fit(y)
+    drawn = fitted.predict(8, num_samples=200)  # twice the output chunk
+    assert drawn.mean().values().mean() == pytest.approx(5000, rel=0.4)
+    assert drawn.all_values().min() >= 0
+    if name == "Poisson":
+        rate = fitted.predict(4, predict_likelihood_parameters=True).values()[:, 0]
+        np.testing.assert_allclose(rate, drawn.mean().values()[:4, 0], rtol=0.02)
 
 
 def test_points_are_drawn_as_they_are(raw):

@@ -102,7 +102,17 @@ def test_a_shifted_output_chunk_has_the_forecasts_of_later_steps():
     y = from_values(SEASON)
     shifted = make(output_chunk_shift=3).fit(y)
     assert shifted.predict(3).start_time() == y.end_time() + 4 * y.freq
-    np.testing.assert_array_equal(moments(shifted, 3), np.stack(moments(make().fit(y), 6))[:, 3:])
+    np.testing.assert_array_equal(moments(shifted, 3), np.stack(moments(make((12, 9)).fit(y), 6))[:, 3:])
+
+
+def test_the_forecast_of_a_step_does_not_depend_on_how_many_are_asked_for():
+    model = make().fit(from_values(WALK))
+    np.testing.assert_array_equal(np.stack(moments(model, 2)), np.stack(moments(model, 6))[:, :2])
+
+
+def test_zeros_that_a_season_explains_are_no_intermittent_demand():
+    model = make().fit(from_values(np.tile([0.0, 0.0, 10.0, 20.0], 15)))
+    np.testing.assert_allclose(model.predict(4).values()[:, 0], [0.0, 0.0, 10.0, 20.0], atol=0.5)
 
 
 @pytest.mark.parametrize("horizon", [6, 9])

@@ -54,6 +54,15 @@ def test_the_network_is_what_its_weight_of_zero_takes_away(forecaster):
     pd.testing.assert_series_equal(parts["baseline"], fitted.predict(), check_names=False)
 
 
+def test_the_baseline_of_an_average_has_neither_network_nor_correction():
+    y = panel(1.0).loc["a", "y"]
+    averaged = TaylorformerForecaster(strategy="averaged", max_steps=3, num_samples=20, random_state=0)
+    parts = averaged.fit(y, fh=[1, 2, 3]).explain()
+    averaged.network_.calibration.set(weight=0.0)
+    averaged._correction = None
+    pd.testing.assert_series_equal(parts["baseline"], averaged.predict(), check_names=False)
+
+
 def test_a_column_of_x_counts_as_much_as_it_changes_the_forecast():
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"used": rng.normal(size=90), "past": rng.normal(size=90)}, INDEX)

@@ -85,6 +85,19 @@ def test_answers_do_not_depend_on_the_default_dtype_or_on_autocast(make):
         assert torch.is_autocast_enabled("cpu")
 
 
+@pytest.mark.parametrize("make", [forecaster, corrected])
+def test_another_thread_may_change_the_default_dtype_while_predictions_are_made(make, monkeypatch):
+    estimator = make().fit(GAPS)
+    expected = answer(estimator)
+    torch.set_default_dtype(torch.float64)
+    try:
+        monkeypatch.setattr(torch, "set_default_dtype", lambda dtype: None)
+        np.testing.assert_array_equal(answer(estimator), expected)
+    finally:
+        monkeypatch.undo()
+        torch.set_default_dtype(torch.float32)
+
+
 @pytest.mark.parametrize("make", [forecaster, imputer, corrected])
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu")])
 def test_a_fit_does_not_depend_on_what_the_caller_has_set(make, mode):

@@ -93,6 +93,52 @@ def test_mean_intervals_and_paths_are_of_one_distribution(forecasts):
         np.testing.assert_allclose(by_step.quantile(level).to_numpy()[:, 0], quantiles[:, column], atol=0.2)
 
 
+def test_paths_have_the_mean_of_the_forecast_with_fewer_of_them_too():
+    forecaster = fitted(series(np.cumsum(NOISE - 10)), num_samples=100)
+    paths = forecaster.predict_proba(marginal=False).mean().to_numpy()[:, 0]
+    deviation = np.sqrt(forecaster.predict_var().to_numpy()[:, 0])
+    assert (abs(paths - forecaster.predict()) < 0.05 * deviation).all()  # .1 with independent draws
+
+
+def test_the_forecast_of_a_step_does_not_depend_on_which_others_are_asked_for():
+    forecaster = fitted(series(NOISE.cumsum() + 5 * RNG.normal(size=40)))
+    every = forecaster.predict_quantiles(alpha=LEVELS)
+    for asked in ([1], [1, 2, 3], [2, 12]):
+        alone = forecaster.predict_quantiles(fh=asked, alpha=LEVELS)
+        pd.testing.assert_frame_equal(alone, every.iloc[[step - 1 for step in asked]])
+
+
+def test_an_outlier_hides_no_season():
+    y = pd.Series(20 + 5 * np.sin(2 * np.pi * np.arange(90) / 10) + RNG.normal(size=90))
+    y.iloc[40] += 300.0
+    truth = 20 + 5 * np.sin(2 * np.pi * np.arange(90, 102) / 10)
+    assert abs(fitted(y).predict() - truth).mean() < 1.5  # 3.2 without the season
+
+
+def test_calendar_cycles_of_one_step_hide_no_season():
+    values = 100 + 20 * np.sin(2 * np.pi * np.arange(84) / 12)
+    found = fitted(series(values[:72]), time_features=("month",)).predict()
+    np.testing.assert_allclose(found, values[72:], atol=1.0)
+
+
+SHOP = RNG.poisson(np.array([30, 25, 28, 40, 60, 0, 0])[np.arange(168) % 7]).astype(float)
+SUN = np.maximum(0, np.sin((np.arange(264) % 24 - 6) / 12 * np.pi)) * (3 + 0.5 * RNG.random(264))
+
+
+@pytest.mark.parametrize(
+    ("values", "freq", "season"), [(SHOP, "D", 7), (SUN, "h", 24), (np.tile([0.0, 10.0], 60), "D", 2)]
+)
+@pytest.mark.parametrize("strategy", ["auto", "baseline", "averaged"])
+def test_zeros_that_a_season_explains_are_no_intermittent_demand(values, freq, season, strategy):
+    y = pd.Series(values, pd.date_range("2024-01-01", periods=len(values), freq=freq))
+    past, truth = y.iloc[:-24], y.iloc[-24:]
+    forecaster = fitted(past, strategy=strategy, max_steps=10)
+    found = forecaster.predict(fh=range(1, 25))
+    flat = abs(truth - past.mean()).mean()
+    assert abs(found - truth).mean() < 0.4 * flat
+    assert forecaster.predict_quantiles(fh=range(1, 25), alpha=LEVELS).min().min() >= 0
+
+
 def test_in_sample_forecasts_do_not_see_the_value_that_they_are_for():
     y = series(NOISE)
     other = y.copy()
