@@ -108,6 +108,10 @@ class LikelihoodFamily(Family):
         follow = [None] * n_paths if noise is None else noise.unbind(1)
         return torch.stack([self.sample(distribution, generator, one) for one in follow], 1)
 
+    def to_data(self, paths: Tensor) -> Tensor:
+        """Values in the units of the data, from those of the network."""
+        return paths * self.unit
+
     def marginal(self, parts: Components, paths: Tensor) -> Tensor:
         """Parameters of the marginal distribution of each step, from those along sample paths.
 
@@ -132,37 +136,6 @@ class LikelihoodFamily(Family):
 
     def _marginal(self, parts: Components, paths: Tensor) -> Tensor:
         return self.to_raw(parts.map(lambda value: value.mean(1)))
-
-
-@dataclass(frozen=True)
-class LevelAdapter(LikelihoodFamily):
-    """Likelihoods of counts and positive values, with a mean that follows the level of the series.
-
-    Parameters
-    ----------
-    likelihood, unit
-        The likelihood, whose parameters are softplus functions, and the level of the training series.
-    powers : tuple of int, default=(1,)
-        Power of the unit in each parameter: 1 in a mean, -1 in a rate of decay, 0 in a shape.
-    """
-
-    powers: tuple[int, ...] = (1,)
-
-    has_level = True
-
-    def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
-        """Parameters in the units of the data: those with a unit have it where unconstrained ones are 0."""
-        powers = raw.new_tensor(self.powers)
-        found = _inverse_softplus(F.softplus(raw + UNIT_SCALE) * self.unit**powers)
-        return torch.where(powers == 0, raw, found)
-
-
-class LogLevelAdapter(LevelAdapter):
-    """The log-normal likelihood: its first parameter is the logarithm of a level."""
-
-    def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
-        """Location of the logarithm in the units of the data, and its scale."""
-        return torch.cat([raw[..., :1] + math.log(self.unit), raw[..., 1:]], -1)
 
 
 class PointAdapter(LikelihoodFamily):
@@ -225,7 +198,7 @@ class LocationScaleAdapter(LikelihoodFamily):
         """Location, and the number whose softplus is the scale."""
         unit = torch.as_tensor(scale)[..., None]
         found = unit * F.softplus(raw[..., 1:] + UNIT_SCALE)
-        return torch.cat([loc[..., None] + unit * raw[..., :1], _inverse_softplus(found)], -1)
+        return torch.cat([loc[..., None] + unit * raw[..., :1], inverse_softplus(found)], -1)
 
     def components(self, distribution: Distribution) -> Components:
         """Location and scale."""
@@ -234,7 +207,7 @@ class LocationScaleAdapter(LikelihoodFamily):
 
     def to_raw(self, parts: Components) -> Tensor:
         """Location, and the number whose softplus is the scale."""
-        return torch.cat([parts.loc, _inverse_softplus(parts.scale)], -1)
+        return torch.cat([parts.loc, inverse_softplus(parts.scale)], -1)
 
     def center(self, distribution: Distribution) -> Tensor:
         """The location."""
@@ -294,6 +267,6 @@ class RegisteredAdapter(LikelihoodFamily):
         return self.to_raw(middle.affine(shift[..., None], factor[..., None]))
 
 
-def _inverse_softplus(scale: Tensor) -> Tensor:
+def inverse_softplus(scale: Tensor) -> Tensor:
     """Number whose softplus is the scale, without overflow."""
     return scale + (-torch.expm1(-scale)).log()

@@ -225,8 +225,8 @@ class ForecastModule(JointWindows):
             raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
             predicted = self.likelihood.predict_likelihood_parameters(raw)[None]
         else:
-            n_series = len(batch.past_target)
-            predicted = rearrange(samples.paths, "(b g) s n w -> s b n (g w)", b=n_series) * self.head.unit
+            paths = self.head.to_data(samples.paths)
+            predicted = rearrange(paths, "(b g) s n w -> s b n (g w)", b=len(batch.past_target))
             predicted = predicted if self.joint is None else self.joint.reorder(predicted)
         # Where the input chunk has no value of a component, nothing tells its level.
         unknown = batch.past_target.isnan().all(1)[:, None]

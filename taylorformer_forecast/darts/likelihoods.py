@@ -30,14 +30,13 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Components, Family, draw, find_family
 from taylorformer_forecast.darts._adapters import (
-    LevelAdapter,
     LikelihoodFamily,
     LocationScaleAdapter,
-    LogLevelAdapter,
     PointAdapter,
     QuantileAdapter,
     RegisteredAdapter,
 )
+from taylorformer_forecast.darts._levels import CountAdapter, LevelAdapter, LogLevelAdapter
 
 
 class FamilyLikelihood(TorchLikelihood):
@@ -136,8 +135,8 @@ ADAPTERS: dict[type, Callable[..., LikelihoodFamily]] = {
     GumbelLikelihood: partial(LocationScaleAdapter, variance=math.pi**2 / 6),
     CauchyLikelihood: partial(LocationScaleAdapter, variance=None),
     QuantileRegression: QuantileAdapter,
-    PoissonLikelihood: LevelAdapter,
-    NegativeBinomialLikelihood: partial(LevelAdapter, powers=(1, 0)),
+    PoissonLikelihood: CountAdapter,
+    NegativeBinomialLikelihood: partial(CountAdapter, powers=(1, 0)),
     ExponentialLikelihood: partial(LevelAdapter, powers=(-1,)),
     HalfNormalLikelihood: LevelAdapter,
     GammaLikelihood: partial(LevelAdapter, powers=(0, -1)),

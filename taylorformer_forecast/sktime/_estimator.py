@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.models.documentation import Documented
 from taylorformer_forecast.models.spec import ModelSpec
 from taylorformer_forecast.sktime._host import Host
@@ -89,6 +90,11 @@ class Estimator(Documented, Host):
     }
     spec: ModelSpec
     _test_params: tuple[dict[str, Any], ...] = ({},)
+
+    @property
+    def _is_point(self):
+        """Whether the distribution is a single value."""
+        return gives_points(self.distribution)
 
     def _store(self, arguments):
         """Set the parameters of a constructor, given its ``locals()``, as they are."""

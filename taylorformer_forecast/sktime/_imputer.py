@@ -12,7 +12,6 @@ from sktime.transformations.base import BaseTransformer
 
 from taylorformer_forecast.calendar.axis import TimeAxis, content
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.engine.training import all_or_nothing
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
 from taylorformer_forecast.sktime._estimator import Estimator
@@ -87,7 +86,7 @@ class BaseImputer(GapAnswers, GapTraining, Estimator, BaseTransformer):
 
     def _fit(self, X, y=None):
         check_parameters(self.get_params(deep=False))
-        if gives_points(self.distribution):
+        if self._is_point:
             raise ValueError(
                 f"distribution={self.distribution!r} gives points only, no distribution to draw from; "
                 f"choose another one, such as 'studentt'"

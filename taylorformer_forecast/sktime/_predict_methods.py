@@ -14,7 +14,6 @@ from sktime.datatypes import convert_to, get_cutoff, update_data
 from sktime.forecasting.base._base import _format_moving_cutoff_predictions
 from sktime.utils.datetime import _shift
 
-from taylorformer_forecast.core.families import gives_points
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
 from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
@@ -233,11 +232,6 @@ class PredictiveMethods(JointPaths):
             index, p = self._predictive(fh, X)
             return pd.DataFrame(p.mixture.loc[..., 0], index=index, columns=self._labels)
         return self._distribution(fh, X).mean()
-
-    @property
-    def _is_point(self):
-        """Whether the distribution is a single value."""
-        return gives_points(self.distribution)
 
     # A forecaster of points says why it has nothing more, where sktime would ask to open an issue.
 
