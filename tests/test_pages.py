@@ -261,14 +261,23 @@ def test_the_page_on_pretrained_networks_shows_what_parts_of_the_correction_are_
     rows = json.loads((ROOT / "docs/results/correction.json").read_text())["results"]
     names = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "car_parts")
     lines = PAGES["docs/prior.md"].splitlines()
-    for label, shift in (
-        ("none, all", 0.0),
-        ("**a quarter, all**", 0.25),
-        ("half, all", 0.5),
-        ("all, all", 1.0),
-    ):
-        found = {row["set"]: row for row in rows if (row["shift"], row["width"]) == (shift, 1.0)}
-        cells = [f"{found[n]['relative']:.3f} ({found[n]['geometric_mean']:.3f})" for n in names]
+    shares = {
+        "none, none": (0.0, 0.0),
+        "a quarter, all": (0.25, 1.0),
+        "a quarter, a quarter": (0.25, 0.25),
+        "**a third, a third**": (1 / 3, 1 / 3),
+        "half, half": (0.5, 0.5),
+        "all, all": (1.0, 1.0),
+    }
+    for label, share in shares.items():
+        found = {row["set"]: row for row in rows if (row["shift"], row["width"]) == share}
+        windows = [row for name, row in found.items() if name not in names]
+        mean = {
+            "relative": np.exp(np.mean([np.log(row["relative"]) for row in windows])),
+            "coverage": np.mean([row["coverage"] for row in windows]),
+        }
+        each = [*(found[name] for name in names), mean]
+        cells = [f"{row['relative']:.3f} ({row['coverage']:.2f})" for row in each]
         assert f"| {label} | {' | '.join(cells)} |" in lines
 
 
