@@ -77,7 +77,9 @@ class BaseForecastModel(SharedParameters, Explaining):
             raise ValueError("use_reversible_instance_norm: windows are normalised without an affine map")
         if norm is True:
             params["use_reversible_instance_norm"] = {"affine": False}
-        shortest, params["input_chunk_length"] = _parse_input_chunk_length(params["input_chunk_length"])
+        length = params["input_chunk_length"]
+        length = length if isinstance(length, tuple) else int(length)  # of numpy's numbers too
+        shortest, params["input_chunk_length"] = _parse_input_chunk_length(length)
         super().__init__(**self._extract_torch_model_params(**params))
         self._shortest_input = shortest
         self.pl_module_params = self._extract_pl_module_params(**params)

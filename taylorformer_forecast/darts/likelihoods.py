@@ -165,7 +165,7 @@ def family_of_likelihood(likelihood: TorchLikelihood | None, unit: float = 1.0) 
     Raises
     ------
     ValueError
-        If the likelihood joins the components of a series.
+        If the likelihood joins the components of a series, or is none.
 
     Examples
     --------
@@ -174,6 +174,11 @@ def family_of_likelihood(likelihood: TorchLikelihood | None, unit: float = 1.0) 
     >>> family_of_likelihood(StudentTLikelihood()).n_params
     3
     """
-    kind = next(kind for kind in type(likelihood).__mro__ if kind in ADAPTERS)
+    kind = next((kind for kind in type(likelihood).__mro__ if kind in ADAPTERS), None)
+    if kind is None:
+        raise ValueError(
+            f"likelihood={likelihood!r}, but it must be an instance of a likelihood of darts, as "
+            f"QuantileRegression()"
+        )
     family = ADAPTERS[kind](likelihood=likelihood)
     return replace(family, unit=unit) if family.has_level else family

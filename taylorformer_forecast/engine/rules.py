@@ -15,6 +15,7 @@ from taylorformer_forecast.calendar.axis import CYCLES
 from taylorformer_forecast.engine.strategy import STRATEGIES
 
 LARGEST = 1e150  # of a value: its square is still a number
+LARGEST_SEED = 2**32 - 1  # of numpy
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -24,6 +25,16 @@ def is_whole(value: Any, least: int) -> bool:
 
 def _is_fraction(value: Any) -> bool:
     return isinstance(value, Real) and 0 <= float(value) < 1
+
+
+def _is_chunk(value: Any) -> bool:
+    pair = isinstance(value, tuple) and len(value) == 2 and is_whole(value[0], 1)
+    return is_whole(value, 1) or (pair and is_whole(value[1], value[0]))
+
+
+def _is_seed(value: Any) -> bool:
+    given = isinstance(value, np.random.RandomState) or value is np.random
+    return given or (is_whole(value, 0) and int(value) <= LARGEST_SEED)
 
 
 def _is_auto(value: Any) -> bool:
@@ -50,6 +61,7 @@ POSITIVE = Rule("a whole number, at least 1", lambda value: is_whole(value, 1))
 NATURAL = Rule("a whole number, at least 0", lambda value: is_whole(value, 0))
 FRACTION = Rule("a number, at least 0 and below 1", _is_fraction)
 SWITCH = Rule("None, True or False", lambda value: value is None or isinstance(value, bool))
+TRUTH = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_)))
 SIZES = ("d_model", "n_heads", "n_layers", "n_derivative_neighbours")
 # By the name of a parameter. A model obeys those on names that it has.
 RULES: dict[str, Rule] = {
@@ -58,6 +70,15 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("max_steps", "num_epochs", "n_epochs"), NATURAL.or_none()),
     **dict.fromkeys(("context_length", "horizon", "window_length", "gap_length"), POSITIVE.or_none()),
     **dict.fromkeys(("instance_norm", "joint", "logarithm", "common_clock"), SWITCH),
+    **dict.fromkeys(("verbose", "linear_path"), TRUTH),
+    "input_chunk_length": Rule(
+        "a whole number, at least 1, or (min, max) of such numbers with min <= max", _is_chunk
+    ),
+    "output_chunk_length": POSITIVE,
+    "output_chunk_shift": NATURAL,
+    "random_state": Rule(
+        f"a whole number between 0 and {LARGEST_SEED} or a numpy.random.RandomState", _is_seed
+    ).or_none(),
     "pretrained": Rule("'default' or a path", lambda value: isinstance(value, (str, PathLike))),
     "strategy": Rule(f"one of {', '.join(STRATEGIES)}", lambda value: value in STRATEGIES),
     "order": _one_of("time", "random"),

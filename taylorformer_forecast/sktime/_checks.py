@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 
 from taylorformer_forecast.calendar.axis import content
+from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.rules import check_rules
 from taylorformer_forecast.engine.training import resolve_device
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance, shown
@@ -18,6 +19,8 @@ from taylorformer_forecast.sktime._panel import Panel
 def check_parameters(parameters):
     """Raise a ValueError if a parameter is not what it may be."""
     check_rules(parameters)
+    if "distribution" in parameters:
+        find_family(parameters["distribution"])
     lengths = [name for name in ("max_steps", "num_epochs") if name in parameters]
     if all(parameters[name] is None for name in lengths):
         raise ValueError(f"{' and '.join(lengths)} {'are both' if len(lengths) > 1 else 'is'} None: give one")

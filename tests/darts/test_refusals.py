@@ -11,6 +11,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 from darts import TimeSeries
+from darts.utils.likelihood_models.torch import QuantileRegression
 from quiet import QUIET
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
@@ -72,6 +73,36 @@ def test_sizes_are_whole_numbers_of_at_least_one(model_class, parameter, value):
 def test_settings_of_training_are_refused_by_name(parameter, value):
     with pytest.raises(ValueError, match=rf"^{parameter}={value!r}, but it must be [^\n]*$"):
         make(TaylorformerModel, **{parameter: value})
+
+
+@each_model
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        *(("input_chunk_length", value) for value in (0, -3, 1.5, None, (0, 3), (3, 2), (1.5, 3))),
+        *(("output_chunk_length", value) for value in (0, -3, 1.5, None)),
+        *(("output_chunk_shift", value) for value in (-1, 1.5)),
+        *(("random_state", value) for value in (-1, 2**40, np.random.default_rng(0))),
+    ],
+)
+def test_lengths_of_chunks_and_seeds_are_refused_by_name(model_class, parameter, value):
+    sizes = {"input_chunk_length": 8, "output_chunk_length": 4, parameter: value}
+    with pytest.raises(ValueError, match=re.escape(f"{parameter}={value!r}, but it must be ")):
+        model_class(**sizes)
+
+
+def test_lengths_of_chunks_may_be_whole_numbers_of_numpy():
+    model = TaylorformerModel(np.int64(8), np.int64(4), strategy="baseline").fit(from_values(VALUES))
+    assert len(model.predict(6)) == 6
+
+
+@pytest.mark.parametrize("likelihood", ["quantile", 3, QuantileRegression])
+def test_what_is_no_likelihood_is_refused_by_name(likelihood):
+    named = re.escape(
+        f"likelihood={likelihood!r}, but it must be an instance of a likelihood of darts, as Qu"
+    )
+    with pytest.raises(ValueError, match=named):
+        make(TaylorformerModel, likelihood=likelihood)
 
 
 @pytest.mark.parametrize("features", ["fortnight", ("day", "fortnight")])

@@ -72,6 +72,8 @@ def test_errors_name_parameters_that_the_class_has(kind, wrong, y):
             {"distribution": "gauss"},
             "distribution='gauss' is not one of ['mae', 'mixture', 'mse', 'normal', 'quantile', 'studentt']",
         ),
+        ({"distribution": None}, "distribution=None is not one of ['mae', 'mixture'"),
+        ({"distribution": 3, "strategy": "baseline"}, "distribution=3 is not one of ['mae', 'mixture'"),
         ({"n_layers": 1}, "n_layers=1, but each stream needs at least 2"),
         ({"d_model": 5, "n_heads": 2}, "d_model=5 is not a multiple of n_heads=2"),
         ({"taylor_order": 2}, "taylor_order=2"),
@@ -83,8 +85,6 @@ def test_errors_name_parameters_that_the_class_has(kind, wrong, y):
         ({"time_features": ("fortnight",)}, "None or a tuple of names among day, week, month, year"),
         ({"device": "abacus"}, "device='abacus' cannot be used here"),
         ({"device": "cuda:99"}, "device='cuda:99' cannot be used here"),
-        ({"random_state": "a"}, "'a' cannot be used to seed"),
-        ({"random_state": -1}, "Seed must be between"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
@@ -113,6 +113,12 @@ WRONG = {
     "joint": ["auto", 1],
     "join": ["panel", None, 1],
     "common_clock": ["auto", 1],  # of the classifier
+    "verbose": ["yes", 1, None],
+    "linear_path": ["yes", 1, None],
+    "random_state": ["a", -1, 0.5, 2**40, True, np.random.default_rng(0)],
+    "input_chunk_length": [0, 1.5],  # of darts' models, as the two below
+    "output_chunk_length": [0, 1.5],
+    "output_chunk_shift": [-1, 1.5],
     "logarithm": ["auto", 1],
     "window_length": [0, 2.5],
     "gap_length": [0, 2.5],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from torch import Tensor
 from torch.distributions import Distribution
@@ -50,7 +50,7 @@ def register_component(name: str, family: type[LocationScaleFamily]) -> None:
     _COMPONENTS[name] = _BY_KIND[family.kind] = family()
 
 
-def find_family(distribution: str | Family, scale: str = "exp") -> Family:
+def find_family(distribution: object, scale: str = "exp") -> Family:
     """Return a family by its name in :data:`FAMILIES`; a family itself passes.
 
     Parameters
@@ -77,9 +77,9 @@ def find_family(distribution: str | Family, scale: str = "exp") -> Family:
     >>> find_family("normal", scale="bounded")
     NormalFamily(scale='bounded')
     """
-    if not isinstance(distribution, str):
+    if isinstance(distribution, Family):
         return distribution
-    if distribution not in FAMILIES:
+    if not _is_name(distribution):
         raise ValueError(f"distribution={distribution!r} is not one of {sorted(FAMILIES)}")
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is not one of {sorted(SCALES)}")
@@ -120,8 +120,8 @@ def find_component(family: str | Family) -> LocationScaleFamily:
     return component
 
 
-def gives_points(distribution: str | Family) -> bool:
-    """Whether a family gives point forecasts, without intervals; False for an unknown name.
+def gives_points(distribution: object) -> bool:
+    """Whether a family gives point forecasts, without intervals; False for what is no family.
 
     Examples
     --------
@@ -129,8 +129,13 @@ def gives_points(distribution: str | Family) -> bool:
     >>> gives_points("mse"), gives_points("normal")
     (True, False)
     """
-    unknown = isinstance(distribution, str) and distribution not in FAMILIES
-    return not unknown and find_family(distribution).is_point
+    known = isinstance(distribution, Family) or _is_name(distribution)
+    return known and find_family(distribution).is_point
+
+
+def _is_name(distribution: object) -> TypeGuard[str]:
+    """Whether something is the name of a family."""
+    return isinstance(distribution, str) and distribution in FAMILIES
 
 
 def family_of(distribution: Distribution) -> Family:
