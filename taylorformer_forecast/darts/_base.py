@@ -24,14 +24,20 @@ from pytorch_lightning.accelerators import MPSAccelerator
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.darts._checks import check_horizon, check_series
-from taylorformer_forecast.darts._covariates import columns_with_gaps, units_of, units_of_static
+from taylorformer_forecast.darts._checks import (
+    check_alike,
+    check_dated,
+    check_horizon,
+    check_series,
+    warn_of_empty_inputs,
+)
+from taylorformer_forecast.darts._covariates import columns_with_gaps, least_spread, units_of, units_of_static
 from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import SharedParameters
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
-from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
+from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.rules import check_rules
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
@@ -126,13 +132,33 @@ class BaseForecastModel(SharedParameters, Explaining):
             if target:
                 names = (f"{part}past_covariates", f"{part}future_covariates")
                 check_series(target, {name: series2seq(kwargs.get(name)) for name in names})
+                check_alike(target)
+                self._check_index(target, f"{part}series")
         if self.model is None:
             self._choose(series2seq(series), kwargs)
         return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
 
-    def _setup_for_predict_from_dataset(self, n: int, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def _setup_for_predict_from_dataset(
+        self, n: int, series: Any = None, *args: Any, show_warnings: bool = True, **kwargs: Any
+    ) -> dict[str, Any]:
         check_horizon(n)
-        return super()._setup_for_predict_from_dataset(n, *args, **kwargs)
+        own = series2seq(self.training_series if series is None else series)
+        self._check_index(own, "series")
+        if own is not None and show_warnings and self._requires_training:
+            warn_of_empty_inputs(own, self.input_chunk_length)
+        kwargs["show_warnings"] = show_warnings
+        return super()._setup_for_predict_from_dataset(n, series, *args, **kwargs)
+
+    def generate_fit_predict_encodings(self, n: int, series: Any, *args: Any, **kwargs: Any) -> Any:
+        """Covariates of past and future with what encoders add; see darts."""
+        self._check_index(series2seq(series), "series")
+        return super().generate_fit_predict_encodings(n, series, *args, **kwargs)
+
+    def _check_index(self, series: Sequence[TimeSeries] | None, name: str) -> None:
+        """Raise a ValueError if series have no dates, of which a trained network has phases."""
+        encoded = self.encoders is not None and self.encoders.encoding_available
+        if series and encoded and self._seasonal and self._seasonal.axis.kind != "number":
+            check_dated(series, name)
 
     @wraps(MixedCovariatesTorchModel.predict_from_dataset)
     def predict_from_dataset(self, *args: Any, **kwargs: Any) -> Any:
@@ -169,7 +195,7 @@ class BaseForecastModel(SharedParameters, Explaining):
             params["seasonal_periods"],
         )
         self._floor = tuple(
-            _spread([v[:, k] for v in values]) * CONTEXT_FLOOR for k in range(values[0].shape[1])
+            least_spread([v[:, k] for v in values]) * CONTEXT_FLOOR for k in range(values[0].shape[1])
         )
         size = np.abs(np.concatenate([v.ravel() for v in values]))
         self._level = float(size[np.isfinite(size)].mean()) or 1.0
@@ -275,14 +301,3 @@ class BaseForecastModel(SharedParameters, Explaining):
     def supports_static_covariates(self) -> bool:
         """Whether static covariates reach the network."""
         return True
-
-
-def _spread(values: Sequence[np.ndarray]) -> float:
-    """The least standard deviation of values of several series; of constant ones their level, or 1."""
-    known = [v[np.isfinite(v)] for v in values]
-    moving = [v for v in known if len(v) and v.min() < v.max()]
-    enough = [float(v.std()) for v in moving if len(v) >= MIN_SERIES_POINTS] or [
-        float(v.std()) for v in moving
-    ]
-    level = [abs(float(v[0])) for v in known if len(v) and v[0] != 0]
-    return min(enough or level or [1.0])

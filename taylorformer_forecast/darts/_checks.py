@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,6 +46,43 @@ def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence
                 raise ValueError(
                     f"the index of {name} holds {has}, but that of the target series holds {had}"
                 )
+
+
+def check_alike(series: Sequence[TimeSeries]) -> None:
+    """Raise a ValueError if some series to train on have dates and others integers."""
+    for number, one in enumerate(series):
+        if one.has_datetime_index != series[0].has_datetime_index:
+            raise ValueError(
+                f"number {number} of the target series has {_kind(one)}, but number 0 has {_kind(series[0])}"
+            )
+
+
+def check_dated(series: Sequence[TimeSeries], name: str) -> None:
+    """Raise a ValueError if series have integers where phases of the calendar need dates."""
+    if not all(one.has_datetime_index for one in series):
+        raise ValueError(f"{name} has an integer index, but the model was fitted with dates")
+
+
+def warn_of_empty_inputs(series: Sequence[TimeSeries], length: int) -> None:
+    """Warn if components have nothing from which a network could forecast them."""
+    empty = [
+        f"component {component!r} of series" + f" number {number}" * (len(series) > 1)
+        for number, one in enumerate(series)
+        for component, seen in zip(
+            one.components, ~np.isnan(one.all_values(copy=False)[-length:]).all((0, 2)), strict=True
+        )
+        if not seen
+    ]
+    if empty:
+        warnings.warn(
+            f"{empty[0]} has no observed value in its last {length} steps (input_chunk_length): its "
+            f"forecasts are NaN" + f" (first of {len(empty)})" * (len(empty) > 1),
+            stacklevel=2,
+        )
+
+
+def _kind(series: TimeSeries) -> str:
+    return "dates" if series.has_datetime_index else "an integer index"
 
 
 def _check_values(series: Sequence[TimeSeries], name: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from darts import TimeSeries
 
+from taylorformer_forecast.defaults import MIN_SERIES_POINTS
 from taylorformer_forecast.engine.covariates import center_and_spread
 
 
@@ -35,3 +36,14 @@ def columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...
         return ()
     gaps = np.any([np.isnan(one.all_values(copy=False)).any((0, 2)) for one in covariates], axis=0)
     return tuple(np.flatnonzero(gaps).tolist())
+
+
+def least_spread(values: Sequence[np.ndarray]) -> float:
+    """The least standard deviation of values of several series; of constant ones their level, or 1."""
+    known = [v[np.isfinite(v)] for v in values]
+    moving = [v for v in known if len(v) and v.min() < v.max()]
+    enough = [float(v.std()) for v in moving if len(v) >= MIN_SERIES_POINTS] or [
+        float(v.std()) for v in moving
+    ]
+    level = [abs(float(v[0])) for v in known if len(v) and v[0] != 0]
+    return min(enough or level or [1.0])

@@ -91,6 +91,7 @@ class Explaining(MixedCovariatesTorchModel):
         def mean(model: Any = self, **changed: TimeSeries) -> TimeSeries:
             paths = 1 if self.likelihood is None else num_samples
             options = {"num_samples": paths, "random_state": random_state, "verbose": False}
+            options["show_warnings"] = "series" not in changed  # that past values are missing is meant
             return model.predict(n, **{**inputs, **changed}, **options).mean(axis=2)
 
         without = {}

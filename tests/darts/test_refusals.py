@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -158,6 +159,59 @@ REFUSED = {
         "the index of past_covariates holds whole numbers, but that of the target series holds dates",
     ),
 }
+
+
+DATED = from_values(np.tile(VALUES[:7], 8))  # weeks, of which a network has phases
+COUNTED = from_values(np.tile(VALUES[:7], 8), dates=False)
+ASKED = {
+    "predict": lambda model, series: model.predict(3, series=series),
+    "backtest": lambda model, series: model.historical_forecasts(series, retrain=False),
+    "second fit": lambda model, series: model.fit(series),
+    "validation": lambda model, series: model.fit(DATED, val_series=series),
+}
+
+
+@each_model
+@pytest.mark.parametrize("ask", ASKED)
+def test_a_network_that_was_fitted_with_dates_refuses_integers(model_class, ask):
+    own = {"strategy": "train"} if model_class is TaylorformerModel else {}
+    model = make(model_class, **own).fit(DATED)
+    message = "^(val_)?series has an integer index, but the model was fitted with dates$"
+    with pytest.raises(ValueError, match=message):
+        ASKED[ask](model, COUNTED)
+    assert len(model.predict(3)) == 3
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "train"])
+def test_integers_and_dates_go_together_where_nothing_depends_on_dates(strategy):
+    plain = {"time_features": None, "seasonal_periods": None}
+    model = make(TaylorformerModel, strategy=strategy, **(plain if strategy == "train" else {})).fit(DATED)
+    assert np.isfinite(model.predict(3, series=COUNTED).values()).all()
+
+
+def test_series_to_train_on_have_one_kind_of_index():
+    message = "^number 1 of the target series has an integer index, but number 0 has dates$"
+    with pytest.raises(ValueError, match=message):
+        make(LAMModel).fit([DATED, COUNTED])
+
+
+@each_model
+def test_a_component_without_values_in_the_input_chunk_has_a_warning(model_class):
+    own = {"strategy": "train"} if model_class is TaylorformerModel else {}
+    model = make(model_class, **own).fit([GOOD, GOOD])
+    empty = from_values(np.r_[VALUES, np.full(8, np.nan)])
+    message = (
+        r"^component '0' of series number 1 has no observed value in its last 8 steps "
+        r"\(input_chunk_length\): its forecasts are NaN$"
+    )
+    with pytest.warns(UserWarning, match=message):
+        full, missing = model.predict(2, series=[GOOD, empty])
+    assert np.isfinite(full.values()).all()
+    assert np.isnan(missing.values()).all()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="component")
+        model.predict(2, series=[GOOD, empty], show_warnings=False)
+        model.explain(2, series=GOOD, lags=8)
 
 
 @each_model
