@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taylorformer_forecast.engine.rules import NATURAL, POSITIVE, check_rule
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -60,7 +62,9 @@ def plot_forecast(
     Raises
     ------
     ValueError
-        If ``ax`` is given and there are several columns.
+        If ``ax`` is given and there are several columns, or ``paths`` or ``history`` are no such numbers.
+    TypeError
+        If data are neither of pandas nor of darts.
 
     Examples
     --------
@@ -75,9 +79,11 @@ def plot_forecast(
     """
     import matplotlib.pyplot as plt
 
+    check_rule("paths", paths, NATURAL)
+    check_rule("history", history, POSITIVE.or_none())
     mean, bands, lines = _parts(forecast, sorted(coverage, reverse=True), paths)
-    past = list(_columns(y))
-    known = {} if truth is None else {name: (x, v) for name, x, v in _columns(truth)}
+    past = list(_columns(y, "y"))
+    known = {} if truth is None else {name: (x, v) for name, x, v in _columns(truth, "truth")}
     figure: Any
     if ax is None:
         figure, grid = plt.subplots(
@@ -217,12 +223,17 @@ def _sampled(distribution: Any, paths: int) -> list[list[Column]]:
     return [list(_columns(frame[numbers == n].droplevel(0))) for n in range(paths)]
 
 
-def _columns(data: Any) -> Iterator[Column]:
+def _columns(data: Any, name: str = "forecast") -> Iterator[Column]:
     """Columns of a series, a frame, a panel or a darts series."""
     if _is_darts(data):
         values = data.all_values()[:, :, 0]
-        yield from ((name, data.time_index, values[:, c]) for c, name in enumerate(data.components))
+        yield from ((label, data.time_index, values[:, c]) for c, label in enumerate(data.components))
         return
+    if not (hasattr(data, "to_frame") or hasattr(data, "columns")):
+        raise TypeError(
+            f"{name} is a {type(data).__name__}; a Series or DataFrame of pandas or a TimeSeries of darts is "
+            f"needed"
+        )
     frame = data.to_frame() if data.ndim == 1 else data
     parts: Iterator[tuple[Hashable, Any]] = iter([(None, frame)])
     if frame.index.nlevels > 1:
@@ -232,5 +243,5 @@ def _columns(data: Any) -> Iterator[Column]:
     for key, part in parts:
         x = part.index.to_timestamp() if hasattr(part.index, "to_timestamp") else part.index
         for column in part.columns:
-            name = column if key is None else key if len(part.columns) == 1 else (key, column)
-            yield name, x, part[column].to_numpy(dtype=float)
+            label = column if key is None else key if len(part.columns) == 1 else (key, column)
+            yield label, x, part[column].to_numpy(dtype=float)

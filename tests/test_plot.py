@@ -144,3 +144,20 @@ def test_parts_of_a_darts_forecast_are_drawn_as_those_of_sktime():
     assert (lines(over_time)["baseline"].get_ydata() == 7).all()
     assert [label.get_text() for label in sizes.get_yticklabels()] == ["network", "past: rain"]
     assert [bar.get_width() for bar in sizes.patches] == [2, 0.5]
+
+
+WRONG = {
+    "paths": ({"paths": -1}, ValueError, "^paths=-1, but it must be a whole number, at least 0$"),
+    "history": ({"history": 0}, ValueError, "^history=0, but it must be None or a whole number"),
+    "y": ({"y": VALUES}, TypeError, "^y is a ndarray; a Series or DataFrame of pandas or a TimeSeries"),
+    "forecast": ({"forecast": VALUES}, TypeError, "^forecast is a ndarray; a Series or DataFrame of pan"),
+    "truth": ({"truth": list(VALUES)}, TypeError, "^truth is a list; a Series or DataFrame of pandas or"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_drawn_is_refused_by_name(name):
+    changes, error, message = WRONG[name]
+    y = pd.Series(VALUES)
+    with pytest.raises(error, match=message):
+        plot_forecast(**{"y": y, "forecast": y, **changes})

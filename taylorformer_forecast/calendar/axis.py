@@ -181,6 +181,8 @@ class TimeAxis:
             stamps = self._absolute(fh, last, like)
         except (OverflowError, pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta) as error:
             raise ValueError(f"fh goes beyond the dates that can be counted: {error}") from error
+        if self.kind == "clock":
+            check_range(stamps, "fh")
         n = np.diff(self.numbers(pd.Index([last, stamps[-1]], tupleize_cols=False)))[0]
         if n > FARTHEST_STEP:
             raise ValueError(

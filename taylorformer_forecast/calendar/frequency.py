@@ -15,12 +15,12 @@ def name_of(freq: Any) -> str:
     return "" if freq is None else str(getattr(freq, "freqstr", freq)).lstrip("0123456789")
 
 
-def check_range(index: pd.DatetimeIndex) -> None:
+def check_range(index: pd.DatetimeIndex, name: str = "the index") -> None:
     """Raise a ValueError if there are dates that cannot be counted in nanoseconds."""
     for stamp in (index.min(), index.max()):
         if not FIRST_YEAR <= stamp.year <= LAST_YEAR:
             raise ValueError(
-                f"the index has the date {stamp}, but dates must lie between {FIRST_YEAR} and {LAST_YEAR}: "
+                f"{name} has the date {stamp}, but dates must lie between {FIRST_YEAR} and {LAST_YEAR}: "
                 f"give periods (DatetimeIndex.to_period) or integers"
             )
 

@@ -66,7 +66,7 @@ class Explaining(MixedCovariatesTorchModel):
         Raises
         ------
         ValueError
-            If the model was not fitted, there is no single series, or ``lags`` is not positive.
+            If the model was not fitted, there is no single series, or ``lags`` is no positive whole number.
 
         Examples
         --------

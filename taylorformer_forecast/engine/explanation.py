@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.engine.rules import POSITIVE, check_rule
 
 
 def split(
@@ -46,7 +47,7 @@ def lag_blocks(lags: int | None, length: int) -> dict[str, tuple[int, int]]:
     Raises
     ------
     ValueError
-        If ``lags`` is not positive.
+        If ``lags`` is no positive whole number.
 
     Examples
     --------
@@ -54,10 +55,9 @@ def lag_blocks(lags: int | None, length: int) -> dict[str, tuple[int, int]]:
     >>> lag_blocks(12, 30)
     {'lags 1-12': (0, 12), 'lags 13-24': (12, 24), 'lags 25-30': (24, 30)}
     """
+    check_rule("lags", lags, POSITIVE.or_none())
     if lags is None:
         return {}
-    if lags < 1:
-        raise ValueError(f"lags={lags} must be at least 1")
     bounds = [*range(0, length, lags), length]
     return {f"lags {first + 1}-{last}": (first, last) for first, last in pairwise(bounds)}
 

@@ -113,8 +113,14 @@ RULES: dict[str, Rule] = {
 }
 
 
+def check_rule(name: str, value: Any, rule: Rule) -> None:
+    """Raise a ValueError if an argument is not what a rule says."""
+    if not rule.obeys(value):
+        raise ValueError(f"{name}={value!r}, but it must be {rule.words}")
+
+
 def check_rules(parameters: Mapping[str, Any]) -> None:
     """Raise a ValueError if a parameter is not what it may be."""
     for name, rule in RULES.items():
-        if name in parameters and not rule.obeys(parameters[name]):
-            raise ValueError(f"{name}={parameters[name]!r}, but it must be {rule.words}")
+        if name in parameters:
+            check_rule(name, parameters[name], rule)

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from skpro.distributions.base import BaseDistribution
 
+from taylorformer_forecast.engine.rules import NATURAL, check_rule
+
 
 class ArrayDistribution(BaseDistribution):
     """Labels, pandas indexing, quantile and sample frames over arrays.
@@ -129,6 +131,7 @@ class ArrayDistribution(BaseDistribution):
         return energy.sum(axis=1) if self.ndim else energy
 
     def _sample(self, n_samples=None):
+        check_rule("n_samples", n_samples, NATURAL.or_none())
         draws = self._draw(np.random.default_rng(self.random_state), 1 if n_samples is None else n_samples)
         if n_samples is not None:
             return self._stack(draws)

@@ -50,7 +50,7 @@ class Explaining(Host):
         Raises
         ------
         ValueError
-            If ``lags`` is not positive.
+            If ``lags`` is no positive whole number.
 
         Examples
         --------

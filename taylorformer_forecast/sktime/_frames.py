@@ -28,6 +28,7 @@ def check_values(frame: pd.DataFrame, name: str) -> None:
     """Raise a ValueError or TypeError in the user's words if the values cannot be used."""
     if len(frame) == 0 or len(frame.columns) == 0:
         raise ValueError(f"{name} is empty" if len(frame) == 0 else f"{name} has no columns")
+    _check_keys(frame.index, name)
     for column, dtype in frame.dtypes.items():
         if not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
             raise TypeError(f"{name} column {shown(column)} has dtype {dtype}; numbers are needed")
@@ -47,6 +48,15 @@ def check_values(frame: pd.DataFrame, name: str) -> None:
             )
         if not part.index.is_monotonic_increasing:
             raise ValueError(f"{name} must be sorted by time")
+
+
+def _check_keys(index: pd.Index, name: str) -> None:
+    """Raise a ValueError if an instance has no name."""
+    for number in range(index.nlevels - 1):
+        codes, level = index.codes[number], index.levels[number]
+        if np.isin(codes, [-1, *np.flatnonzero(level.isna())]).any():
+            label = number if level.name is None else shown(level.name)
+            raise ValueError(f"{name} has NaN in level {label} of its index, which names the instances")
 
 
 def of_instance(key: tuple) -> str:

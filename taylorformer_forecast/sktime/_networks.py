@@ -96,13 +96,18 @@ class NetworkFitting(Host):
         if self.network_ is not None:
             self._series()
         elif (irregular := self._irregular()) is not None:
-            raise ValueError(irregular)
+            remedy = "fit again, or take strategy=" if self.strategy == "auto" else "take strategy='auto' or "
+            raise ValueError(f"{irregular}; {remedy}'pretrained'")
 
     def _irregular(self):
         """Why the statistical forecasts cannot be used: they need regular steps."""
-        for key, _, y in self._known_panel().on_grids(self._axis):
+        panel = self._known_panel()
+        for number, (key, _, y) in enumerate(panel.on_grids(self._axis)):
             if y is None:
-                return f"the times{of_instance(key)} are not regular, which statistical forecasts need"
+                gap = panel.widest_gap(self._axis, *divmod(number, len(panel.columns)))
+                if gap is None:
+                    return f"the times{of_instance(key)} are not regular, which statistical forecasts need"
+                return f"too many steps{of_instance(key)} have no value for statistical forecasts: {gap}"
         return None
 
     @property

@@ -122,6 +122,16 @@ class Panel:
                     y[steps] = column[seen]
                 yield key, t[0], y
 
+    def widest_gap(self, axis: TimeAxis, instance: int, column: int) -> str | None:
+        """Where a column has no value for longest, in words; None if its times are not whole steps apart."""
+        rows = slice(*self.bounds[instance : instance + 2])
+        stamps = self.stamps[self.at[rows][~np.isnan(self.values[rows, column])]]
+        steps = np.diff(axis.numbers(stamps))
+        if not len(steps) or np.abs(steps - np.round(steps)).max() > 0.05 or steps.min() < 0.5:
+            return None
+        widest = int(np.argmax(steps))
+        return f"there is none between {stamps[widest]} and {stamps[widest + 1]}"
+
     def last_dates(self, axis: TimeAxis) -> list[np.datetime64 | None]:
         """Day or month of the last value of every column of every instance; None if steps are neither.
 

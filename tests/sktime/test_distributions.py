@@ -55,6 +55,14 @@ def make(name, **labels):
 ALL = [*KINDS, "paths"]
 
 
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("n_samples", [-1, 1.5, "a"])
+def test_numbers_of_draws_are_whole_numbers(name, n_samples):
+    message = f"^n_samples={n_samples!r}, but it must be None or a whole number, at least 0$"
+    with pytest.raises(ValueError, match=message):
+        make(name).sample(n_samples)
+
+
 # --- contract -------------------------------------------------------------------------------------------
 
 

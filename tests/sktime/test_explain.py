@@ -92,7 +92,9 @@ def test_lags_are_left_out_block_by_block_in_every_series():
     pd.testing.assert_frame_equal(parts["forecast"] - parts["lags 15-28"], left_out)
 
 
-def test_lags_that_are_no_length_are_refused():
+@pytest.mark.parametrize("lags", [0, -1, 1.5, "a"])
+def test_lags_that_are_no_length_are_refused(lags):
     forecaster = TaylorformerForecaster(random_state=0).fit(panel(1.0).loc["a"], fh=1)
-    with pytest.raises(ValueError, match=r"lags=0 must be at least 1"):
-        forecaster.explain(lags=0)
+    message = f"^lags={lags!r}, but it must be None or a whole number, at least 1$"
+    with pytest.raises(ValueError, match=message):
+        forecaster.explain(lags=lags)

@@ -270,6 +270,34 @@ def test_unfit_data_are_refused_and_an_earlier_fit_survives(y, change, error, me
         tiny().fit(change(y))
 
 
+@pytest.mark.parametrize(("names", "level"), [(("shop", "time"), "'shop'"), (None, "0")])
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_an_instance_without_a_name_is_refused(y, names, level, missing):
+    panel = pd.concat({"a": y.to_frame(), "b": y.to_frame()}, names=names)
+    keys = [(key if key == "a" else missing, t) for key, t in panel.index]
+    panel.index = pd.MultiIndex.from_tuples(keys, names=names)
+    with pytest.raises(ValueError, match=f"^y has NaN in level {level} of its index, which names the inst"):
+        tiny().fit(panel)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "corrected"])
+def test_a_gap_that_is_too_wide_for_an_update_is_named(strategy):
+    y = pd.Series(np.arange(60.0) % 7, pd.date_range("2024-01-01", periods=60))
+    forecaster = TaylorformerForecaster(random_state=0, strategy=strategy).fit(y, fh=[1])
+    before = forecaster.predict()
+    late = pd.Series([1.0, 2.0], pd.date_range("2025-06-01", periods=2))
+    remedy = "fit again, or take strategy=" if strategy == "auto" else "take strategy='auto' or "
+    message = (
+        "too many steps have no value for statistical forecasts: there is none between 2024-02-29 00:00:00 "
+        f"and 2025-06-01 00:00:00; {remedy}'pretrained'"
+    )
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        forecaster.update(late)
+    pd.testing.assert_series_equal(forecaster.predict(), before)
+    again = TaylorformerForecaster(random_state=0).fit(pd.concat([y, late]), fh=[1])
+    assert np.isfinite(again.predict()).all()
+
+
 @pytest.mark.parametrize("update_steps", [0, 1])
 @pytest.mark.parametrize(
     ("change", "error", "message"),

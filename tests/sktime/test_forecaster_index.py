@@ -425,3 +425,14 @@ def test_differences_of_time_after_periods_are_refused():
     y = pd.Series(np.ones(30), pd.period_range("2020-01", periods=30, freq="M"))
     with pytest.raises(TypeError, match=r"fh holds differences of time, .* periods of frequency M"):
         TaylorformerForecaster().fit(y).predict(pd.to_timedelta([1, 2], unit="D"))
+
+
+@pytest.mark.parametrize("date", ["1500-01-01", "2500-01-01"])
+def test_dates_of_the_horizon_that_nanoseconds_cannot_count_are_refused(date):
+    y = pd.Series(np.arange(60.0) % 7, pd.date_range("2024-01-01", periods=60))
+    fh = pd.DatetimeIndex([date])
+    message = f"^fh has the date {date} 00:00:00, but dates must lie between [^\n]*$"
+    with pytest.raises(ValueError, match=message):
+        TaylorformerForecaster(strategy="baseline").fit(y).predict(fh)
+    with pytest.raises(ValueError, match=message):
+        TaylorformerForecaster(strategy="baseline").fit(y, fh=fh)

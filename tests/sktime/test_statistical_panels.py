@@ -118,6 +118,6 @@ def test_an_update_that_makes_an_instance_irregular_is_refused():
     late = pd.concat({"walk": pd.DataFrame({"y": [1.0]}, pd.Index([4000]))}, names=["shop", "time"])
     forecaster = fitted(y)
     before = forecaster.predict()
-    with pytest.raises(ValueError, match=" of instance 'walk' are not regular"):
+    with pytest.raises(ValueError, match="too many steps of instance 'walk' have no value"):
         forecaster.update(late)
     pd.testing.assert_frame_equal(forecaster.predict(), before)
