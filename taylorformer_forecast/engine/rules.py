@@ -15,7 +15,7 @@ from taylorformer_forecast.calendar.axis import CYCLES
 from taylorformer_forecast.engine.strategy import STRATEGIES
 
 LARGEST = 1e150  # of a value: its square is still a number
-LARGEST_SEED = 2**32 - 1  # of numpy
+LARGEST_SEED = int(np.iinfo(np.uint32).max)  # of numpy
 
 
 def is_whole(value: Any, least: int) -> bool:
