@@ -63,8 +63,9 @@ and on the scale of the series or of its logarithm, and the seasonal naive forec
 errors at all earlier origins of the series itself. A single extreme value hardly moves a forecast, and
 trends are bounded by the range of the series. Series of which a quarter is zero, and none below zero, are
 forecast by a distribution of single values: whole numbers for counts, else values that were observed. That
-is not so where a season of four cycles or more says when they are zero, as shops at weekends are. A network that was trained on synthetic series
-[corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
+is not so where a season of four cycles or more says when they are zero, as shops at weekends are. A network
+that was trained on synthetic series [corrects](prior.md#the-correction-of-statistical-forecasts)
+locations and widths of all others.
 
 ```python
 from sktime.datasets import load_airline

@@ -31,13 +31,12 @@ from taylorformer_forecast.darts._checks import (
     check_series,
     warn_of_empty_inputs,
 )
-from taylorformer_forecast.darts._covariates import columns_with_gaps, least_spread, units_of, units_of_static
+from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of, units_of, units_of_static
 from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import SharedParameters
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
-from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.rules import check_rules
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
@@ -194,11 +193,7 @@ class BaseForecastModel(SharedParameters, Explaining):
             params["time_features"],
             params["seasonal_periods"],
         )
-        self._floor = tuple(
-            least_spread([v[:, k] for v in values]) * CONTEXT_FLOOR for k in range(values[0].shape[1])
-        )
-        size = np.abs(np.concatenate([v.ravel() for v in values]))
-        self._level = float(size[np.isfinite(size)].mean()) or 1.0
+        self._floor, self._level = scales_of(values)
 
     def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
         """Encoders of the user, and the phases of calendar and seasons, as future covariates."""

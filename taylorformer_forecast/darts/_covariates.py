@@ -1,4 +1,4 @@
-"""What a darts model remembers of the covariates it was trained with: their units and gaps."""
+"""What a darts model remembers of the series it was trained with: units, and gaps of covariates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from darts import TimeSeries
 
-from taylorformer_forecast.defaults import MIN_SERIES_POINTS
+from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.covariates import center_and_spread
 
 
@@ -47,3 +47,10 @@ def least_spread(values: Sequence[np.ndarray]) -> float:
     ]
     level = [abs(float(v[0])) for v in known if len(v) and v[0] != 0]
     return min(enough or level or [1.0])
+
+
+def scales_of(values: Sequence[np.ndarray]) -> tuple[tuple[float, ...], float]:
+    """What each component of several series (n, C) is divided by at least, and the mean size of all."""
+    floor = [least_spread([v[:, k] for v in values]) * CONTEXT_FLOOR for k in range(values[0].shape[1])]
+    every = np.abs(np.concatenate([v.ravel() for v in values]))
+    return tuple(floor), float(every[np.isfinite(every)].mean()) or 1.0

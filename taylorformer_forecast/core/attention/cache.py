@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
-Totals: TypeAlias = Shaped[Tensor, "B #H #Q 1"] | None  # sums of weights; None: all are 1
-StepTotals: TypeAlias = Shaped[Tensor, "B #S #H 1"] | None
+Totals: TypeAlias = Shaped[Tensor, " B #H #Q 1"] | None  # sums of weights; None: all are 1
+StepTotals: TypeAlias = Shaped[Tensor, " B #S #H 1"] | None
 
 
 @dataclass(frozen=True)
