@@ -102,9 +102,16 @@ class Forecast:
     def sample(self, n_paths: int, generator: torch.Generator | None = None) -> Float[Tensor, "B S H"]:
         """Joint paths: normal scores of the steps are a shared part and an autoregression of order one.
 
-        At every step one path is in each of S intervals of equal probability: paths have the mean and the
-        quantiles of the step, but for a rest that falls faster than with independent draws.
+        At every step one path is in each of S intervals of equal probability, at a place that follows
+        another such draw: paths have the mean and the quantiles of the step, but for a rest that falls faster
+        than with independent draws.
         """
+        drawn, within = (self._scores(n_paths, generator) for _ in range(2))
+        rank = drawn.argsort(1).argsort(1)
+        return self.at_normal(torch.special.ndtri((rank + torch.special.ndtr(within)) / n_paths))
+
+    def _scores(self, n_paths: int, generator: torch.Generator | None) -> Float[Tensor, "B S H"]:
+        """Normal scores of joint paths."""
         size = (len(self.loc), n_paths, self.loc.shape[2])
         noise = torch.randn(size, generator=generator, dtype=self.loc.dtype, device=self.loc.device)
         rho = self.correlation[:, None]
@@ -113,9 +120,7 @@ class Forecast:
             scores.append(rho * scores[-1] + (1 - rho**2).sqrt() * noise[..., step])
         level = torch.randn((*size[:2], 1), generator=generator, dtype=self.loc.dtype, device=self.loc.device)
         shared = self.shared[:, None, None]
-        drawn = shared.sqrt() * level + (1 - shared).sqrt() * torch.stack(scores, -1)
-        within = torch.rand(size, generator=generator, dtype=drawn.dtype, device=drawn.device)
-        return self.at_normal(torch.special.ndtri((drawn.argsort(1).argsort(1) + within) / n_paths))
+        return shared.sqrt() * level + (1 - shared).sqrt() * torch.stack(scores, -1)
 
 
 def forecast(
@@ -205,7 +210,8 @@ def _forecast(
     """Forecast series that have the same seasons."""
     fit = fit_combination(y, horizon, seasons)
     unit = fit.unit
-    counts = is_intermittent(y) & ~is_seasonal(y, seasons)[:, None]
+    # Of what was seen up to each origin; but whether a season says when is judged by all of it.
+    counts = is_intermittent(y) & ~is_seasonal(fit.clean, seasons)[:, None]
     demand = _demand(torch.where(y < 0, torch.nan, y), counts.any(1))
     loc = torch.where(counts[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(counts[..., None], demand.deviation[..., None], fit.scale * unit[..., None])

@@ -68,7 +68,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
 
 
 def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor, " B"]:
-    """Whether the other cycles of a season, four at least, explain a part of the variance of each.
+    """Whether the other cycles of a season explain a part of the variance of each; four cycles at least.
 
     A shop that is closed at weekends and the sun at night are zero as often as intermittent demand is, but
     one can say when.
@@ -97,10 +97,9 @@ def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor,
             F.pad(part, (size - y.shape[1], 0)).view(len(y), -1, season) for part in (whole, seen.to(y))
         )
         others = (known.sum(1, keepdim=True) - 1).clamp_min(0)
-        # A value less the mean of the same step of the other cycles.
-        rest = (
-            (cycles - cycles.sum(1, keepdim=True) / (others + 1)) * known * (others + 1) / others.clamp_min(1)
-        )
+        # A value less the mean of the same step of the other cycles; of all values if there is no other.
+        rest = (cycles - cycles.sum(1, keepdim=True) / (others + 1)) * known
+        rest = torch.where(others > 0, rest * (others + 1) / others.clamp_min(1), cycles)
         explained = rest.square().sum((1, 2)) < (1 - SEASONAL_SHARE) * whole.square().sum(1)
         found |= explained & (seen.sum(1) >= MIN_SEASONAL_CYCLES * season)
     return found

@@ -31,7 +31,8 @@ class LevelAdapter(LikelihoodFamily):
     def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
         """Parameters in the units of the data: those with a unit have it where unconstrained ones are 0."""
         powers = raw.new_tensor(self.powers)
-        found = inverse_softplus(F.softplus(raw + UNIT_SCALE) * self.unit**powers)
+        found = F.softplus(raw + UNIT_SCALE) * self.unit**powers
+        found = inverse_softplus(found.clamp_min(torch.finfo(raw.dtype).tiny))
         return torch.where(powers == 0, raw, found)
 
 

@@ -61,7 +61,7 @@ POSITIVE = Rule("a whole number, at least 1", lambda value: is_whole(value, 1))
 NATURAL = Rule("a whole number, at least 0", lambda value: is_whole(value, 0))
 FRACTION = Rule("a number, at least 0 and below 1", _is_fraction)
 SWITCH = Rule("None, True or False", lambda value: value is None or isinstance(value, bool))
-TRUTH = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_)))
+TRUTH = Rule("True or False", lambda value: isinstance(value, (bool, np.bool_, Integral)) and value in (0, 1))
 SIZES = ("d_model", "n_heads", "n_layers", "n_derivative_neighbours")
 # By the name of a parameter. A model obeys those on names that it has.
 RULES: dict[str, Rule] = {

@@ -9,7 +9,7 @@ from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.combination_fit import fit_combination
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.baselines.intermittent import fit_intermittent
+from taylorformer_forecast.baselines.intermittent import fit_intermittent, is_seasonal
 
 NAN, N, H = float("nan"), 40, 12
 DECILES = [k / 10 for k in range(1, 10)]
@@ -154,6 +154,45 @@ def test_paths_have_the_quantiles_and_neighbours_of_a_walk_move_together():
     drawn = paths[0].quantile(torch.tensor([0.1, 0.5, 0.9]).double(), dim=0).T
     close(drawn, q[0], atol=0.15 * float(found.scale[0, -1, -1]), rtol=0.0)
     assert torch.corrcoef(paths[0, :, -2:].T)[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("n_paths", [1, 2, 20])
+def test_few_paths_are_joint_too(n_paths):
+    found = forecast(normal(200, 60).cumsum(1), H)
+    paths = found.sample(n_paths, torch.Generator().manual_seed(0))
+    error = (paths - found.loc[:, None, -1]) / found.scale[:, None, -1]
+    assert torch.corrcoef(error[..., :2].flatten(0, 1).T)[0, 1] > 0.5
+    many = found.sample(500, torch.Generator().manual_seed(0)).sum(2).std(1).mean()
+    total = (paths.sum(2) - found.loc[:, -1].sum(1, keepdim=True)).square().mean().sqrt()
+    assert 0.75 < total / many < 1.35
+
+
+SHOP = torch.poisson(
+    torch.tensor([100.0, 90, 95, 110, 120, 0, 0]).repeat(20), generator=torch.Generator().manual_seed(0)
+).double()
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        SHOP,
+        torch.where(torch.arange(140) == 60, 1500.0, SHOP),
+        torch.cat([torch.zeros(140).double(), SHOP]),
+        torch.cat([torch.full((140,), torch.nan).double(), SHOP]),
+    ],
+    ids=["plain", "an outlier", "zeros before the first sale", "missing before it"],
+)
+def test_days_without_sales_that_a_week_explains_are_forecast(y):
+    middle = forecast(y[None], 7, 7).quantiles([0.5])[0, :, 0]
+    assert (middle[:5] > 70).all()
+    assert (middle[5:] < 5).all()
+
+
+def test_a_step_of_a_season_that_was_seen_once_explains_nothing():
+    y = torch.poisson(torch.full((70,), 0.5), generator=torch.Generator().manual_seed(0)).double()
+    y[6::7] = torch.nan
+    y[69] = 40.0
+    assert not is_seasonal(y[None], [7]).any()
 
 
 def test_counts_have_whole_quantiles_and_sensible_probabilities():

@@ -113,6 +113,15 @@ def test_means_of_counts_and_positive_values_are_in_units_of_their_level(name, u
     assert 0.8 < draws.mean() / means[0].mean() < 1.25
 
 
+def test_levels_have_gradients_however_small_their_parameters():
+    raw = torch.full((1, 1, 1, 1), -110.0, requires_grad=True)
+    family = family_of_likelihood(likelihoods.PoissonLikelihood(), 1000.0)
+    found = family.parameters(raw, raw[..., 0], 1.0)
+    found.sum().backward()
+    assert found.isfinite().all()
+    assert raw.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("name", ["Poisson", "NegativeBinomial", "LogNormal"])
 @pytest.mark.parametrize("model", [TaylorformerModel, LAMModel])
 def test_forecasts_of_counts_have_the_level_of_the_series(model, name):
