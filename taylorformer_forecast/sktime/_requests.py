@@ -132,9 +132,10 @@ class Predictive:
         return cls(paths, Mixture(find_component("uniform"), loc, scale, weights))
 
     def quantiles(self, levels: Sequence[float]) -> Float[np.ndarray, "R D L"]:
-        """Quantiles of every row and column."""
+        """Quantiles of every row and column, to the last bit those of the distribution that users get."""
         shape = self.mixture.loc.shape[:2]
-        each = [self.mixture.by_rows(Mixture.quantiles, np.full(shape, level)) for level in levels]
+        mixture = self.mixture.map(lambda value: np.asarray(value, dtype=float))
+        each = [mixture.by_rows(Mixture.quantiles, np.full(shape, level)) for level in levels]
         return np.stack(each, -1)
 
     def averaged_with(

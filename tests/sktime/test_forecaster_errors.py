@@ -113,8 +113,8 @@ WRONG = {
     "joint": ["auto", 1],
     "join": ["panel", None, 1],
     "common_clock": ["auto", 1],  # of the classifier
-    "verbose": ["yes", 1, None],
-    "linear_path": ["yes", 1, None],
+    "verbose": ["yes", 2, None],
+    "linear_path": ["yes", 2, None],
     "random_state": ["a", -1, 0.5, 2**40, True, np.random.default_rng(0)],
     "input_chunk_length": [0, 1.5],  # of darts' models, as the two below
     "output_chunk_length": [0, 1.5],
