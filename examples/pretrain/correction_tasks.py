@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.combination_fit import fit_combination
+from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.errors import at_shape
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.baselines.intermittent import is_intermittent

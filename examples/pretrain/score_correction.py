@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.combination_fit import CombinationFit
+from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.engine.correction import load_correction
 

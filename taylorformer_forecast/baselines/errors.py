@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.combination import targets
 from taylorformer_forecast.defaults import (
     CORRELATION_COUNT,
     CURVE_COUNT,
@@ -26,6 +25,21 @@ from taylorformer_forecast.defaults import (
 
 ByOrigin: TypeAlias = Float[Tensor, "B n H"]  # of every origin and step
 BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHAPE_LEVELS]
+
+
+def targets(y: Float[Tensor, "B n"], step: int) -> Float[Tensor, "B n"]:
+    """Value that lies ``step + 1`` points after each origin; NaN beyond the end.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.errors import targets
+    >>> targets(torch.tensor([[1.0, 2.0, 3.0]]), 1).tolist()
+    [[3.0, nan, nan]]
+    """
+    ahead = torch.full_like(y, torch.nan)
+    ahead[:, : max(y.shape[1] - step - 1, 0)] = y[:, step + 1 :]
+    return ahead
 
 
 def past_errors(y: Float[Tensor, "B n"], loc: ByOrigin) -> ByOrigin:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.combination_fit import CombinationFit, fit_combination
+from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.errors import at_shape, dependence
 from taylorformer_forecast.baselines.intermittent import (
     Intermittent,

@@ -1,7 +1,8 @@
-"""Members of the combined forecast: smoothing, Theta and damped trend, each with and without a season.
+"""Members of the combined forecast: smoothing, Theta, damped trend, with and without a season, and others.
 
-A member forecasts from every origin: ``base + slope * growth[h]``, plus or times a seasonal index. So the
-forecasts of one step are three tensor operations, and all steps never have to be held at once.
+Those members forecast from every origin: ``base + slope * growth[h]``, plus or times a seasonal index. So
+forecasts of one step are three tensor operations, and all steps never have to be held at once. The others,
+seasonal naive forecasts and seasonal autoregressions, are few.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from taylorformer_forecast.baselines.autoregression import autoregression
 from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, slope_so_far
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, smooth
-from taylorformer_forecast.defaults import THETA_SLOPE
+from taylorformer_forecast.defaults import LONGEST_REGRESSED_SEASON, REGRESSION_CYCLES, THETA_SLOPE
 
-__all__ = ["FAMILIES", "Members", "members"]
+__all__ = ["FAMILIES", "REGRESSION", "Members", "members"]
 
-FAMILIES = ("smoothing", "theta", "damped trend", "seasonal naive")
+FAMILIES = ("smoothing", "theta", "damped trend", "seasonal naive", "seasonal autoregression")
+REGRESSION = FAMILIES.index("seasonal autoregression")
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,11 @@ class Members:
         What multiplies the slope.
     shift, factor : Tensor of shape (B, n, K, H)
         Seasonal indices: what is added, and what the sum is multiplied by; 0 and 1 where there are none.
-    repeated : Tensor of shape (B, n, S, H)
-        Seasonal naive forecasts, one for each season; the slowest level where nothing is known of the phase.
+    others : Tensor of shape (B, n, S, H)
+        Seasonal naive forecasts, one for each season, the slowest level where nothing is known of the phase;
+        and seasonal autoregressions, if one of the series is long enough.
+    regressed : bool Tensor of shape (B, n)
+        Origins from which seasonal autoregressions count.
     low, high : Tensor of shape (B, n, H)
         Bounds.
     family : int Tensor of shape (M,)
@@ -71,7 +77,8 @@ class Members:
     growth: Float[Tensor, "H G"]
     shift: Float[Tensor, "B n K H"]
     factor: Float[Tensor, "B n K H"]
-    repeated: Float[Tensor, "B n S H"]
+    others: Float[Tensor, "B n S H"]
+    regressed: Bool[Tensor, "B n"]
     low: Float[Tensor, "B n H"]
     high: Float[Tensor, "B n H"]
     family: Int[Tensor, " M"]
@@ -81,18 +88,18 @@ class Members:
         """Forecasts of the first origins, or of all, ``step + 1`` points ahead, within the bounds."""
         base, slope = self.base[:, :n_origins], self.slope[:, :n_origins]
         f = base.new_empty(*base.shape[:2], len(self.family))
-        smoothed, repeated = f.tensor_split([f.shape[2] - self.repeated.shape[2]], 2)
+        smoothed, others = f.tensor_split([f.shape[2] - self.others.shape[2]], 2)
         smoothed = smoothed.view(base.shape)
         torch.addcmul(base, slope, self.growth[step], out=smoothed)
         smoothed.add_(self.shift[:, :n_origins, :, step, None])
         smoothed.mul_(self.factor[:, :n_origins, :, step, None])
-        repeated.copy_(self.repeated[:, :n_origins, :, step])
+        others.copy_(self.others[:, :n_origins, :, step])
         return f.clamp_(self.low[:, :n_origins, step, None], self.high[:, :n_origins, step, None])
 
     def at_origins(self, origins: Int[Tensor, "B K"]) -> Members:
         """The same from K origins of every series only."""
         rows = torch.arange(len(origins), device=origins.device)[:, None]
-        names = ("base", "slope", "shift", "factor", "repeated", "low", "high")
+        names = ("base", "slope", "shift", "factor", "others", "regressed", "low", "high")
         return replace(self, **{name: getattr(self, name)[rows, origins] for name in names})
 
 
@@ -133,12 +140,13 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
     steps = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)[:, None]
     n_plain = int(plain.sum())
     growth = torch.cat([steps.expand(-1, 2 * n_plain), (grid.damping[~plain] ** steps).cumsum(0)], 1)
-    repeated = torch.stack([repeat_season(y, m, horizon) for m in seasons or (1,)], 2)
-    family = torch.tensor([0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain))
-    family = torch.cat([family.repeat(len(streams)), torch.full((repeated.shape[2],), 3)])
+    others, regressed = _others(y, seasons, horizon, base[:, :, 0])
+    n_regressions = others.shape[2] - max(len(seasons), 1)
+    family = [0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain)
+    family = family * len(streams) + [3] * max(len(seasons), 1) + [REGRESSION] * n_regressions
     weight = torch.cat([grid.level[plain], grid.level[plain], grid.level[~plain]]).repeat(len(streams))
     known = torch.stack([s.known for s in streams], 2)[..., None]
-    zero = torch.zeros_like(repeated[:, :, 0])
+    zero = torch.zeros_like(others[:, :, 0])
     index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
     shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
     factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
@@ -149,12 +157,26 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
         growth,
         torch.stack(shift, 2),
         torch.stack(factor, 2),
-        torch.where(repeated.isnan(), base[:, :, 0, : repeated.shape[2], None], repeated),
+        others,
+        regressed,
         low,
         high,
-        family.to(y.device),
-        F.pad(weight, (0, repeated.shape[2]), value=1.0),
+        torch.tensor(family, device=y.device),
+        F.pad(weight, (0, others.shape[2]), value=1.0),
     )
+
+
+def _others(
+    y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int, levels: Float[Tensor, "B n G"]
+) -> tuple[Float[Tensor, "B n S H"], Bool[Tensor, "B n"]]:
+    """Seasonal naive forecasts, then seasonal autoregressions, and the origins from which these count."""
+    repeated = torch.stack([repeat_season(y, m, horizon) for m in seasons or (1,)], 2)
+    repeated = torch.where(repeated.isnan(), levels[:, :, : repeated.shape[2], None], repeated)
+    longest = max(seasons, default=LONGEST_REGRESSED_SEASON + 1)
+    if longest > LONGEST_REGRESSED_SEASON or y.shape[1] < REGRESSION_CYCLES * longest:
+        return repeated, torch.zeros_like(y, dtype=torch.bool)
+    found, known = autoregression(y, longest, horizon)
+    return torch.cat([repeated, torch.where(found.isnan(), repeated[:, :, -1:], found)], 2), known
 
 
 def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> list[_Stream]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from taylorformer_forecast.baselines.combination_fit import CombinationFit
+from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.engine.weights_file import (
     check_fraction,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.combination_fit import CombinationFit
+from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, Forecast, forecast
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from taylorformer_forecast.baselines.combination_fit import AtOrigins, CombinationFit
+from taylorformer_forecast.baselines.combination import AtOrigins, CombinationFit
 from taylorformer_forecast.baselines.errors import BASE
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.baselines.members import FAMILIES
@@ -92,7 +92,7 @@ def correction_features(fit: CombinationFit, origins: Int[Tensor, "B K"]) -> Cor
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.combination_fit import fit_combination
+    >>> from taylorformer_forecast.baselines.combination import fit_combination
     >>> from taylorformer_forecast.models.correction import correction_features
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(5)[None].double()
     >>> found = correction_features(fit_combination(y, 3, (4,)), torch.tensor([[18, 19]]))
@@ -195,7 +195,7 @@ class CorrectionNet(nn.Module):
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.combination_fit import fit_combination
+    >>> from taylorformer_forecast.baselines.combination import fit_combination
     >>> from taylorformer_forecast.models.correction import CorrectionNet
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(5)[None].double()
     >>> net = CorrectionNet(d_model=8, n_heads=2, n_layers=1).eval()

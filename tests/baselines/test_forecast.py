@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-from taylorformer_forecast.baselines.combination_fit import fit_combination
+from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.intermittent import fit_intermittent, is_seasonal
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from taylorformer_forecast.baselines.combination_fit import fit_combination
+from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.defaults import CORRECTION_SHIFT, CORRECTION_WIDTH, MOST_CORRECTED_STEPS
 from taylorformer_forecast.models.correction import CorrectionNet, correction_features
