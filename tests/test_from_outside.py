@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from darts import TimeSeries
-from darts.utils.serialization import add_safe_globals
 from outside import LaplaceFamily, LastValue, Level, Sharp, WholeOnly
 from outside_hosts import LastValueForecaster, LastValueModel, LevelForecaster, LevelModel
 from quiet import QUIET
@@ -64,7 +63,6 @@ def _registered():
     """Register as a user does at import: one line each. It is undone after the test."""
     families.register("outside", LaplaceFamily)
     kernels.register("outside", Sharp())
-    add_safe_globals([LastValueModel, LevelModel])
 
 
 VALUES = 3 + np.sin(np.arange(60) / 2) + 0.1 * np.random.default_rng(0).normal(size=60)

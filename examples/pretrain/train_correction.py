@@ -28,7 +28,6 @@ from taylorformer_forecast.engine.correction import load_correction, save_correc
 from taylorformer_forecast.engine.training import private_rng
 from taylorformer_forecast.models.correction import CorrectionNet
 
-SIZES = {"d_model": 64, "n_heads": 4, "n_layers": 4}
 SERIES = 96  # of a chunk, all of one length
 KEPT = 150  # chunks that batches are drawn from, the latest
 STEPS_PER_CHUNK = 4
@@ -99,9 +98,10 @@ def train(args: argparse.Namespace) -> None:
     """Train, with checkpoints; then write the file and its card."""
     chunks = Chunks(args.seed)
     held_out = chunks.held_out(3 if args.quick else 60)
-    net = CorrectionNet(**SIZES)
+    net = CorrectionNet(args.d_model, 4, args.n_layers)
     if args.init:
         net = load_correction(args.init).net.train()
+    sizes = net.sizes
     average = {name: value.clone() for name, value in net.state_dict().items()}
     optimizer = torch.optim.AdamW(net.parameters(), lr=args.lr, weight_decay=DECAY)
     checkpoint, first, seconds = args.out.with_suffix(".ckpt"), 0, 0.0
@@ -127,16 +127,17 @@ def train(args: argparse.Namespace) -> None:
             average[name].lerp_(value.to("cpu"), part)
         if (step + 1) % args.every == 0 or step + 1 == args.steps:
             seconds = time.process_time() - start
-            averaged = CorrectionNet(**SIZES).eval()
+            averaged = CorrectionNet(**sizes).eval()
             averaged.load_state_dict(average)
             curve.append({"step": step + 1, "seconds": round(seconds), **validate(averaged, held_out, 1.0)})
             print(json.dumps(curve[-1]), flush=True)
             parts = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "average": average}
             save_checkpoint(checkpoint, {**parts, "step": step + 1, "seconds": seconds, "curve": curve})
-    averaged = CorrectionNet(**SIZES).eval()
+    averaged = CorrectionNet(**sizes).eval()
     averaged.load_state_dict(average)
     command = f"train_correction.py --steps {args.steps} --lr {args.lr:g} --seed {args.seed}"
-    save_correction(averaged, args.out, SIZES, args.weight, made_by=command)
+    command += f" --d-model {sizes['d_model']} --n-layers {sizes['n_layers']}"
+    save_correction(averaged, args.out, sizes, args.weight, made_by=command)
     args.out.with_suffix(".md").write_text(card(averaged, command, args, curve))
 
 
@@ -159,7 +160,7 @@ in {curve[-1]["seconds"] / 60:.0f} minutes of one core; torch {torch.__version__
 
 - **Network.** A transformer of {n_parameters:,} parameters, stored in half precision. It sees patches of the
   latest values, their one-step errors and the forecasts of all families of members of the statistical
-  combination, and moves locations and widths of all steps at once. `{json.dumps(SIZES)}`
+  combination, and moves locations and widths of all steps at once. `{json.dumps(net.sizes)}`
 - **Data.** Series of `taylorformer_forecast.synthetic` only; no real one. Regular times, histories of 10 to
   300 points, up to 60 steps ahead, any season or none.
 - **Loss.** Pinball loss over nine deciles, in scales of the combination's errors. AdamW with warm-up and
@@ -185,6 +186,8 @@ def main(argv: list[str] | None = None) -> None:
         "--out", type=Path, default=Path("correction.safetensors"), metavar="FILE.safetensors"
     )
     parser.add_argument("--init", type=Path, help="a file whose weights training starts from")
+    parser.add_argument("--d-model", type=int, default=64, help="width of a new network")
+    parser.add_argument("--n-layers", type=int, default=4, help="layers of a new network")
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--weight", type=float, default=1 / 3, help="part of the correction that is taken")

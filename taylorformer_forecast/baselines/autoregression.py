@@ -71,15 +71,16 @@ def _regress(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Tensor
     values = carry(y, season)
     change = values - _before(values, season)
     lags = tuple(dict.fromkeys((1, 2, season, season + 1)))
-    coefficients = _coefficients(change, lags, ~y.isnan())
-    most = LARGEST_REGRESSED_CHANGE * _unit(change)[..., None]
+    count = (~change.isnan()).cumsum(1).clamp_min(1)
+    size = (torch.nan_to_num(change).square().cumsum(1) / count).sqrt().clamp_min(1e-12)[..., None]
+    coefficients = _coefficients(change, lags, ~y.isnan(), size)
     changes: list[Tensor] = []
     found: list[Tensor] = []
     for step in range(1, horizon + 1):
         seen = [_at(change, changes, step - lag) for lag in lags]
         z = torch.stack([*seen, torch.ones_like(seen[0])], -1)
         new = REGRESSION_MEMORY * seen[0] + (z * coefficients).sum(-1)
-        changes.append(new.clamp(-most, most))
+        changes.append(new.clamp(-LARGEST_REGRESSED_CHANGE * size, LARGEST_REGRESSED_CHANGE * size))
         found.append(changes[-1] + _at(values, found, step - season, torch.nan))
     return torch.stack(found, -1)
 
@@ -99,14 +100,11 @@ def _at(
     return known[..., None].expand(-1, -1, len(REGRESSION_PENALTIES))
 
 
-def _unit(change: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
-    """Root mean square of the changes up to every point."""
-    count = (~change.isnan()).cumsum(1).clamp_min(1)
-    return (torch.nan_to_num(change).square().cumsum(1) / count).sqrt().clamp_min(1e-12)
-
-
 def _coefficients(
-    change: Float[Tensor, "B n"], lags: tuple[int, ...], observed: Bool[Tensor, "B n"]
+    change: Float[Tensor, "B n"],
+    lags: tuple[int, ...],
+    observed: Bool[Tensor, "B n"],
+    size: Float[Tensor, "B n 1"],
 ) -> Float[Tensor, "B n K p"]:
     """Ridge regression on the changes up to every origin; what is left where changes fade away."""
     z = torch.stack([_before(change, lag) for lag in lags], -1)
@@ -114,7 +112,7 @@ def _coefficients(
     used = observed & ~left.isnan() & ~z.isnan().any(-1)
     z = torch.cat([torch.nan_to_num(z), torch.ones_like(left)[..., None]], -1) * used[..., None]
     left = torch.where(used, left, 0.0)
-    size = torch.cat([_unit(change)[..., None].expand(-1, -1, len(lags)), torch.ones_like(z[..., :1])], -1)
+    size = torch.cat([size.expand(-1, -1, len(lags)), torch.ones_like(size)], -1)
     gram = (z[..., :, None] * z[..., None, :]).cumsum(1) / (size[..., :, None] * size[..., None, :])
     product = (z * left[..., None]).cumsum(1) / size
     penalty = gram.new_tensor(REGRESSION_PENALTIES)[:, None, None] * torch.eye(z.shape[-1]).to(gram)

@@ -1,4 +1,4 @@
-"""darts models and likelihoods."""
+"""darts models and likelihoods; models for other networks."""
 
 from importlib.util import find_spec
 
@@ -19,6 +19,7 @@ from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFor
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
 from taylorformer_forecast.darts.likelihoods import FamilyLikelihood as FamilyLikelihood
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood as StudentTLikelihood
+from taylorformer_forecast.darts.own_network import make_model as make_model
 from taylorformer_forecast.darts.taylorformer import TaylorformerModel as TaylorformerModel
 from taylorformer_forecast.darts.tnp import TNPModel as TNPModel
 from taylorformer_forecast.darts.unn import UNNModel as UNNModel
@@ -32,6 +33,7 @@ __all__ = [
     "TNPModel",
     "TaylorformerModel",
     "UNNModel",
+    "make_model",
 ]
 
 # darts unpickles only what it knows to be safe, unless called with trusted=True.

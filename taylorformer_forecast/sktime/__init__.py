@@ -1,4 +1,4 @@
-"""sktime forecasters, imputers, a classifier, and skpro distributions."""
+"""sktime forecasters, imputers, a classifier, and skpro distributions; forecasters for other networks."""
 
 from importlib.util import find_spec
 
@@ -13,6 +13,7 @@ from taylorformer_forecast.sktime.distributions import PathMixture as PathMixtur
 from taylorformer_forecast.sktime.imputer import ContiFormerImputer as ContiFormerImputer
 from taylorformer_forecast.sktime.imputer import TaylorformerImputer as TaylorformerImputer
 from taylorformer_forecast.sktime.lam import LAMForecaster as LAMForecaster
+from taylorformer_forecast.sktime.own_network import make_forecaster as make_forecaster
 from taylorformer_forecast.sktime.sample_paths import SamplePaths as SamplePaths
 from taylorformer_forecast.sktime.taylorformer import TaylorformerForecaster as TaylorformerForecaster
 from taylorformer_forecast.sktime.tnp import TNPForecaster as TNPForecaster
@@ -29,4 +30,5 @@ __all__ = [
     "TaylorformerForecaster",
     "TaylorformerImputer",
     "UNNForecaster",
+    "make_forecaster",
 ]
