@@ -8,6 +8,9 @@ local
     :class:`~taylorformer_forecast.core.attention.local.Local` with its default window, ``4 * ceil(ln n)``.
 prob
     :class:`~taylorformer_forecast.core.attention.prob.Prob`, ProbSparse attention.
+products
+    No attention: the matrix products that local attention needs, in blocks of as many queries, and nothing
+    between them.
 
 On a CPU one thread is used and times are its processor times: kernels take turns, and the smallest time of
 each counts, so that other work on the machine disturbs them little. Ratios mean more than seconds. Memory
@@ -26,9 +29,10 @@ import multiprocessing
 import platform
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,6 +45,7 @@ from taylorformer_forecast.core.attention.prob import Prob
 SEED, TOLERANCE, MIB = 0, 1e-5, 2**20
 LONGEST_QUADRATIC = 8192  # beyond, a run of a kernel that computes all scores takes too long
 PASSES = ("forward", "forward_backward")
+BLOCK = 32  # queries of a block, as in local attention on a CPU
 
 
 def band(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -50,11 +55,45 @@ def band(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, k, v, mask)
 
 
+class Products(torch.autograd.Function):
+    """Matrix products of local attention, and those of its gradient."""
+
+    @staticmethod
+    def blocks(n: int) -> Iterator[tuple[slice, slice]]:
+        """Queries of each block, and the keys that they see."""
+        for start in range(0, n, BLOCK):
+            rows = slice(start, min(start + BLOCK, n))
+            yield rows, slice(max(0, start - log_window(n) + 1), rows.stop)
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Two products a block."""
+        ctx.save_for_backward(q, k, v)
+        out = torch.empty_like(v)
+        for rows, keys in Products.blocks(q.shape[2]):
+            out[:, :, rows] = q[:, :, rows] @ k[:, :, keys].mT @ v[:, :, keys]
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        """Five products a block, the first of which is made again to save memory."""
+        q, k, v = ctx.saved_tensors
+        grads = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        for rows, keys in Products.blocks(q.shape[2]):
+            weights = q[:, :, rows] @ k[:, :, keys].mT
+            grads[2][:, :, keys] += weights.mT @ grad[:, :, rows]
+            score = grad[:, :, rows] @ v[:, :, keys].mT
+            grads[0][:, :, rows] = score @ k[:, :, keys]
+            grads[1][:, :, keys] += score.mT @ q[:, :, rows]
+        return grads
+
+
 KERNELS: dict[str, Callable[..., Tensor]] = {
     "full": F.scaled_dot_product_attention,
     "band": band,
     "local": Local(),
     "prob": Prob(),
+    "products": Products.apply,
 }
 
 
@@ -185,7 +224,7 @@ def plot(rows: list[dict], path: Path) -> None:
     panels += [("mib", "forward_backward")] if "mib" in rows[0] else []
     figure, axes = plt.subplots(1, len(panels), figsize=(4 * len(panels), 3.6), layout="constrained")
     for axis, (quantity, which) in zip(axes, panels, strict=True):
-        for kernel in KERNELS:
+        for kernel in (name for name in KERNELS if name != "products"):
             axis.plot(*zip(*series(rows, kernel, quantity, which), strict=True), marker="o", label=kernel)
         axis.set_xscale("log", base=2)
         axis.set(yscale="log", xlabel="points", title=which.replace("_", " + "))

@@ -107,6 +107,12 @@ def kernels() -> str:
         for n, ratio in pairs
         if ratio and n in (1024, 8192)
     ]
+    for row in local:
+        if row["n"] in (1024, 8192):
+            took = row["seconds"]
+            name = f"local attention, {row['n']:,} points, in times of its matrix products alone"
+            passes = ("forward", "forward_backward")
+            cells.append([name, *(f"{took['local'][w] / took['products'][w]:.1f}" for w in passes)])
     cells.append(
         [
             f"ContiFormer's layer, closed form, {continuous['points']} points",

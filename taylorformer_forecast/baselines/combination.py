@@ -91,15 +91,15 @@ class CombinationFit:
         found, weights = self.found.at_origins(origins), self.member_weights[rows, origins]
         family = torch.nn.functional.one_hot(self.found.family, len(FAMILIES)).to(weights)
         of_families = weights @ family
-        loc, used = self.loc[rows, origins], of_families > 1e-9  # another family forecasts what all do
+        # Near zero for a family of hardly any weight, which the network was trained with.
         forecasts = [
-            torch.where(used, ((found.at(step) * weights) @ family) / of_families, loc[..., step, None])
-            for step in range(loc.shape[2])
+            ((found.at(step) * weights) @ family) / of_families.clamp_min(1e-9)
+            for step in range(self.loc.shape[2])
         ]
         n_plain = self.found.base.shape[3]
         seasonal = weights[..., n_plain:].sum(-1) if self.season > 1 else weights.new_zeros(origins.shape)
         return AtOrigins(
-            loc,
+            self.loc[rows, origins],
             self.scale[rows, origins],
             found.low,
             found.high,

@@ -48,8 +48,8 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         (``examples/benchmark/conditional.py``).
     strategy : {"auto", "baseline", "corrected", "pretrained", "train", "finetune"}
         How series are forecast. "baseline": without a network, by a combination of statistical forecasts
-        (exponential smoothing, Theta, damped trend, seasonal naive; a distribution of counts for intermittent
-        demand), weighted by their past errors. It is fitted to every series that is to be forecast, from the
+        (exponential smoothing, Theta, damped trend, seasonal naive, seasonal autoregression; a distribution of
+        counts for intermittent demand), weighted by their past errors. It is fitted to every series that is to be forecast, from the
         last 1000 values before the forecast, whatever the length of the input chunk; likelihood parameters
         have the mean, variance and kurtosis of its distributions. "corrected": the same, with locations and
         widths corrected by a network that was trained on synthetic series. "pretrained": by another such

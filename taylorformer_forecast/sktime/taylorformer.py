@@ -39,8 +39,8 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
     ----------
     strategy : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
         How series are forecast. "baseline": without a network, by a combination of statistical forecasts
-        (exponential smoothing, Theta, damped trend, seasonal naive; a distribution of counts for intermittent
-        demand), weighted by their past errors; it needs regular times. "corrected": the same, with locations
+        (exponential smoothing, Theta, damped trend, seasonal naive, seasonal autoregression; a distribution of
+        counts for intermittent demand), weighted by their past errors; it needs regular times. "corrected": the same, with locations
         and widths corrected by a network that was trained on synthetic series. "pretrained": by another such
         network, around a linear forecast; only that and its calibration are fitted. "train": by a new
         network, trained on the series. "averaged": by the average, quantile by quantile, of that and of

@@ -1,4 +1,4 @@
-"""Scores of parts of the correction of statistical forecasts."""
+"""Scores of parts of the correction of statistical forecasts, and of their families."""
 
 import gzip
 import json
@@ -27,3 +27,19 @@ def test_parts_of_the_correction_are_scored_relative_to_the_combination_alone(sc
     assert (rows[0]["relative"], rows[0]["geometric_mean"]) == (1.0, 1.0)
     assert all(row["relative"] != 1.0 and 0.5 < row["relative"] < 2.0 for row in rows[1:])
     assert all(row["coverage"] in (k / 6 for k in range(7)) for row in rows)
+
+
+def test_every_family_is_left_out_once_and_all_of_them_come_back(script, folder, monkeypatch):
+    module = script("families")
+    usual = module.combination.FAMILY_PRIOR
+    written = []
+    monkeypatch.setattr(module, "fill_page", lambda page, marks, text: written.append(text))
+    module.main(["--data", str(folder), "--out", str(folder / "families.json")])
+    assert usual == module.combination.FAMILY_PRIOR
+    rows = json.loads((folder / "families.json").read_text())["results"]
+    assert [row["without"] for row in rows] == list(module.FAMILIES)
+    assert rows[-1]["relative"]["walks"] == pytest.approx(1, abs=1e-6)  # too short for an autoregression
+    assert rows[-1]["relative"]["airline"] > 1.1
+    assert rows[0]["relative"]["walks"] != 1
+    assert len(written) == 1
+    assert all(f"| {family} | " in written[0] for family in module.FAMILIES)

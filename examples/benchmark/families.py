@@ -1,0 +1,96 @@
+"""What each family of the statistical combination is worth: losses of the combination without it.
+
+    python examples/benchmark/families.py --data FOLDER --series DIR --out docs/results/families.json
+
+FOLDER holds collections as ``short_series.py`` reads them, DIR long series as ``arena/run.py`` does: short
+windows of these are further collections, and so are the airline passengers of sktime, a year ahead of every
+quarter from the ninth year on. Losses are pinball losses over nine deciles, in sums over series, over those
+of the combination with all families. No network corrects them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "examples" / "pretrain"))
+sys.path.append(str(Path(__file__).parent / "arena"))
+from run import fill_page
+from score_correction import deciles, losses
+from series_windows import windows
+from short_series import Collection
+from short_series_report import table
+
+from taylorformer_forecast.baselines import combination
+from taylorformer_forecast.baselines.members import FAMILIES
+
+SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
+NONE = 1e-12  # prior of a family that is left out
+COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline", "windows")
+
+
+def airline() -> Collection:
+    """Airline passengers from the ninth year on."""
+    from sktime.datasets import load_airline
+
+    y = load_airline().to_numpy(dtype=float, copy=True)
+    origins = range(96, len(y) - 11, 3)
+    return Collection("airline", "M", 12, 12, [], [y[:o] for o in origins], [y[o : o + 12] for o in origins])
+
+
+def loss_without(family: str | None, collections: list[Collection]) -> dict[str, float]:
+    """Loss of every collection by the combination without a family."""
+    usual = combination.FAMILY_PRIOR
+    prior = [NONE if name == family else value for name, value in zip(FAMILIES, usual, strict=True)]
+    try:
+        combination.FAMILY_PRIOR = tuple(prior)
+        return {one.name: float(losses(one, deciles(one, None))[0].sum()) for one in collections}
+    finally:
+        combination.FAMILY_PRIOR = usual
+
+
+def page(rows: list[dict]) -> str:
+    """Table of the page; windows are a geometric mean over their sets."""
+    cells = []
+    for row in rows:
+        own = [f"{row['relative'][name]:.3f}" for name in COLUMNS if name in row["relative"]]
+        others = [np.log(value) for name, value in row["relative"].items() if name not in COLUMNS]
+        cells.append([row["without"], *own, f"{np.exp(np.mean(others)):.3f}"])
+    header = ["M3 yearly", "M3 quarterly", "M3 monthly", "NN5 daily", "airline", "windows"]
+    return table(["without", *header], cells)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Score the combination without each family, or fill the page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, help="folder of collections")
+    parser.add_argument("--series", type=Path, metavar="DIR", help="where the files of long series are")
+    parser.add_argument("--n", type=int, help="random series of each collection; all by default")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs/results/families.json")
+    parser.add_argument("--page", action="store_true", help="only write the table of docs/ablations.md")
+    args = parser.parse_args(argv)
+    if not args.page:
+        torch.set_num_threads(1)
+        paths = [p for p in sorted(args.data.glob("*.jsonl.gz")) if p.name.split(".")[0] not in SKIPPED]
+        collections = [Collection.read(path, args.n, 0) for path in paths] + [airline()]
+        collections += [] if args.series is None else windows(args.series)
+        whole, rows = loss_without(None, collections), []
+        for family in FAMILIES:
+            found = loss_without(family, collections)
+            rows.append({"without": family, "relative": {name: found[name] / whole[name] for name in found}})
+            print(json.dumps(rows[-1]), flush=True)
+        about = {"torch": torch.__version__, "numpy": np.__version__, "machine": platform.machine()}
+        args.out.write_text(json.dumps({**about, "results": rows}, indent=1) + "\n")
+    marks = "<!-- families -->\n", "<!-- end -->"
+    fill_page(ROOT / "docs/ablations.md", marks, page(json.loads(args.out.read_text())["results"]))
+
+
+if __name__ == "__main__":
+    main()
