@@ -57,16 +57,17 @@ PUBLISHED = {
 TEXT = """\
 # Short series
 
-On series that are too short to train a network on, the defaults of `TaylorformerForecaster` train none. They
-combine statistical forecasts: exponential smoothing, Theta, damped trend, each with and without a season
-and on the scale of the series or of its logarithm, the seasonal naive forecast and, from eight cycles of a
-short season on, an autoregression of seasonal changes. Each is weighted by its errors at all earlier origins
-of the series itself ([what each is worth](ablations.md#families-of-the-statistical-combination)). A single extreme value hardly moves a forecast, and
-trends are bounded by the range of the series. Series of which a quarter is zero, and none below zero, are
-forecast by a distribution of single values: whole numbers for counts, else values that were observed. That
-is not so where a season of four cycles or more says when they are zero, as shops at weekends are. A network
-that was trained on synthetic series [corrects](prior.md#the-correction-of-statistical-forecasts)
-locations and widths of all others.
+On series that are too short to train a network on, the defaults of `TaylorformerForecaster` train none.
+They combine statistical forecasts: exponential smoothing, Theta, damped trend, each with and without a
+season and on the scale of the series or of its logarithm, the seasonal naive forecast and, from eight
+cycles of a short season on, an autoregression of seasonal changes. Each is weighted by its errors at all
+earlier origins of the series itself ([what each is
+worth](ablations.md#families-of-the-statistical-combination)). A single extreme value hardly moves a
+forecast, and trends are bounded by the range of the series. Series of which a quarter is zero, and none
+below zero, are forecast by a distribution of single values: whole numbers for counts, else values that
+were observed. That is not so where a season of four cycles or more says when they are zero, as shops at
+weekends are. A network that was trained on synthetic series
+[corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
 
 ```python
 from sktime.datasets import load_airline
