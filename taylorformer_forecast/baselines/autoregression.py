@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.robust import positive_so_far
-from taylorformer_forecast.baselines.seasonal import carry
 from taylorformer_forecast.defaults import (
     LARGEST_REGRESSED_CHANGE,
     REGRESSION_CYCLES,
@@ -25,7 +25,8 @@ def autoregression(
 
     The change of a value since a season ago follows from those one and two steps, a season, and a season and
     a step before it, and from a constant. Coefficients are those of all values up to the origin, shrunk to a
-    change that fades away. Positive series have changes of logarithms.
+    change that fades away. Positive series have changes of logarithms. Changes far from the mean one are held
+    near it, so that an outlier does not come back a season later.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def autoregression(
 
 def _regress(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Tensor, "B n K H"]:
     """Forecasts of the series itself; NaN where a value one season ago is not known."""
-    values = carry(y, season)
+    values = torch.as_tensor(_held(y.T.numpy(force=True), season), device=y.device).T
     change = values - _before(values, season)
     lags = tuple(dict.fromkeys((1, 2, season, season + 1)))
     count = (~change.isnan()).cumsum(1).clamp_min(1)
@@ -79,10 +80,30 @@ def _regress(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Tensor
     for step in range(1, horizon + 1):
         seen = [_at(change, changes, step - lag) for lag in lags]
         z = torch.stack([*seen, torch.ones_like(seen[0])], -1)
-        new = REGRESSION_MEMORY * seen[0] + (z * coefficients).sum(-1)
-        changes.append(new.clamp(-LARGEST_REGRESSED_CHANGE * size, LARGEST_REGRESSED_CHANGE * size))
+        changes.append(REGRESSION_MEMORY * seen[0] + (z * coefficients).sum(-1))
         found.append(changes[-1] + _at(values, found, step - season, torch.nan))
     return torch.stack(found, -1)
+
+
+def _held(y: np.ndarray, season: int) -> np.ndarray:
+    """Values whose change since a season ago is held near the mean change, shape (n, B).
+
+    Where a value is missing, its change is the mean one. Numpy, as in ``robust``.
+    """
+    values = y.copy()
+    count, mean, size = np.zeros((3, y.shape[1]))
+    for t in range(season, len(y)):
+        earlier = values[t - season]
+        change = y[t] - earlier
+        seen = ~np.isnan(change)
+        most = np.where(count >= season, LARGEST_REGRESSED_CHANGE * size, np.inf)
+        held = np.where(seen, np.clip(change, mean - most, mean + most), mean)
+        values[t] = np.where(seen | np.isnan(y[t]), earlier + held, y[t])
+        count += seen
+        part = seen / np.maximum(count, 1.0)
+        size += part * (np.abs(held - mean) - size)
+        mean += part * (held - mean)
+    return values
 
 
 def _before(x: Float[Tensor, "B n"], lag: int, fill: float = torch.nan) -> Float[Tensor, "B n"]:

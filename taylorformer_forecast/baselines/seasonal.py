@@ -38,7 +38,7 @@ def _cycles(y: Float[Tensor, "B n"], season: int) -> tuple[Float[Tensor, "B C m"
     return F.pad(y, (pad, 0), value=torch.nan).unflatten(1, (-1, season)), pad
 
 
-def carry(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
+def _carry(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
     """Missing values replaced by the last observed value of the same phase."""
     cycles, pad = _cycles(y, season)
     number = torch.arange(cycles.shape[1], device=y.device)[None, :, None]
@@ -65,7 +65,7 @@ def repeat_season(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[T
     [3.0, 4.0, 3.0]
     """
     steps = torch.arange(1, horizon + 1, device=y.device)
-    return _ahead(carry(y, season), (steps - 1) % season + 1 - season)
+    return _ahead(_carry(y, season), (steps - 1) % season + 1 - season)
 
 
 def _decayed_mean(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
@@ -122,7 +122,7 @@ def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int) -> Seasonal:
         weights[0] = weights[-1] = 0.5
     deviation = torch.full_like(y, torch.nan)
     if n >= len(weights):
-        centred = carry(y, season).unfold(1, len(weights), 1) @ (weights / season)
+        centred = _carry(y, season).unfold(1, len(weights), 1) @ (weights / season)
         deviation[:, half : n - half] = y[:, half : n - half] - centred
     mean = _decayed_mean(deviation, season)
     steps = torch.arange(1, max(horizon, season) + 1, device=y.device)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.baselines.combination import AtOrigins, CombinationFit
 from taylorformer_forecast.baselines.errors import BASE
 from taylorformer_forecast.baselines.forecast import Correction
-from taylorformer_forecast.baselines.members import FAMILIES
+from taylorformer_forecast.baselines.members import REGRESSION
 from taylorformer_forecast.defaults import (
     CORRECTION_SHIFT,
     CORRECTION_WIDTH,
@@ -29,8 +29,9 @@ __all__ = ["CorrectionFeatures", "CorrectionNet", "correction_features"]
 
 PATCH = 4  # values of a token
 N_PHASES = 5  # sine and cosine of a season and of its half, and whether there is one
+N_SEEN = REGRESSION  # families: those before seasonal autoregression, which came after the training
 DIM_VALUES = PATCH * (5 + N_PHASES)
-DIM_STEP = 10 + 2 * len(FAMILIES) + N_PHASES + len(BASE)
+DIM_STEP = 10 + 2 * N_SEEN + N_PHASES + len(BASE)
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def correction_features(fit: CombinationFit, origins: Int[Tensor, "B K"]) -> Cor
     at = fit.at(origins)
     reference, unit = at.loc[..., :1], at.scale[..., :1]
     values, seen = _value_tokens(fit, origins, reference, unit)
-    families = (at.families - at.loc[..., None]) / at.scale[..., None]
+    families = (at.families[..., :N_SEEN] - at.loc[..., None]) / at.scale[..., None]
     tokens = _step_tokens(fit, at, origins, families.asinh())
     return CorrectionFeatures(
         values.flatten(0, 1).float(),
@@ -163,7 +164,7 @@ def _step_tokens(
         -1,
     )
     shape = fit.z[:, None].expand(-1, size[1], -1)
-    series = torch.cat([series, at.weights, shape], -1)[:, :, None].expand(-1, -1, size[2], -1)
+    series = torch.cat([series, at.weights[..., :N_SEEN], shape], -1)[:, :, None].expand(-1, -1, size[2], -1)
     steps = torch.stack(
         [
             ((at.loc - reference) / unit).asinh(),
@@ -215,7 +216,7 @@ class CorrectionNet(nn.Module):
         self.layers = nn.TransformerEncoder(
             layer, n_layers, nn.LayerNorm(d_model), enable_nested_tensor=False
         )
-        self.to_params = nn.Linear(d_model, 3 + len(FAMILIES))
+        self.to_params = nn.Linear(d_model, 3 + N_SEEN)
         nn.init.zeros_(self.to_params.weight)
         nn.init.zeros_(self.to_params.bias)
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
+from taylorformer_forecast.baselines import autoregression as regression
 from taylorformer_forecast.baselines import combination
 from taylorformer_forecast.baselines.autoregression import autoregression
 from taylorformer_forecast.baselines.combination import fit_combination
@@ -50,7 +51,8 @@ def by_hand(y, season, horizon, penalty):
 
 
 @pytest.mark.parametrize("positive", [True, False])
-def test_it_is_a_ridge_regression_of_seasonal_changes(positive):
+def test_it_is_a_ridge_regression_of_seasonal_changes(positive, monkeypatch):
+    monkeypatch.setattr(regression, "LARGEST_REGRESSED_CHANGE", 1e9)
     y = growing(N) if positive else noise(N).cumsum(0)
     found, _ = autoregression(y[None], M, H)
     for k, penalty in enumerate(REGRESSION_PENALTIES):
@@ -120,3 +122,20 @@ def test_a_season_without_change_is_repeated(scale):
     y = torch.tensor([2.0, 8.0, 5.0, 1.0]).double().repeat(15)[None] - 4 + scale * 1e-3 * noise(1, N)
     q = forecast(y, H, M).quantiles([0.5])[0, :, 0]
     close(q, y[0, -M:].repeat(3)[:H], atol=0.05, rtol=0.0)
+
+
+@pytest.mark.parametrize("place", [10, 40, -3, -1])
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_an_outlier_does_not_come_back_a_season_later(place, size):
+    y = growing(N)
+    changed = y.clone()
+    changed[place] += size * y.std()
+    usual, found = (autoregression(one[None], M, H)[0][0, -1, 1] for one in (y, changed))
+    assert (found - usual).abs().max() < 0.35 * y.std()
+
+
+def test_a_gap_changes_as_the_series_does():
+    y = growing(N)
+    y[-3:] = torch.nan
+    found, _ = autoregression(y[None], M, H)
+    assert (found[0, -1, 1] / growing(N + H)[-H:] - 1).abs().max() < 0.15
