@@ -83,7 +83,7 @@ ones, series with X or covariates and irregular times have networks ([which](pri
 `TaylorformerModel` chooses by the same rule and has the same forecasts.
 
 A panel or a hierarchy is one batch, in which every series is forecast as by itself, by its own seasons.
-10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 33 s of one core
+10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 48 s of one core
 and 1.1 GiB (`examples/benchmark/many_series.py`).
 
 ## Five collections
