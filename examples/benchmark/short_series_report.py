@@ -59,9 +59,9 @@ TEXT = """\
 
 On series that are too short to train a network on, the defaults of `TaylorformerForecaster` train none.
 They combine statistical forecasts: exponential smoothing, Theta, damped trend, each with and without a
-season and on the scale of the series or of its logarithm, the seasonal naive forecast and, from eight
-cycles of a short season on, an autoregression of seasonal changes. Each is weighted by its errors at all
-earlier origins of the series itself ([what each is
+season and on the scale of the series or of its logarithm, and the seasonal naive forecast. From eight
+cycles of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors
+at all earlier origins of the series itself ([what each is
 worth](ablations.md#families-of-the-statistical-combination)). A single extreme value hardly moves a
 forecast, and trends are bounded by the range of the series. Series of which a quarter is zero, and none
 below zero, are forecast by a distribution of single values: whole numbers for counts, else values that
