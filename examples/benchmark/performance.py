@@ -96,23 +96,16 @@ def sampling() -> str:
 def kernels() -> str:
     """Ratios of attention layers to plain attention."""
     continuous = read("contiformer_speed")["rows"][-1]
-    local = read("lam_speed")["rows"]
-    pairs = [(row["n"], row.get("faster_than_full", {}).get("local")) for row in local]
-    cells = [
-        [
-            f"local attention (LAM), {n:,} points",
-            f"1 / {ratio['forward']:.1f}",
-            f"1 / {ratio['forward_backward']:.1f}",
-        ]
-        for n, ratio in pairs
-        if ratio and n in (1024, 8192)
-    ]
-    for row in local:
-        if row["n"] in (1024, 8192):
+    passes, cells = ("forward", "forward_backward"), []
+    for processor, name in (("AMD EPYC", "lam_speed"), ("Intel Xeon", "lam_speed_intel")):
+        for row in read(name)["rows"]:
             took = row["seconds"]
-            name = f"local attention, {row['n']:,} points, in times of its matrix products alone"
-            passes = ("forward", "forward_backward")
-            cells.append([name, *(f"{took['local'][w] / took['products'][w]:.1f}" for w in passes)])
+            if row["n"] in (1024, 8192):
+                label = f"local attention (LAM), {row['n']:,} points, {processor}"
+                cells.append([label, *(f"1 / {took['full'][w] / took['local'][w]:.1f}" for w in passes)])
+            if row["n"] in (1024, 8192) and "products" in took:
+                label = "the same, in times of its matrix products alone"
+                cells.append([label, *(f"{took['local'][w] / took['products'][w]:.1f}" for w in passes)])
     cells.append(
         [
             f"ContiFormer's layer, closed form, {continuous['points']} points",
