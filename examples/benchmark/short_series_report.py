@@ -1,8 +1,9 @@
 """Make the page about short series from the results of ``short_series.py``.
 
-python examples/benchmark/short_series_report.py docs/results/short_series*.json --out docs/short_series.md
+python examples/benchmark/short_series_report.py docs/results/*short_series*.json --out docs/short_series.md
 
-Without ``--out`` the page is only printed. Rows of networks that others published are written as such.
+What ``worst_short_series.py`` wrote is a section. Without ``--out`` the page is only printed. Rows
+of networks that others published are written as such.
 """
 
 from __future__ import annotations
@@ -111,6 +112,19 @@ deciles.
 
 """
 
+WORST = """\
+
+## The worst series
+
+Of every collection the two series that are forecast worst beside the seasonal naive forecast, in mean
+absolute values of the series (`examples/benchmark/worst_short_series.py`): demand that comes back, growth
+that ends or doubles, days of a season that are missed. On NN5 even these are better than the naive forecast.
+The dashed line is what happened, the band covers 80 %. Numbers count from 0 in the order of the file.
+
+![The two worst forecasts of each collection](images/worst_short_series.png)
+
+"""
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Markdown of a table."""
@@ -119,6 +133,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def page(books: Sequence[dict]) -> str:
     """Make the page from what the runs wrote."""
+    worst = [row for book in books for row in book.get("worst", ())]
+    books = [book for book in books if "results" in book]
     found: dict[tuple[str, int], dict[str, dict]] = {}
     for row in (row for book in books for row in book["results"]):
         several = found.setdefault((row["set"], row["n"]), {})
@@ -154,6 +170,11 @@ def page(books: Sequence[dict]) -> str:
         for name, row in several.items()
     ]
     parts.append(table(["collection", "series", "model", "MASE", "largest", "seconds", "failed"], rows))
+    if worst:
+        cells = [
+            [NAMES.get(r["set"], r["set"]), r["series"], r["values"], r["loss"], r["naive"]] for r in worst
+        ]
+        parts.append(WORST + table(["collection", "number", "values", "loss", "seasonal naive"], cells))
     installed = {name: version for book in reversed(books) for name, version in book["versions"].items()}
     versions = ", ".join(f"{name} {version}" for name, version in installed.items())
     parts.append(f"\n{books[0]['hardware']}; {versions}; seed {books[0]['seed']}. The machine was shared.\n")

@@ -78,5 +78,19 @@ def test_a_forecast_that_is_not_finite_counts_as_the_naive_one(scripts, collecti
 
 def test_the_page_is_made_from_the_recorded_results(scripts):
     _, report = scripts
-    books = [json.loads(path.read_text()) for path in sorted((ROOT / "docs/results").glob("short_series*"))]
+    books = [json.loads(path.read_text()) for path in sorted((ROOT / "docs/results").glob("*short_series*"))]
     assert report.page(books) == (ROOT / "docs" / "short_series.md").read_text()
+
+
+def test_the_worst_series_of_every_collection_are_shown(script, collections):
+    module = script("worst_short_series")
+    out, picture = collections / "worst.json", collections / "worst.png"
+    module.main(["--data", str(collections), "--out", str(out), "--plot", str(picture)])
+    rows = json.loads(out.read_text())["worst"]
+    assert [row["set"] for row in rows] == ["counts"] * 2 + ["noise"] * 2
+    assert picture.stat().st_size > 10_000
+    collection = module.Collection.read(collections / "noise.jsonl.gz", None, 0)
+    deciles = [np.repeat(np.full((6, 1), 10.0 if k else 1000.0), 9, 1) for k in range(5)]
+    first = module.worst(collection, deciles)[0]
+    assert (first["series"], first["values"]) == (0, 34)
+    assert first["loss"] > 50 > first["naive"]
