@@ -8,9 +8,24 @@ from typing import Any
 from taylorformer_forecast.models.host_class import make_class, signature_of
 from taylorformer_forecast.models.spec import ModelSpec
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
-from taylorformer_forecast.sktime._parameters import Columns, Options, Periods, Seed
+from taylorformer_forecast.sktime._parameters import VALIDATED, Columns, Options, Periods, Seed
 
 __all__ = ["make_forecaster"]
+
+TEST_PARAMS = tuple(
+    {"max_steps": 1, "num_samples": 3, "random_state": 0, **more}
+    for more in ({}, {"context_length": 3, **VALIDATED})
+)
+DOC = """Probabilistic forecasts by the network {spec.name!r}.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from {module} import {name}
+    >>> y = pd.Series([float(k % 5) for k in range(60)])
+    >>> {name}(max_steps=1, random_state=0).fit(y).predict_interval(fh=[1, 2]).shape
+    (2, 2)
+    """
 
 
 def _template(
@@ -44,7 +59,8 @@ def make_forecaster(spec: ModelSpec, name: str, module: str) -> type[BaseTorchFo
     """Class of sktime forecasters for a network of your own.
 
     It has the parameters that the forecasters of the package share, and the options of the network, and does
-    what they do: panels, X, missing values, irregular times, intervals, paths, updates, saving.
+    what they do: panels, X, missing values, irregular times, intervals, paths, updates, saving. sktime's test
+    suite passes, if the network does its part.
 
     Parameters
     ----------
@@ -78,5 +94,9 @@ def make_forecaster(spec: ModelSpec, name: str, module: str) -> type[BaseTorchFo
         BaseTorchForecaster.__init__(self)
 
     signature = signature_of(_template, spec, steps)
-    doc = f"Probabilistic forecasts by the network {spec.name!r}."
-    return make_class(BaseTorchForecaster, name, module, signature, set_up, spec=spec, __doc__=doc)
+    own = {
+        "spec": spec,
+        "_test_params": TEST_PARAMS,
+        "__doc__": DOC.format(spec=spec, name=name, module=module),
+    }
+    return make_class(BaseTorchForecaster, name, module, signature, set_up, **own)

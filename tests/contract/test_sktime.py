@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from outside_hosts import LevelForecaster
 from sktime.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from taylorformer_forecast.sktime import (
@@ -25,6 +26,7 @@ ESTIMATORS = [
     TNPForecaster,
     UNNForecaster,
     ContiFormerClassifier,
+    LevelForecaster,  # made for a network from outside
 ]
 pytestmark = pytest.mark.filterwarnings("ignore:Sorting by default:DeprecationWarning")  # sktime on pandas 3
 
