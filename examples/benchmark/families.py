@@ -26,14 +26,14 @@ from run import fill_page
 from score_correction import deciles, losses
 from series_windows import windows
 from short_series import Collection
-from short_series_report import table
+from short_series_report import NAMES, table
 
 from taylorformer_forecast.baselines import combination
 from taylorformer_forecast.baselines.members import FAMILIES
 
 SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
 NONE = 1e-12  # prior of a family that is left out
-COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline", "windows")
+COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline")
 
 
 def airline() -> Collection:
@@ -63,8 +63,7 @@ def page(rows: list[dict]) -> str:
         own = [f"{row['relative'][name]:.3f}" for name in COLUMNS if name in row["relative"]]
         others = [np.log(value) for name, value in row["relative"].items() if name not in COLUMNS]
         cells.append([row["without"], *own, f"{np.exp(np.mean(others)):.3f}"])
-    header = ["M3 yearly", "M3 quarterly", "M3 monthly", "NN5 daily", "airline", "windows"]
-    return table(["without", *header], cells)
+    return table(["without", *(NAMES.get(name, name) for name in COLUMNS), "windows"], cells)
 
 
 def main(argv: list[str] | None = None) -> None:

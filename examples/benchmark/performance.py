@@ -99,11 +99,11 @@ def kernels() -> str:
     passes, cells = ("forward", "forward_backward"), []
     for processor, name in (("AMD EPYC", "lam_speed"), ("Intel Xeon", "lam_speed_intel")):
         for row in read(name)["rows"]:
-            took = row["seconds"]
-            if row["n"] in (1024, 8192):
-                label = f"local attention (LAM), {row['n']:,} points, {processor}"
-                cells.append([label, *(f"1 / {took['full'][w] / took['local'][w]:.1f}" for w in passes)])
-            if row["n"] in (1024, 8192) and "products" in took:
+            if row["n"] not in (1024, 8192):
+                continue
+            took, label = row["seconds"], f"local attention (LAM), {row['n']:,} points, {processor}"
+            cells.append([label, *(f"1 / {took['full'][w] / took['local'][w]:.1f}" for w in passes)])
+            if "products" in took:
                 label = "the same, in times of its matrix products alone"
                 cells.append([label, *(f"{took['local'][w] / took['products'][w]:.1f}" for w in passes)])
     cells.append(

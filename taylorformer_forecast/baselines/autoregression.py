@@ -106,9 +106,9 @@ def _held(y: np.ndarray, season: int) -> np.ndarray:
     return values
 
 
-def _before(x: Float[Tensor, "B n"], lag: int, fill: float = torch.nan) -> Float[Tensor, "B n"]:
-    """Of every point, what stood some steps before it."""
-    return torch.nn.functional.pad(x, (lag, 0), value=fill)[:, : x.shape[1]]
+def _before(x: Float[Tensor, "B n"], lag: int) -> Float[Tensor, "B n"]:
+    """Of every point, what stood some steps before it; NaN before the first."""
+    return torch.nn.functional.pad(x, (lag, 0), value=torch.nan)[:, : x.shape[1]]
 
 
 def _at(

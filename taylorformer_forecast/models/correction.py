@@ -29,7 +29,7 @@ __all__ = ["CorrectionFeatures", "CorrectionNet", "correction_features"]
 
 PATCH = 4  # values of a token
 N_PHASES = 5  # sine and cosine of a season and of its half, and whether there is one
-N_SEEN = REGRESSION  # families: those before seasonal autoregression, which came after the training
+N_SEEN = REGRESSION  # families that the network sees: all but the last, which it does not need
 DIM_VALUES = PATCH * (5 + N_PHASES)
 DIM_STEP = 10 + 2 * N_SEEN + N_PHASES + len(BASE)
 
