@@ -1,4 +1,4 @@
-"""What single parameters of ``TaylorformerForecaster`` cost, and what they bring.
+r"""What single parameters of ``TaylorformerForecaster`` cost, and what they bring.
 
 One parameter at a time is changed. Every forecaster is trained on the first 80 % of a series and forecasts
 from evenly spaced origins in the rest, as in the arena. Compared with the defaults, in the same run, are the
@@ -8,6 +8,8 @@ geometric means over series and seeds; those of the loss within the spread of se
 Every finished (series, seed) is written at once, and what the file holds already is not run again::
 
     python examples/benchmark/settings.py --data DIR --out settings.json
+    python examples/benchmark/settings.py --data DIR --out local.json --changes 'attention="local"' \
+        --series ili,sunspots,taylor,taxi,etth1,etth2,exchange --seeds 0,1
 """
 
 from __future__ import annotations
@@ -94,6 +96,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="files of the series, as for the arena")
     parser.add_argument("--series", default=",".join(SERIES), help="names, separated by commas")
     parser.add_argument("--seeds", default="0", help="numbers, separated by commas")
+    parser.add_argument("--changes", nargs="+", choices=CHANGES, default=list(CHANGES), metavar="CHANGE")
     parser.add_argument("--out", type=Path, metavar="FILE.json", default=Path("settings.json"))
     parser.add_argument("--quick", action="store_true", help="one short series and few steps, as a check")
     args = parser.parse_args()
@@ -120,7 +123,7 @@ def main() -> None:
             }
             usual = done.get("defaults", {}).get("context_length")
             for name in CHANGES:
-                if name not in done:
+                if name not in done and name in ("defaults", *args.changes):
                     row = run(task, name, seed, usual, **bounds)
                     usual = row["context_length"] if name == "defaults" else usual
                     book["rows"].append(row)

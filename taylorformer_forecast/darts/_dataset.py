@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 from darts.utils.data import ShiftedTorchTrainingDataset
+from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
+from darts.utils.data.torch_datasets.utils import TorchInferenceSample
 from jaxtyping import Int
 from torch import Tensor
 
@@ -65,6 +68,37 @@ def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets:
     available = (length - dataset.size_of_both_chunks) // dataset.stride + 1
     back = (samples - series * most) % available.clamp_max(most)  # the latest comes first
     return torch.stack([series * most + back, length - back * dataset.stride - n_targets, length], -1)
+
+
+class WholePast(TorchInferenceDataset):
+    """Samples of an inference dataset with all of a series' past, which statistical forecasts see.
+
+    Where it is shorter, missing values stand in front. What else is in a sample reaches back as it did.
+
+    Parameters
+    ----------
+    dataset : TorchInferenceDataset
+        The dataset.
+    longest : int
+        Values of the past.
+    alone : bool
+        Whether no network forecasts, so that series may be shorter than its input.
+    """
+
+    def __init__(self, dataset: Any, longest: int, alone: bool) -> None:
+        super().__init__()
+        self.past = copy.copy(dataset)
+        self.past._index_memory = {}  # of places, which change
+        self.past.uses_past_covariates = self.past.uses_future_covariates = False
+        self.past.input_chunk_length = longest if alone else max(longest, dataset.input_chunk_length)
+        self.near = None if alone else dataset
+
+    def __len__(self) -> int:
+        return len(self.past)
+
+    def __getitem__(self, index: int) -> TorchInferenceSample:
+        whole = self.past[index]
+        return whole if self.near is None else replace(self.near[index], past_target=whole.past_target)
 
 
 class DatasetWindows:

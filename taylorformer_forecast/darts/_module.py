@@ -13,15 +13,15 @@ from darts.utils.data.torch_datasets.utils import (
     TorchInferenceBatch,
     TorchTrainingBatch,
 )
-from darts.utils.torch import MonteCarloDropout
 from einops import rearrange
-from torch import Tensor, nn
+from torch import Tensor
 
 from taylorformer_forecast.core.families import Components, center_of, components
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._dataset import samples_by_weight
+from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._windows import without_unknown_past
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
@@ -115,7 +115,7 @@ class ForecastModule(JointWindows):
         self.started: Tensor
         self.register_buffer("started", torch.tensor(False))
         self.finished = True  # not so from the start of a training until the width of forecasts is settled
-        _use_monte_carlo_dropout(self.net)
+        use_monte_carlo_dropout(self.net)
 
     def build_network(self, task: Task, network: dict[str, Any]) -> ForecastNet:
         """Return the network for windows of one column, or of all components."""
@@ -220,16 +220,13 @@ class ForecastModule(JointWindows):
         n = self.pred_n
         parameters = self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
-        samples = self.sample(batch, n, n_paths, self.pred_roll_size or n)
-        if parameters:
-            raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
-            predicted = self.likelihood.predict_likelihood_parameters(raw)[None]
-        else:
-            paths = self.head.to_data(samples.paths)
-            predicted = rearrange(paths, "(b g) s n w -> s b n (g w)", b=len(batch.past_target))
-            predicted = predicted if self.joint is None else self.joint.reorder(predicted)
+        near = batch.replace(past_target=batch.past_target[:, -self.input_chunk_length :])
+        samples = self.sample(near, n, n_paths, self.pred_roll_size or n)
+        predicted = self.predicted(samples, batch)
+        if self.joint is not None and not parameters:
+            predicted = self.joint.reorder(predicted)
         # Where the input chunk has no value of a component, nothing tells its level.
-        unknown = batch.past_target.isnan().all(1)[:, None]
+        unknown = near.past_target.isnan().all(1)[:, None]
         unknown = unknown.repeat_interleave(predicted.shape[-1] // unknown.shape[-1], -1)
         if not bool((predicted.isfinite() | unknown).all()):
             raise RuntimeError(
@@ -238,6 +235,14 @@ class ForecastModule(JointWindows):
             )
         predicted = predicted.masked_fill(unknown, torch.nan)
         return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time
+
+    def predicted(self, samples: PathSamples, batch: TorchInferenceBatch) -> Tensor:
+        """Samples (S, B, n, C) of a batch, or parameters (1, B, n, C * P) if these are asked for."""
+        if self.predict_likelihood_parameters:
+            raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
+            return self.likelihood.predict_likelihood_parameters(raw)[None]
+        paths = self.head.to_data(samples.paths)
+        return rearrange(paths, "(b g) s n w -> s b n (g w)", b=len(batch.past_target))
 
     def _train_val_step(self, batch: TorchTrainingBatch, *args: Any, **kwargs: Any) -> Tensor:
         return super()._train_val_step(without_unknown_past(batch), *args, **kwargs)
@@ -289,12 +294,3 @@ class ForecastModule(JointWindows):
         if self.own_optimizer and gradient_clip_val is None:
             gradient_clip_val = GRADIENT_CLIP
         self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
-
-
-def _use_monte_carlo_dropout(module: nn.Module) -> None:
-    """Put darts' dropout, which ``mc_dropout=True`` finds, in the place of torch's."""
-    for name, child in module.named_children():
-        if type(child) is nn.Dropout:
-            setattr(module, name, MonteCarloDropout(child.p))
-        else:
-            _use_monte_carlo_dropout(child)

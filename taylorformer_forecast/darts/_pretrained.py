@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from darts import TimeSeries
@@ -14,46 +13,21 @@ from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 
-from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.darts._base import BaseForecastModel
-from taylorformer_forecast.darts._dataset import DatasetWindows
-from taylorformer_forecast.darts._module import ForecastModule
-from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too_wide
+from taylorformer_forecast.darts._dataset import WholePast
+from taylorformer_forecast.darts._statistical import (
+    StatisticalModule,
+    gaps_too_wide,
+)
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import LONGEST_PAST
-from taylorformer_forecast.engine.calibration import calibrate_pretrained
-from taylorformer_forecast.engine.correction import choose_correction
-from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, build_direct, load_pretrained
+from taylorformer_forecast.engine.correction import PretrainedCorrection, choose_correction
+from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
 from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy, choose_strategy, obstacle_of_options
 from taylorformer_forecast.models.direct import DirectTaylorformer
-from taylorformer_forecast.models.spec import Task
 
 UNTRAINED = (*STATISTICAL, "pretrained")  # strategies after which training has nothing to go on from
 DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTLikelihood reads alike
-
-
-class PretrainedModule(ForecastModule):
-    """Base of modules whose network may have pretrained weights."""
-
-    usual_weight: float | None = None  # of the pretrained network, until it is calibrated
-
-    def build_network(self, task: Task, network: dict[str, Any]) -> ForecastNet:
-        """Return the pretrained network where there are settings of one, else that of the model."""
-        options = dict(network)
-        settings = options.pop("pretrained", None)
-        if settings is None:
-            return super().build_network(task, options)
-        sizes = (task.n_context, task.horizon, self.n_phases, task.shift)
-        return build_direct(settings, settings["max_cycles"], *sizes, dropout=options["dropout"])
-
-    def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
-        """Calibrate the pretrained network, if it is one, then fit the baseline, once."""
-        if self.usual_weight is not None:
-            net = cast(OneShotNet, copy.deepcopy(self.net).cpu().float())
-            calibrate_pretrained(net, DatasetWindows(self, dataset, collate), 1, self.usual_weight)
-            self.net.load_state_dict(net.state_dict())
-            self.usual_weight = None
-        super().begin(dataset, collate)
 
 
 class PretrainedModel(SharedWeights, BaseForecastModel):
@@ -74,7 +48,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
                 self.model_params["pretrained"] = fspath(source)
         super()._set_up(arguments)
         if asked not in ("auto", "train"):  # refuse at once what the parameters rule out
-            choose_strategy(asked, [0], 1, self._obstacle_of_parameters(), averages=False)
+            choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
 
     def _network_to_share(self) -> DirectTaylorformer | None:
         return self.model.net if self._is_pretrained and self.model is not None else None
@@ -89,6 +63,11 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """Whether there is no network, or is to be none."""
         chosen = self._arguments["strategy"] if self._strategy is None else self._strategy.name
         return chosen in STATISTICAL
+
+    @property
+    def _is_averaged(self) -> bool:
+        """Whether a trained network is averaged with statistical forecasts."""
+        return self._strategy is not None and self._strategy.name == "averaged"
 
     @property
     def _requires_training(self) -> bool:
@@ -107,9 +86,10 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         self, n: int, series: Sequence[TimeSeries], *args: Any, **kwargs: Any
     ) -> TorchInferenceDataset:
         dataset = super()._build_inference_dataset(n, series, *args, **kwargs)
-        if self._is_statistical:  # the past of a series, with missing values in front where it is shorter
-            dataset.input_chunk_length = min(max(map(len, series)), LONGEST_PAST)
-        return dataset
+        if not (self._is_statistical or self._is_averaged):
+            return dataset
+        longest = min(max(map(len, series)), LONGEST_PAST)
+        return WholePast(dataset, longest, alone=self._is_statistical)
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""
@@ -145,7 +125,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]
         n_observed = [int(n) for k in known for n in k.sum(0)]
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
-        self._adopt(choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series), False))
+        self._adopt(choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series)))
 
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""
@@ -186,25 +166,29 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         if self._strategy is None and asked not in ("auto", "train"):  # weights are loaded unchecked
             self._adopt(Strategy(asked, f"strategy={asked!r}"))
         if self._is_statistical:
-            return self._statistical_module()
-        return super()._create_model(train_sample)
+            joint = len(self._floor or ()) if self._arguments["joint"] else 0
+            module = StatisticalModule(**self._statistics(), n_joint=joint, **self.pl_module_params)
+        else:
+            module = super()._create_model(train_sample)
+        corrects = getattr(module.statistics, "corrects", None)
+        if corrects is not None:
+            corrects.load_state_dict(self._correction().net.state_dict())
+        return module
 
-    def _statistical_module(self) -> StatisticalModule:
-        """Statistical forecasts, with the network that corrects them where there is one."""
-        options = {
+    def _correction(self) -> PretrainedCorrection:
+        """What corrects statistical forecasts."""
+        return choose_correction(self._arguments["strategy"], self._arguments["pretrained"])
+
+    def _statistics(self) -> dict[str, Any]:
+        """Arguments of the statistical forecasts, with the network that corrects them where there is one."""
+        options: dict[str, Any] = {
             "seasons": self._seasonal.lengths if self._seasonal else (),
             "by_dates": self._arguments["time_features"] == "auto",
-            "n_joint": len(self._floor or ()) if self._arguments["joint"] else 0,
-            **self.pl_module_params,
         }
-        if self._strategy is None or self._strategy.name == "baseline":
-            return StatisticalModule(**options)
-        known = choose_correction(self._arguments["strategy"], self._arguments["pretrained"])
-        about = {"sizes": known.net.sizes, "weight": known.weight}
-        module = StatisticalModule(correction=about, **options)
-        assert module.corrects is not None
-        module.corrects.load_state_dict(known.net.state_dict())
-        return module
+        if self._strategy is not None and self._strategy.name != "baseline":
+            known = self._correction()
+            options["correction"] = {"sizes": known.net.sizes, "weight": known.weight}
+        return options
 
     def _own_params(self) -> dict[str, Any]:
         params = super()._own_params()
@@ -212,6 +196,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if self._settings is None:
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
+        if self._is_averaged:
+            params["statistics"] = self._statistics()
         return params
 
     def _weights(self) -> Pretrained:
@@ -256,7 +242,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         super()._check_ckpt_parameters(tfm_save)
         asked = self._arguments["strategy"]
         found = "train" if tfm_save._strategy is None else tfm_save._strategy.name
-        kinds = {"train": 0, "pretrained": 1, "finetune": 1, "baseline": 2, "corrected": 3}
+        kinds = {"train": 0, "pretrained": 1, "finetune": 1, "baseline": 2, "corrected": 3, "averaged": 4}
         if asked != "auto" and kinds[asked] != kinds[found]:
             raise ValueError(
                 f"the weights are those of a model with strategy={found!r}, and fit no model with "

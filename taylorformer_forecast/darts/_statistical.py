@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from darts import TimeSeries
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput, TorchInferenceBatch
 from einops import rearrange
-from torch import Tensor
+from torch import Tensor, nn
 
 from taylorformer_forecast.calendar.axis import on_steps
 from taylorformer_forecast.darts._joint import joint_components
@@ -27,8 +28,10 @@ from taylorformer_forecast.models.correction import CorrectionNet
 UNITS = {pd.offsets.Day(1): "D", pd.offsets.MonthBegin(1): "M", pd.offsets.MonthEnd(1): "M"}
 
 
-class StatisticalModule(PLForecastingModule):
+class Statistics(nn.Module):
     """Statistical forecasts of every component by itself, from all of its past that a batch has.
+
+    They are computed on the CPU, wherever the module is.
 
     Parameters
     ----------
@@ -38,6 +41,90 @@ class StatisticalModule(PLForecastingModule):
         Whether effects of the calendar on daily and monthly series are sought.
     correction : mapping, optional
         ``sizes`` and ``weight`` of the network that corrects the forecasts.
+    """
+
+    def __init__(
+        self, seasons: Sequence[float], by_dates: bool = False, correction: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__()
+        self.seasons, self.by_dates = list(seasons), by_dates
+        self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
+        self.weight = 0.0 if correction is None else float(correction["weight"])
+
+    def correction(self) -> PretrainedCorrection | None:
+        """What corrects the forecasts, if anything."""
+        if self.corrects is None:
+            return None
+        on_cpu = all(value.device.type == "cpu" for value in self.corrects.parameters())
+        return PretrainedCorrection(
+            self.corrects if on_cpu else copy.deepcopy(self.corrects).cpu(), self.weight
+        )
+
+    def uncorrected(self) -> Statistics:
+        """Return a copy that corrects nothing."""
+        return with_part(self, "corrects", None)
+
+    def forecasts(
+        self, batch: TorchInferenceBatch, n: int, n_paths: int, horizon: int, shift: int
+    ) -> tuple[list[SeriesRequest], list[SeriesForecast]]:
+        """Forecast ``n`` steps of every component of every series, those of one series after another.
+
+        Values that are missing at the end are steps of the forecast. Where nothing was observed, forecasts
+        are without meaning.
+        """
+        past = rearrange(batch.past_target, "b l c -> (b c) l").cpu().double().numpy()
+        n_components = batch.past_target.shape[2]
+        before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
+        values = np.where(np.isnan(past).all(1)[:, None], 0.0, past)
+        ahead = shift + np.arange(n)
+        requests = [_request(y, ahead, date) for y, date in zip(values, before, strict=True)]
+        seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
+        options = n_paths, seed, self.correction(), shift + horizon
+        return requests, forecast_series(requests, self.seasons, *options)
+
+    def _dates_before(self, batch: TorchInferenceBatch, shift: int) -> list[np.datetime64 | None]:
+        """Day or month of the end of every series, where effects of the calendar are sought; else None."""
+        schemas, times = batch.series_schema, batch.pred_time
+        if not self.by_dates or schemas is None or times is None:
+            return [None] * len(batch.past_target)
+        units = [UNITS.get(schema["time_freq"]) for schema in schemas]
+        return [
+            None if unit is None else pd.Timestamp(time).to_numpy().astype(f"datetime64[{unit}]") - shift - 1
+            for unit, time in zip(units, times, strict=True)
+        ]
+
+
+def as_predicted(forecasts: Sequence[SeriesForecast], batch: TorchInferenceBatch, parameters: bool) -> Tensor:
+    """Forecasts of all components as darts wants them, NaN where nothing was observed.
+
+    Parameters
+    ----------
+    forecasts : sequence of SeriesForecast
+        Those of one series after another.
+    batch : TorchInferenceBatch
+        The series.
+    parameters : bool
+        Whether parameters of distributions are wanted instead of sample paths.
+
+    Returns
+    -------
+    Tensor
+        Paths (S, B, n, C), or parameters (1, B, n, C * 3), in double precision.
+    """
+    describe = _parameters if parameters else _paths
+    found = torch.as_tensor(np.stack([describe(one) for one in forecasts]))
+    unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1 1 1").cpu()
+    found = found.masked_fill(unseen, torch.nan)
+    return rearrange(found, "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
+
+
+class StatisticalModule(PLForecastingModule):
+    """Statistical forecasts without a network, but for the one that may correct them.
+
+    Parameters
+    ----------
+    seasons, by_dates, correction
+        See :class:`Statistics`.
     n_joint : int
         Components whose samples are drawn together; 0 for none.
     **kwargs
@@ -54,18 +141,16 @@ class StatisticalModule(PLForecastingModule):
     ) -> None:
         super().__init__(**kwargs)
         self.joint = joint_components(True, n_joint)
-        self.seasons, self.by_dates = list(seasons), by_dates
-        self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
-        self.weight = 0.0 if correction is None else float(correction["weight"])
+        self.statistics = Statistics(seasons, by_dates, correction)
 
     @property
     def net(self) -> PretrainedCorrection | None:
         """What corrects the forecasts, if anything."""
-        return None if self.corrects is None else PretrainedCorrection(self.corrects, self.weight)
+        return self.statistics.correction()
 
     def without_network(self) -> StatisticalModule:
         """Return a copy that corrects nothing."""
-        return with_part(self, "corrects", None)
+        return with_part(self, "statistics", self.statistics.uncorrected())
 
     def fit_joint(self, dataset: Any, collate: Callable[..., Any]) -> None:
         """Estimate how components go together from errors of forecasts of the past, if that is asked for."""
@@ -74,7 +159,7 @@ class StatisticalModule(PLForecastingModule):
         scores = []
         for one in dataset.series:
             values = one.all_values(copy=False)[:, :, 0].astype(float).T
-            seasons = [self.seasons] * len(values)
+            seasons = [self.statistics.seasons] * len(values)
             scores.append(np.stack(past_scores(list(values), seasons, self.output_chunk_length or 1), -1))
         rows = np.concatenate(scores)
         n_times = int((~np.isnan(rows)).any((1, 2)).sum())
@@ -87,41 +172,15 @@ class StatisticalModule(PLForecastingModule):
     def predict_step(
         self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None
     ) -> tuple[Tensor, Any, Any]:
-        """Predict ``pred_n`` steps of every series: (S, B, n, C), or (1, B, n, C * 3) for parameters.
-
-        Values that are missing at the end are steps of the forecast. Where nothing was observed, it is NaN.
-        """
-        past = rearrange(batch.past_target, "b l c -> (b c) l").cpu().double().numpy()
-        describe = _parameters if self.predict_likelihood_parameters else _paths
-        ahead = self.output_chunk_shift + np.arange(self.pred_n)
-        unseen = np.isnan(past).all(1)
-        n_components = past.shape[0] // len(batch.past_target)
-        before = [date for date in self._dates_before(batch) for _ in range(n_components)]
-        values = np.where(unseen[:, None], 0.0, past)
-        requests = [_request(y, ahead, date) for y, date in zip(values, before, strict=True)]
-        seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
-        horizon = self.output_chunk_shift + (self.output_chunk_length or 1)
-        forecasts = forecast_series(requests, self.seasons, self.pred_num_samples, seed, self.net, horizon)
-        predicted = np.stack([describe(found) for found in forecasts])
-        predicted[unseen] = np.nan
-        out = rearrange(torch.as_tensor(predicted), "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
+        """Predict ``pred_n`` steps of every series: (S, B, n, C), or (1, B, n, C * 3) for parameters."""
+        sizes = self.pred_n, self.pred_num_samples, self.output_chunk_length or 1, self.output_chunk_shift
+        _, forecasts = self.statistics.forecasts(batch, *sizes)
+        out = as_predicted(forecasts, batch, self.predict_likelihood_parameters)
         if self.joint is not None and not self.predict_likelihood_parameters:
             out = self.joint.reorder(out)
         like = batch.past_target
         dtype = torch.promote_types(like.dtype, torch.float32)  # as of darts' models of 16-bit series
         return out.to(dtype).to(like.device), batch.series_schema, batch.pred_time
-
-    def _dates_before(self, batch: TorchInferenceBatch) -> list[np.datetime64 | None]:
-        """Day or month of the end of every series, where effects of the calendar are sought; else None."""
-        schemas, times = batch.series_schema, batch.pred_time
-        if not self.by_dates or schemas is None or times is None:
-            return [None] * len(batch.past_target)
-        units = [UNITS.get(schema["time_freq"]) for schema in schemas]
-        shift = 1 + self.output_chunk_shift
-        return [
-            None if unit is None else pd.Timestamp(time).to_numpy().astype(f"datetime64[{unit}]") - shift
-            for unit, time in zip(units, times, strict=True)
-        ]
 
 
 def _request(y: np.ndarray, ahead: np.ndarray, end: np.datetime64 | None) -> SeriesRequest:

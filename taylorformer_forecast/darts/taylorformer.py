@@ -7,7 +7,8 @@ from os import PathLike
 from typing import Any
 
 from taylorformer_forecast.core.attention.registry import Attention
-from taylorformer_forecast.darts._pretrained import PretrainedModel, PretrainedModule
+from taylorformer_forecast.darts._pretrained import PretrainedModel
+from taylorformer_forecast.darts._pretrained_module import PretrainedModule
 from taylorformer_forecast.models.specs import TAYLORFORMER
 
 

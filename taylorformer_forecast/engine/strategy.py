@@ -58,7 +58,6 @@ def choose_strategy(
     horizon: int,
     obstacle: str | None = None,
     irregular: str | None = None,
-    averages: bool = True,
 ) -> Strategy:
     """Choose how series are forecast: as asked, or by the data alone.
 
@@ -81,8 +80,6 @@ def choose_strategy(
     irregular : str, optional
         Why there can be no statistical forecasts, if anything: they need regular times. "auto" takes the
         pretrained network then.
-    averages : bool, default=True
-        Whether the host can average.
 
     Returns
     -------
@@ -107,8 +104,6 @@ def choose_strategy(
     if asked not in STRATEGIES:
         raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
     if asked != "auto":
-        if asked == "averaged" and not averages:
-            raise ValueError("strategy='averaged' is for sktime's forecasters only; take strategy='auto'")
         against = obstacle or (irregular if asked in (*STATISTICAL, "averaged") else None)
         if against and asked != "train":
             raise ValueError(f"strategy={asked!r}: {against}; take strategy='train' or 'auto'")
@@ -119,7 +114,7 @@ def choose_strategy(
     size = f"{longest} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
     if few and obstacle is None:
         return Strategy("corrected" if irregular is None else "pretrained", size)
-    if averages and obstacle is None and irregular is None and longest <= LONGEST_PAST:
+    if obstacle is None and irregular is None and longest <= LONGEST_PAST:
         return Strategy("averaged", f"{size} and at most {LONGEST_PAST}")
     return Strategy("train", size if obstacle is None else obstacle)
 

@@ -46,7 +46,7 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
         Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
         (``examples/benchmark/conditional.py``).
-    strategy : {"auto", "baseline", "corrected", "pretrained", "train", "finetune"}
+    strategy : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
         How series are forecast. "baseline": without a network, by a combination of statistical forecasts
         (exponential smoothing, Theta, damped trend, seasonal naive and autoregression; a distribution of
         counts for intermittent demand), weighted by their past errors. It is fitted to every series that is
@@ -54,12 +54,13 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         likelihood parameters have the mean, variance and kurtosis of its distributions. "corrected": the
         same, with locations and widths corrected by a network that was trained on synthetic series.
         "pretrained": by another such network, around a linear forecast; only that and its calibration are
-        fitted. "train": by a new network, trained on the series. "finetune": by the pretrained network,
-        trained further. "auto" looks at the data alone: "corrected" where every series has fewer observed
-        values than sixteen output chunks ("pretrained" if most values are missing), without covariates and
-        sample weights; else "train". What needs a network of its own is trained: another distribution or
-        likelihood, ``order="random"``, ``linear_path=False``. Sizes and training parameters are those of a
-        network that is trained. What was done is shown by :meth:`summary`.
+        fitted. "train": by a new network, trained on the series. "averaged": by the average, quantile by
+        quantile, of that and of "corrected". "finetune": by the pretrained network, trained further. "auto"
+        looks at the data alone, without covariates and sample weights: "corrected" where every series has
+        fewer observed values than sixteen output chunks ("pretrained" if most values are missing), with up
+        to 1,000 values "averaged"; else "train". What needs a network of its own is trained: another
+        likelihood, ``linear_path=False``. Sizes and training parameters are those of a network that is
+        trained. What was done is shown by :meth:`summary`.
     pretrained : "default" or path
         The pretrained network: the one in the package, trained on synthetic series of many kinds, or a file.
         It predicts all targets from the context, and of calendar cycles and seasons it sees the two shortest.

@@ -9,8 +9,8 @@ import numpy as np
 
 from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.defaults import JOINT_POINTS
+from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.windows import Series
-from taylorformer_forecast.sktime._mixtures import Mixture
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime._scale import Logarithm
 

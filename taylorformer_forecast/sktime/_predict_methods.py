@@ -273,7 +273,7 @@ class PredictiveMethods(JointPaths):
     def _predict_quantiles(self, fh, X, alpha):
         index, p = self._predictive(fh, X)
         columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
-        return pd.DataFrame(p.quantiles(alpha).reshape(len(index), -1), index=index, columns=columns)
+        return pd.DataFrame(p.mixture.at_levels(alpha).reshape(len(index), -1), index=index, columns=columns)
 
     def _predict_var(self, fh, X, cov=False):
         variance = self._distribution(fh, X).var()

@@ -18,9 +18,9 @@ from taylorformer_forecast.core.sampling import (
 from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
+from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.training import on_device, own_state
 from taylorformer_forecast.engine.windows import least_scale
-from taylorformer_forecast.sktime._mixtures import Mixture
 from taylorformer_forecast.sktime._requests import Predictive, Request, reordered
 
 ROWS_AT_ONCE = 8192  # windows times paths

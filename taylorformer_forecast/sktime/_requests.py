@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.core.families import find_component
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
+from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.windows import Series
-from taylorformer_forecast.sktime._mixtures import Mixture
 
 
 @dataclass(frozen=True)
@@ -131,18 +130,11 @@ class Predictive:
                 every[at, d, :n_pieces], every[at, d, n_pieces:] = own, own[:, -1:]
         return cls(paths, Mixture(find_component("uniform"), loc, scale, weights))
 
-    def quantiles(self, levels: Sequence[float]) -> Float[np.ndarray, "R D L"]:
-        """Quantiles of every row and column, to the last bit those of the distribution that users get."""
-        shape = self.mixture.loc.shape[:2]
-        mixture = self.mixture.map(lambda value: np.asarray(value, dtype=float))
-        each = [mixture.by_rows(Mixture.quantiles, np.full(shape, level)) for level in levels]
-        return np.stack(each, -1)
-
     def averaged_with(
         self, forecasts: Sequence[SeriesForecast], requests: Sequence[SeriesRequest]
     ) -> list[SeriesForecast]:
         """Average with the statistical forecasts for all columns of one instance after another."""
-        levels = self.quantiles(STATISTICAL_LEVELS)
+        levels = self.mixture.at_levels(STATISTICAL_LEVELS)
         found, first = [], 0
         for number, (statistical, request) in enumerate(zip(forecasts, requests, strict=True)):
             d, rows = number % levels.shape[1], slice(first, first + len(request.at))

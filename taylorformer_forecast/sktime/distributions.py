@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.core.families import Family, find_component
+from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
-from taylorformer_forecast.sktime._mixtures import Mixture
 
 
 class PathMixture(ArrayDistribution):

@@ -86,7 +86,6 @@ CASES = [
     pytest.param(host, name, options, id=f"{host} {label}")
     for host in ("sktime", "darts")
     for (name, options), label in zip(MODELS, NAMES, strict=True)
-    if (host, options.get("strategy")) != ("darts", "averaged")
 ]
 
 
@@ -105,7 +104,7 @@ def test_joint_paths_go_together_and_have_the_marginals_of_independent_ones(host
         )
 
 
-@pytest.mark.parametrize(("host", "name", "options"), CASES[1:2] + CASES[4:5] + CASES[-8:-7] + CASES[-1:])
+@pytest.mark.parametrize(("host", "name", "options"), CASES[1:2] + CASES[4:5] + CASES[10:11] + CASES[-1:])
 def test_one_column_is_forecast_as_ever(host, name, options):
     y, apart = related(1), None if name == "ContiFormer" else False
     np.testing.assert_array_equal(

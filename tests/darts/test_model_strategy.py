@@ -21,7 +21,7 @@ from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 N = 72
-OF_DARTS = [name for name in STRATEGIES if name != "averaged"]
+TRAINED = ("train", "averaged", "finetune")
 LOGGER = "taylorformer_forecast"
 
 
@@ -38,7 +38,8 @@ def _weights(module):
 def chosen(model):
     """What a fitted model has done, by its summary and by its network."""
     name = model.summary().strategy
-    kinds = {"train": Taylorformer, "baseline": type(None), "corrected": PretrainedCorrection}
+    kinds = {"baseline": type(None), "corrected": PretrainedCorrection}
+    kinds |= dict.fromkeys(("train", "averaged"), Taylorformer)
     assert isinstance(model.model.net, kinds.get(name, DirectTaylorformer))
     return name
 
@@ -52,7 +53,7 @@ def long():
 # --- "auto" -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "expected"), [(40, "corrected"), (95, "corrected"), (96, "train")])
+@pytest.mark.parametrize(("n", "expected"), [(40, "corrected"), (95, "corrected"), (96, "averaged")])
 def test_series_of_fewer_values_than_sixteen_chunks_have_statistical_forecasts(long, n, expected):
     model = make().fit(long[:n])
     assert chosen(model) == expected
@@ -69,8 +70,8 @@ def test_observed_values_of_the_longest_series_and_component_count(long):
     assert chosen(make().fit(long.with_values(values))) == "corrected"
     assert chosen(make().fit([long[:95], long[:60]])) == "corrected"
     assert chosen(make().fit(long[:60].stack(long[:60]))) == "corrected"
-    assert chosen(make().fit([long[:20], long])) == "train"
-    assert chosen(make().fit(long.stack(long.with_values(values)))) == "train"
+    assert chosen(make().fit([long[:20], long])) == "averaged"
+    assert chosen(make().fit(long.stack(long.with_values(values)))) == "averaged"
 
 
 def test_a_short_series_of_which_most_is_missing_has_the_pretrained_network(long):
@@ -120,10 +121,10 @@ def test_no_parameter_of_training_or_of_a_trained_network_changes_the_choice(ser
     assert chosen(other) == "corrected"
     assert other.summary().steps == 0
     np.testing.assert_array_equal(*(m.predict(8, random_state=0).values() for m in (plain, other)))
-    assert chosen(make(**{name: TRAINING[name]}).fit(long)) == "train"
+    assert chosen(make(**{name: TRAINING[name]}).fit(long)) == "averaged"
 
 
-@pytest.mark.parametrize(("n", "expected"), [(40, "corrected"), (96, "train")])
+@pytest.mark.parametrize(("n", "expected"), [(40, "corrected"), (96, "averaged")])
 def test_a_grid_of_learning_rates_compares_one_kind_of_model(long, n, expected):
     rates = (1e-4, 2e-3, 1e-2)  # the second is the default
     assert {chosen(make(lr=rate).fit(long[:n])) for rate in rates} == {expected}
@@ -140,7 +141,7 @@ def test_options_of_a_fit_do_not_change_the_choice(series, options):
 def test_weights_of_samples_are_for_training_alone(series):
     assert chosen(make().fit(series[:40], sample_weight="linear")) == "train"
     assert chosen(make(strategy="finetune").fit(series[:40], sample_weight="linear")) == "finetune"
-    for strategy in (*STATISTICAL, "pretrained"):
+    for strategy in (*STATISTICAL, "pretrained", "averaged"):
         with pytest.raises(ValueError, match=f"strategy='{strategy}': sample_weight is given"):
             make(strategy=strategy).fit(series[:40], sample_weight="linear")
 
@@ -187,7 +188,9 @@ def test_what_cannot_be_done_without_training_is_trained_or_refused(series, what
     model = make(**params).fit(short, **options)
     assert chosen(model) == "train"
     assert model.summary().reason.startswith(reason)
-    for strategy in (*STATISTICAL, "pretrained", "finetune"):
+    for strategy in STRATEGIES[1:]:
+        if strategy == "train":
+            continue
         with pytest.raises(ValueError, match=f"strategy='{strategy}': {reason}.*; take strategy='train'"):
             make(strategy=strategy, **params).fit(short, **options)
 
@@ -222,15 +225,15 @@ def test_what_is_refused_leaves_the_fit_before_as_it_was(series, what, strategy)
 
 
 @pytest.mark.parametrize("n", [30, 96])
-@pytest.mark.parametrize("strategy", OF_DARTS[1:])
+@pytest.mark.parametrize("strategy", STRATEGIES[1:])
 def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(long, n, strategy):
     model = make(strategy=strategy).fit(long[:n])
     assert chosen(model) == strategy
-    assert model.epochs_trained == (strategy in ("train", "finetune"))
+    assert model.epochs_trained == (strategy in TRAINED)
     assert finite(model.predict(8, num_samples=3))
 
 
-@pytest.mark.parametrize("strategy", ["train", "finetune"])
+@pytest.mark.parametrize("strategy", TRAINED)
 def test_a_further_fit_trains_the_same_network_on(series, strategy):
     model = make(strategy=strategy).fit(series)
     module = model.model
@@ -259,11 +262,11 @@ def test_a_model_of_a_short_series_can_be_saved_loaded_and_fitted_anew(series, l
     np.testing.assert_array_equal(forecasts[0], forecasts[1])
     np.testing.assert_array_equal(forecasts[0], forecasts[2])
     for one in (model, again, weights, model.untrained_model()):
-        assert chosen(one.fit(long)) == "train"
+        assert chosen(one.fit(long)) == "averaged"
         assert one.epochs_trained == 1
 
 
-@pytest.mark.parametrize("strategy", OF_DARTS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_learning_rate_can_be_looked_for(series, strategy):
     model = make(strategy=strategy, n_epochs=None)
     assert len(model.lr_find(series[:40], num_training=5).results["lr"]) > 0
@@ -293,7 +296,7 @@ def test_short_series_have_statistical_forecasts_in_backtests_lists_and_after_a_
 # --- what is said of it -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", OF_DARTS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
     model = make(strategy=strategy).fit(series)
     done, net, name = model.summary(), model.model.net, "corrected" if strategy == "auto" else strategy
@@ -308,13 +311,15 @@ def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
         assert (done.weight, done.inflation) == (0.0 if none else net.weight, 1.0)
     else:
         assert done.network == type(net).__name__
-        assert done.baseline == ("LinearPathBaseline" if name == "train" else "LinearBaseline")
+        assert done.baseline == (
+            "LinearBaseline" if name in ("pretrained", "finetune") else "LinearPathBaseline"
+        )
         assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
         assert done.weight == float(net.calibration.weight)
         assert done.inflation == float(net.calibration.inflation)
     assert (done.context_length, done.horizon) == (12, 6)
     assert done.seasons == ("week", "12 steps")
-    assert done.steps == (2 if name in ("train", "finetune") else 0)  # of 32 windows, and then 23
+    assert done.steps == (2 if name in TRAINED else 0)  # of 32 windows, and then 23
     assert done.seconds > 0
     text = str(done)
     for part in (f"{name} ({done.reason})", f"{done.network} around {done.baseline}", f"{done.steps} steps"):
@@ -338,7 +343,7 @@ def test_there_is_no_summary_before_a_fit():
         make().summary()
 
 
-@pytest.mark.parametrize("strategy", OF_DARTS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_fit_leaves_one_record_in_the_log(series, strategy, caplog):
     with caplog.at_level(logging.INFO, logger=LOGGER):
         model = make(strategy=strategy).fit(series)

@@ -22,12 +22,6 @@ def test_series_of_which_each_has_fewer_than_sixteen_horizons_have_statistical_f
     assert chosen.reason == f"{max(n_observed)} values are {compared} 16 horizons of 12{most}"
 
 
-def test_a_host_that_cannot_average_trains():
-    assert choose_strategy("auto", [500], 12, averages=False).name == "train"
-    with pytest.raises(ValueError, match="strategy='averaged' is for sktime's forecasters only"):
-        choose_strategy("averaged", [500], 12, averages=False)
-
-
 def test_short_irregular_series_have_the_pretrained_network():
     assert choose_strategy("auto", [100], 12, irregular="the times are not regular").name == "pretrained"
     assert choose_strategy("auto", [1000], 12, irregular="the times are not regular").name == "train"

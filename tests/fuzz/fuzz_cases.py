@@ -153,7 +153,7 @@ def darts_models(draw: st.DrawFn) -> Case:
     """A model of darts."""
     trained = draw(st.integers(0, 9)) == 0
     name = draw(st.sampled_from(MODELS)) if trained else "Taylorformer"
-    strategy = draw(st.sampled_from(["train", "finetune"] if trained else ["auto", "baseline"]))
+    strategy = draw(st.sampled_from(["train", "averaged", "finetune"] if trained else ["auto", "baseline"]))
     options = {"strategy": strategy} if name == "Taylorformer" else {}
     if name in JOINT:
         options["joint"] = draw(st.booleans())

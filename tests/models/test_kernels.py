@@ -38,8 +38,8 @@ class Sigmoid(Kernel):
         return (weights if mask is None else weights * mask[:, None]) @ v
 
     def one_query(self, query, points, scale):
-        weights = points.scores(scale * query, key_bias=True).sigmoid()
-        return points.weighted_sum(weights, weights.sum(-1, keepdim=True))
+        shared, own = (part.sigmoid() for part in points.scores(scale * query, key_bias=True))
+        return points.weighted_sum(shared, own, shared.sum(-1, keepdim=True) + own.sum(-1, keepdim=True))
 
 
 class StepOnly(Full):

@@ -14,7 +14,7 @@ from skpro.utils.estimator_checks import check_estimator
 from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, PinballLoss
 
 from taylorformer_forecast.core.families.base import POINT_MASS
-from taylorformer_forecast.sktime._mixtures import Mixture
+from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.sktime.distributions import PathMixture
 from taylorformer_forecast.sktime.sample_paths import SamplePaths
 

@@ -117,15 +117,9 @@ class CachedPoints:
             first=self.first + n_hidden,
         )
 
-    def sees_any(self) -> Bool[Tensor, "B 1 1 1"] | None:
-        """Windows in which there is a point to attend; None if there is one in all."""
-        if self.own.shape[2] > 0 or (self.mask is None and self.context.shape[1] > 0):
-            return None
-        n_windows = self.context.shape[0]
-        seen = self.context.new_zeros(n_windows, dtype=torch.bool) if self.mask is None else self.mask.any(1)
-        return seen.view(n_windows, 1, 1, 1)
-
-    def scores(self, query: Float[Tensor, "B H S E"], key_bias: bool = False) -> Float[Tensor, "B S H M"]:
+    def scores(
+        self, query: Float[Tensor, "B H S E"], key_bias: bool = False
+    ) -> tuple[Float[Tensor, "B S H L"], Float[Tensor, "B S H T"]]:
         """Inner products of queries and keys, minus infinity for points that may not be attended.
 
         Parameters
@@ -138,31 +132,32 @@ class CachedPoints:
 
         Returns
         -------
-        Tensor
-            Scores of the context, then of the path's own points.
+        shared, own : Tensor
+            Scores of the context, and of the path's own points. They are not joined: long paths are bound by
+            reading and writing them.
         """
         (b, h, s, _), i = query.shape, self.context.shape[2]
         projected = query @ self.key.weight.unflatten(0, (h, -1))  # (B, H, S, I)
         projected = projected.transpose(1, 2).reshape(b, s * h, i)
         # The context is one matrix for all paths and heads: one product instead of S * H small ones.
-        shared = projected @ self.context.mT
+        shared = (projected @ self.context.mT).view(b, s, h, -1)
+        own = (projected.view(b * s, h, i) @ self.own.flatten(0, 1).mT).view(b, s, h, -1)
         if self.mask is not None:
-            shared = shared.masked_fill(~self.mask[:, None], float("-inf"))
-        own = projected.view(b * s, h, i) @ self.own.flatten(0, 1).mT
-        scores = torch.cat([shared.view(b * s, h, -1), own], -1).view(b, s, h, -1)
+            shared = shared.masked_fill(~self.mask[:, None, None], float("-inf"))
         if key_bias:
-            scores = scores + (query @ self.key.bias.view(h, -1, 1)).transpose(1, 2)
-        return scores
+            same = (query @ self.key.bias.view(h, -1, 1)).transpose(1, 2)
+            shared, own = shared + same, own + same
+        return shared, own
 
     def weighted_sum(
-        self, weights: Float[Tensor, "B S H M"], total: StepTotals = None
+        self, shared: Float[Tensor, "B S H L"], own: Float[Tensor, "B S H T"], total: StepTotals = None
     ) -> Float[Tensor, "B H S E"]:
         """Sum the values with weights.
 
         Parameters
         ----------
-        weights : Tensor of shape (B, S, H, M)
-            Weights of the context, then of the path's own points.
+        shared, own : Tensor of shape (B, S, H, L) and (B, S, H, T)
+            Weights of the context, and of the path's own points.
         total : Tensor of shape (B, S or 1, H or 1, 1), optional
             Sums of the weights, 1 by default.
 
@@ -171,10 +166,9 @@ class CachedPoints:
         Tensor
             Sums, (B, H, S, E).
         """
-        (b, s, h, _), (n, i) = weights.shape, self.context.shape[1:]
-        weights = weights.view(b * s, h, -1)
-        shared = weights[..., :n].reshape(b, s * h, n) @ self.context
-        points = torch.baddbmm(shared.view(b * s, h, i), weights[..., n:], self.own.flatten(0, 1))
+        (b, s, h, _), i = own.shape, self.context.shape[2]
+        points = (shared.reshape(b, s * h, -1) @ self.context).view(b * s, h, i)
+        points = torch.baddbmm(points, own.view(b * s, h, -1), self.own.flatten(0, 1))
         points = points.view(b, s, h, i).transpose(1, 2)
         return project_values(self.value, points, None if total is None else total.transpose(1, 2))
 

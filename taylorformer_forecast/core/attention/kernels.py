@@ -17,10 +17,12 @@ before the values need it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -161,8 +163,14 @@ def softmax_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scal
 
 def softmax_query(query: PathRows, points: CachedPoints, scale: float) -> PathRows:
     """Softmax attention of one query of every path to cached points."""
-    weights, sees = points.scores(query * scale).softmax(-1), points.sees_any()
-    return points.weighted_sum(weights if sees is None else weights.nan_to_num(0.0), sees)
+    shared, own = points.scores(query * scale)
+    # Two parts of one softmax, in place: long paths are bound by memory. No gradient depends on the top.
+    tops = [part.detach().amax(-1, keepdim=True) for part in (shared, own) if part.shape[-1] > 0]
+    top = functools.reduce(torch.maximum, tops, own.new_full((), torch.finfo(own.dtype).min))
+    shared, own = shared.sub_(top).exp_(), own.sub_(top).exp_()
+    total = shared.sum(-1, keepdim=True) + own.sum(-1, keepdim=True)
+    sums = points.weighted_sum(shared, own, total)
+    return sums / total.transpose(1, 2).clamp_min(1.0)  # the top counts 1; without points all is zero
 
 
 def softmax_weights(scores: Scores, mask: Mask) -> Weights:

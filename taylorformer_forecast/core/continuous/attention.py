@@ -174,11 +174,12 @@ class ContinuousAttention(nn.Module):
             if len(pieces := few_windows((x, t, mask, at, x_at, shift), n_scores)) > 1:
                 return torch.cat([self(*piece) for piece in pieces])
         heads, t, at = self.heads, t.detach(), None if at is None else at.detach()
-        query = Interpolation.through(t, heads.query(x), self.interpolation)
-        offset = None if shift is None else shift @ heads.query.weight.mT
+        # Scores are linear in the queries: it is these that are scaled, not the tables.
+        query = Interpolation.through(t, heads.scale * heads.query(x), self.interpolation)
+        offset = None if shift is None else heads.scale * (shift @ heads.query.weight.mT)
         times = t if at is None else at
         if x_at is not None:
-            row = heads.query(x_at)
+            row = heads.scale * heads.query(x_at)
         else:
             row = query.coefficients[0] if at is None else query(at)
             row = row if offset is None else row + offset
@@ -201,7 +202,7 @@ class ContinuousAttention(nn.Module):
             place = torch.arange(t.shape[1], device=t.device)
             near = (place[:, None] - place).abs() < window
             mask = near[None] if mask is None else mask & near
-        weights = softmax_weights(scores * heads.scale, mask)
+        weights = softmax_weights(scores, mask)
         return heads.merge(self.mix(weights, heads.split(problem.value), values, elapsed.abs()))
 
     def window_among(self, n: int) -> int | None:

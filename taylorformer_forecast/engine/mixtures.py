@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import logsumexp, ndtri
+from torch import Tensor
 
-from taylorformer_forecast.core.families import find_component
+from taylorformer_forecast.core.families import Components, find_component
+
+Array: TypeAlias = np.ndarray
 
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 NUMBERS_AT_ONCE = 2**17  # in a temporary array: bounds the memory and stays in the processor's cache
@@ -40,37 +44,41 @@ class Mixture:
     shape: dict[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
-    def over_paths(cls, parts):
+    def over_paths(cls, parts: Components) -> Mixture:
         """The mixtures (..., S * K) over all paths of components along each, (S, ..., K)."""
-        weights = None if parts.weights is None else parts.weights / len(parts.weights)
-        mixture = cls(parts.family, parts.loc, parts.scale, weights, dict(parts.shape))
-        return mixture.map(lambda value: value.movedim(0, -2).flatten(-2).numpy())
 
-    def map(self, function):
+        def joined(value: Tensor) -> Array:
+            return value.movedim(0, -2).flatten(-2).numpy()
+
+        weights = None if parts.weights is None else joined(parts.weights / len(parts.weights))
+        shape = {name: joined(value) for name, value in parts.shape.items()}
+        return cls(parts.family, joined(parts.loc), joined(parts.scale), weights, shape)
+
+    def map(self, function: Callable[[Any], Any]) -> Mixture:
         """Apply a function to every array."""
         weights = None if self.weights is None else function(self.weights)
         shape = {name: function(value) for name, value in self.shape.items()}
         return Mixture(self.family, function(self.loc), function(self.scale), weights, shape)
 
-    def affine(self, loc, factor):
+    def affine(self, loc: Array, factor: Array) -> Mixture:
         """The mixtures of ``loc + factor * y`` for a positive factor."""
         return replace(self, loc=loc + factor * self.loc, scale=factor * self.scale)
 
-    def __getitem__(self, cells):
+    def __getitem__(self, cells: Any) -> Mixture:
         return self.map(lambda value: value[cells])
 
-    def __setitem__(self, cells, other):
+    def __setitem__(self, cells: Any, other: Mixture) -> None:
         pairs = [(self.loc, other.loc), (self.scale, other.scale), (self.weights, other.weights)]
         pairs += [(value, other.shape[name]) for name, value in self.shape.items()]
         for own, new in pairs:
             if own is not None:
                 own[cells] = new
 
-    def flat(self):
+    def flat(self) -> Mixture:
         """All cells in a row, (n, K)."""
         return self.map(lambda value: value.reshape(-1, value.shape[-1]))
 
-    def by_rows(self, function, *args, cost=1):
+    def by_rows(self, function: Callable[..., Array], *args: Array, cost: int = 1) -> Array:
         """Apply function(mixture, *args) to blocks of rows of mixtures (R, D, K), their weights of sum 1."""
         n_rows, n_columns, n_components = self.loc.shape
         size, out = max(1, NUMBERS_AT_ONCE // (n_columns * n_components * cost)), []
@@ -81,42 +89,42 @@ class Mixture:
             out.append(function(part, *(values[block] for values in args)))
         return np.concatenate(out)
 
-    def average(self, values):
+    def average(self, values: Array) -> Array:
         """Mean over components, the last axis."""
         return values.mean(-1) if self.weights is None else np.einsum("...k,...k->...", values, self.weights)
 
-    def standard(self, x):
+    def standard(self, x: Array) -> Array:
         """Values in units of the components."""
         return (x[..., None] - self.loc) / self.scale
 
-    def cdf(self, x):
+    def cdf(self, x: Array) -> Array:
         """Probability of values up to x."""
         return self.average(self.family.cdf(self.standard(x), self.shape))
 
-    def log_pdf(self, x):
+    def log_pdf(self, x: Array) -> Array:
         """Log-density."""
         logs = self.family.log_pdf(self.standard(x), self.shape) - np.log(self.scale)
         return logsumexp(logs, axis=-1, b=1 / self.loc.shape[-1] if self.weights is None else self.weights)
 
-    def mean(self):
+    def mean(self) -> Array:
         """Mean."""
         return self.average(self.loc + self.scale * self.family.mean(self.shape))
 
-    def variance(self):
+    def variance(self) -> Array:
         """Variance."""
         means = self.loc + self.scale * self.family.mean(self.shape)
         within = self.scale**2 * self.family.variance(self.shape)
         return self.average(within + (means - self.average(means)[..., None]) ** 2)
 
-    def spread(self):
+    def spread(self) -> Array:
         """Standard deviation if that of every component were its scale: finite for every family."""
         return np.sqrt(self.average(self.scale**2 + (self.loc - self.average(self.loc)[..., None]) ** 2))
 
-    def distance(self, x):
+    def distance(self, x: Array) -> Array:
         """E|X - x|."""
         return self.average(self.scale * self.family.distance(self.standard(x), self.shape))
 
-    def self_distance(self):
+    def self_distance(self) -> Array:
         """E|X - X'|: pair by pair where the family knows that of pairs, else by quadrature."""
         if not self.family.has_pair_distance:
             return _self_distance_by_panels(self.flat()).reshape(self.loc.shape[:-1])
@@ -129,7 +137,7 @@ class Mixture:
             total += 2 * (pairs if w is None else pairs * w[..., lag:] * w[..., :-lag]).sum(-1)
         return total if w is not None else total / m.shape[-1] ** 2
 
-    def mapped(self, function):
+    def mapped(self, function: Callable[[Array], Array]) -> Mixture:
         """The distribution of function(X) for a strictly increasing function, as uniform pieces.
 
         The distribution function of X is known at many points, close to each other in the middle and further
@@ -147,13 +155,18 @@ class Mixture:
         half = np.maximum(half, np.spacing(np.abs(middle)))
         return Mixture(find_component("uniform"), middle, half, np.maximum(weights, 0))
 
-    def end(self, sign):
+    def at_levels(self, levels: Sequence[float]) -> Array:
+        """Quantiles of mixtures (R, D, K) at some levels, (R, D, L), in double precision."""
+        shape, wide = self.loc.shape[:2], self.map(lambda value: np.asarray(value, dtype=float))
+        return np.stack([wide.by_rows(Mixture.quantiles, np.full(shape, level)) for level in levels], -1)
+
+    def end(self, sign: int) -> Array:
         """The lowest (-1) or highest (1) possible value."""
         ends = sign * self.loc + self.scale * (sign * self.family.support[int(sign > 0)])
         possible = ends if self.weights is None else np.where(self.weights > 0, ends, -np.inf)
         return sign * possible.max(-1, initial=-np.inf)
 
-    def quantiles(self, p):
+    def quantiles(self, p: Array) -> Array:
         """Quantiles at probabilities p of the shape of the cells; NaN beyond 0 and 1."""
         cells, level, out = self.flat(), p.ravel(), np.full(p.size, np.nan)
         if self.family.inverts_mixtures:
@@ -166,7 +179,7 @@ class Mixture:
         return out.reshape(p.shape)
 
 
-def _self_distance_by_panels(cells):
+def _self_distance_by_panels(cells: Mixture) -> Array:
     """E|X - X'| = 2 int F (1 - F) by panels that are halved until they fit.
 
     A panel takes the density at Gauss nodes and the exact F at its ends: the mass it misses measures its
@@ -206,14 +219,14 @@ def _self_distance_by_panels(cells):
     return total
 
 
-def _newton_step(goal, f, density):
+def _newton_step(goal: Array, f: Array, density: Array) -> Array:
     """Newton step on ndtri(F(x)) = goal; nan or infinite where F is 0 or 1 or has no slope."""
     with np.errstate(all="ignore"):
         score = ndtri(f)
         return (goal - score) * np.exp(-0.5 * score * score - 0.5 * np.log(2 * np.pi)) / density
 
 
-def _inverted(cells, p):
+def _inverted(cells: Mixture, p: Array) -> Array:
     """Quantiles of a row of mixtures at 0 < p < 1: Newton steps on ndtri(F(x)) = ndtri(p).
 
     Steps that leave the bracket or stall are bisections. The score ndtri(F) is nearly straight, so three to

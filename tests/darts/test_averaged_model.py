@@ -1,0 +1,101 @@
+"""darts models that average a trained network with statistical forecasts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from darts import TimeSeries
+from quiet import QUIET
+
+from taylorformer_forecast.darts import TaylorformerModel
+
+N_STEPS, N_PATHS = 6, 400
+
+
+def make(strategy="averaged", **params):
+    usual = {"n_epochs": 1, "d_model": 8, "random_state": 0, "pl_trainer_kwargs": QUIET}
+    return TaylorformerModel(12, N_STEPS, strategy=strategy, **{**usual, **params})
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Return two components with a season of 12 steps and noise."""
+    rng = np.random.default_rng(0)
+    season = np.sin(np.arange(120)[:, None] * np.pi / 6 + [0.0, 1.0])
+    return TimeSeries.from_values((10 + season + 0.3 * rng.normal(size=(120, 2))).astype("float32"))
+
+
+def drawn(model, **options):
+    options = {"num_samples": N_PATHS, "random_state": 0} | options
+    return model.predict(N_STEPS, **options).all_values()
+
+
+def test_quantiles_of_the_average_lie_halfway_between_those_of_its_parts(noisy):
+    levels = [0.1, 0.3, 0.5, 0.7, 0.9]
+    found = {
+        strategy: np.quantile(drawn(make(strategy).fit(noisy)), levels, axis=2)
+        for strategy in ("train", "corrected", "averaged")
+    }
+    halfway = (found["train"] + found["corrected"]) / 2
+    assert np.abs(found["train"] - found["corrected"]).max() > 0.3
+    np.testing.assert_allclose(found["averaged"], halfway, atol=0.12)  # of 400 draws
+
+
+def test_paths_of_the_average_keep_their_dependence(noisy):
+    averaged, train = (drawn(make(strategy).fit(noisy)) for strategy in ("averaged", "train"))
+    ranks = [one.argsort(2).argsort(2) for one in (averaged, train)]
+    assert np.abs(ranks[0] - ranks[1]).max() <= 1  # ties of single precision
+
+
+def test_parameters_of_the_average_have_the_mean_of_its_paths(noisy):
+    model = make().fit(noisy)
+    loc = model.predict(N_STEPS, predict_likelihood_parameters=True, random_state=0).values()[:, ::3]
+    np.testing.assert_allclose(loc, drawn(model).mean(2), atol=0.1)
+
+
+def test_the_average_sees_more_of_the_past_than_the_network(noisy):
+    before = noisy.values().copy()
+    before[:-12] = 10 + 3 * (before[:-12] - 10)  # before the input chunk
+    other = noisy.with_values(before)
+    assert not np.array_equal(*(drawn(make().fit(noisy), series=one) for one in (noisy, other)))
+    train = make("train").fit(noisy)
+    np.testing.assert_array_equal(*(drawn(train, series=one) for one in (noisy, other)))
+
+
+def test_series_of_unlike_lengths_are_each_averaged_with_their_own_past(noisy):
+    model = make().fit(noisy)
+    together = model.predict(N_STEPS, [noisy, noisy[:40]], predict_likelihood_parameters=True, random_state=0)
+    for one, found in zip((noisy, noisy[:40]), together, strict=True):
+        alone = model.predict(N_STEPS, one, predict_likelihood_parameters=True, random_state=0)
+        np.testing.assert_allclose(found.values()[:, ::3], alone.values()[:, ::3], atol=0.1)
+
+
+def test_backtests_forecast_as_predict_does_from_each_origin(noisy):
+    model = make().fit(noisy)
+    options = {"predict_likelihood_parameters": True, "random_state": 0}
+    found = model.historical_forecasts(
+        noisy, start=100, forecast_horizon=N_STEPS, stride=8, retrain=False, last_points_only=False, **options
+    )
+    assert len(found) == 2
+    for k, one in enumerate(found):
+        expected = model.predict(N_STEPS, noisy[: 100 + 8 * k], **options)
+        assert one.start_time() == expected.start_time()
+        np.testing.assert_allclose(one.values()[:, ::3], expected.values()[:, ::3], atol=0.1)
+
+
+def test_a_saved_model_forecasts_alike(noisy, tmp_path):
+    model = make().fit(noisy)
+    model.save(str(tmp_path / "model.pt"))
+    again = TaylorformerModel.load(str(tmp_path / "model.pt"), pl_trainer_kwargs=QUIET)
+    weights = make()
+    weights.load_weights(str(tmp_path / "model.pt"))
+    for one in (again, weights):
+        np.testing.assert_array_equal(drawn(model), drawn(one, series=noisy))
+
+
+def test_a_component_that_the_input_has_no_value_of_has_no_forecast(noisy):
+    values = noisy.values().copy()
+    values[-12:, 1] = np.nan
+    found = drawn(make().fit(noisy), series=noisy.with_values(values))
+    assert np.isfinite(found[:, 0]).all()
+    assert np.isnan(found[:, 1]).all()
