@@ -43,3 +43,28 @@ def test_every_family_is_left_out_once_and_all_of_them_come_back(script, folder,
     assert rows[0]["relative"]["walks"] != 1
     assert len(written) == 1
     assert all(f"| {family} | " in written[0] for family in module.FAMILIES)
+
+
+def test_sizes_and_budgets_are_trained_once_and_compared(script, folder, monkeypatch, capsys):
+    scaling, runs = script("scaling"), folder / "runs"
+    (folder / "page.md").write_text("<!-- scaling -->\n<!-- end -->\n")
+    known = ["--data", str(folder), "--out", str(folder / "scaling.json"), "--page", str(folder / "page.md")]
+    scaling.main(["--folder", str(runs), "--quick", *known])
+    (row,) = json.loads((folder / "scaling.json").read_text())["rows"]
+    assert (row["d_model"], row["n_layers"], row["steps"]) == (32, 2, 3)
+    assert 0.9 < row["synthetic"] < 1.1
+    assert 0.5 < row["real"]["walks"] < 2
+    assert "| 32, 2, " in (folder / "page.md").read_text()
+    capsys.readouterr()
+    monkeypatch.setattr(scaling.train_correction, "main", None)  # what is finished is not trained again
+    scaling.main(["--folder", str(runs), "--quick"])
+    assert f"{row['synthetic']:.3f}" in capsys.readouterr().out
+
+
+def test_a_power_law_is_found_where_there_is_one(script):
+    sizes = [(n, steps) for n in (1e4, 1e5, 1e6) for steps in (400, 1600)]
+    rows = [
+        {"n_parameters": n, "steps": steps, "synthetic": 1 - 0.01 * n**0.05 * steps**0.2}
+        for n, steps in sizes
+    ]
+    assert script("scaling").power_law(rows) == pytest.approx((0.05, 0.2))

@@ -133,6 +133,6 @@ def test_the_section_tells_losses_as_well_as_wins(bench):
     assert '- Won: B, 96 targets. Taylorformer, 500 steps at 0.002: NLL 0.250 below "linear in' in text
     assert "- Not run: A, 96 targets. linear in the last 8 true values, TNP-A." in text
     assert text.count("**-") == 2
-    assert "| A | 96 | the previous true value | **-1.000** | 0.01000 | – | – | – | – | – |" in text
-    assert "| A | 96 | Taylorformer | -0.900 | 0.02000 | 500 | 32 | 0.002 | 90,000 | 100 |" in text
+    assert "| A | 96 | the previous true value | **-1.000** | 0.01000 | – | – | – | – | – | – |" in text
+    assert "| A | 96 | Taylorformer | -0.900 | 0.02000 | 0 | 500 | 32 | 0.002 | 90,000 | 100 |" in text
     assert "one step ahead" in text

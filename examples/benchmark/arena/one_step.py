@@ -60,14 +60,15 @@ def table(book: dict[str, Any]) -> str:
         The table.
     """
     head = "series | targets | model | NLL per target | MSE one step ahead, given the true past"
-    lines = [f"| {head} | steps | windows of a step | peak rate | parameters | fit, s |", "|---" * 10 + "|"]
+    training = "seed | steps | windows of a step | peak rate | parameters | fit, s"
+    lines = [f"| {head} | {training} |", "|---" * 11 + "|"]
     for (series, targets), rows in groups(book).items():
         best = min(row["nll"] for row in rows)
         for row in rows:
             nll = f"**{row['nll']:.3f}**" if row["nll"] == best else f"{row['nll']:.3f}"
-            training = "– | – | – | – | –"
+            training = "– | – | – | – | – | –"
             if "steps" in row:
-                training = f"{row['steps']:,} | {row['batch']} | {row['lr']:g}"
+                training = f"{row['seed']} | {row['steps']:,} | {row['batch']} | {row['lr']:g}"
                 training += f" | {row['parameters']:,} | {row['fit_s']:.0f}"
             cells = f"{series} | {targets} | {LABELS[row['model']]} | {nll} | {row['mse']:.5f}"
             lines.append(f"| {cells} | {training} |")
