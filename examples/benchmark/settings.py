@@ -9,7 +9,7 @@ Every finished (series, seed) is written at once, and what the file holds alread
 
     python examples/benchmark/settings.py --data DIR --out settings.json
     python examples/benchmark/settings.py --data DIR --out local.json --changes 'attention="local"' \
-        --series ili,sunspots,taylor,taxi,etth1,etth2,exchange --seeds 0,1
+        --series ili,sunspots,taylor,taxi,etth1,etth2,exchange
 """
 
 from __future__ import annotations

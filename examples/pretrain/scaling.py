@@ -50,16 +50,10 @@ def trained(folder: Path, size: tuple[int, int], steps: int, extra: list[str]) -
     return row | {"seconds": last["seconds"], "synthetic": last["mean"], "file": str(file)}
 
 
-def on_real(file: str, data: Path) -> dict[str, float]:
-    """Loss relative to the combination alone, of every collection."""
-    net, found = load_correction(file).net, {}
-    for collection in (Collection.read(path, None, 0) for path in sorted(data.glob("*.jsonl.gz"))):
-        loss = [
-            losses(collection, deciles(collection, partly(net.correct, share, share)))[0].sum()
-            for share in (0.0, SHARE)
-        ]
-        found[collection.name] = round(float(loss[1] / loss[0]), 4)
-    return found
+def loss_of(collection: Collection, file: str, share: float) -> float:
+    """Loss of all series of a collection with a part of the correction of a file."""
+    correct = partly(load_correction(file).net.correct, share, share)
+    return float(losses(collection, deciles(collection, correct))[0].sum())
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -105,12 +99,20 @@ def main(argv: list[str] | None = None) -> None:
         runs = [(SIZES[0], 3)] if args.quick else [(size, n) for n, size in product(STEPS, SIZES)]
         runs = [(size, n) for size, n in runs if f"{size[0]}x{size[1]}-{n}" not in args.skip.split(",")]
         args.folder.mkdir(parents=True, exist_ok=True)
+        paths = sorted(args.data.glob("*.jsonl.gz")) if args.data else []
+        collections = [Collection.read(path, None, 0) for path in paths]
+        alone = [loss_of(collection, "default", 0.0) for collection in collections]
         rows = []
         for size, steps in runs:
             row = trained(args.folder, size, steps, ["--quick"] if args.quick else [])
             file = row.pop("file")
-            rows.append(row | ({"real": on_real(file, args.data)} if args.data else {}))
-            print(json.dumps(rows[-1]), flush=True)
+            if collections:
+                row["real"] = {
+                    collection.name: round(loss_of(collection, file, SHARE) / loss, 4)
+                    for collection, loss in zip(collections, alone, strict=True)
+                }
+            rows.append(row)
+            print(json.dumps(row), flush=True)
         book = {"torch": torch.__version__, "machine": platform.machine(), "rows": rows}
         if args.out:
             args.out.write_text(json.dumps(book, indent=1) + "\n")

@@ -80,25 +80,21 @@ class WholePast(TorchInferenceDataset):
     dataset : TorchInferenceDataset
         The dataset.
     longest : int
-        Values of the past.
-    alone : bool
-        Whether no network forecasts, so that series may be shorter than its input.
+        Values of the past, if these are more than those of the dataset.
     """
 
-    def __init__(self, dataset: Any, longest: int, alone: bool) -> None:
+    def __init__(self, dataset: Any, longest: int) -> None:
         super().__init__()
-        self.past = copy.copy(dataset)
+        self.near, self.past = dataset, copy.copy(dataset)
         self.past._index_memory = {}  # of places, which change
         self.past.uses_past_covariates = self.past.uses_future_covariates = False
-        self.past.input_chunk_length = longest if alone else max(longest, dataset.input_chunk_length)
-        self.near = None if alone else dataset
+        self.past.input_chunk_length = max(longest, dataset.input_chunk_length)
 
     def __len__(self) -> int:
-        return len(self.past)
+        return len(self.near)
 
     def __getitem__(self, index: int) -> TorchInferenceSample:
-        whole = self.past[index]
-        return whole if self.near is None else replace(self.near[index], past_target=whole.past_target)
+        return replace(self.near[index], past_target=self.past[index].past_target)
 
 
 class DatasetWindows:

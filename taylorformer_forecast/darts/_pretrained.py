@@ -15,10 +15,7 @@ from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import WholePast
-from taylorformer_forecast.darts._statistical import (
-    StatisticalModule,
-    gaps_too_wide,
-)
+from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too_wide
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import LONGEST_PAST
 from taylorformer_forecast.engine.correction import PretrainedCorrection, choose_correction
@@ -88,8 +85,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         dataset = super()._build_inference_dataset(n, series, *args, **kwargs)
         if not (self._is_statistical or self._is_averaged):
             return dataset
-        longest = min(max(map(len, series)), LONGEST_PAST)
-        return WholePast(dataset, longest, alone=self._is_statistical)
+        return WholePast(dataset, min(max(map(len, series)), LONGEST_PAST))
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""
@@ -170,9 +166,9 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             module = StatisticalModule(**self._statistics(), n_joint=joint, **self.pl_module_params)
         else:
             module = super()._create_model(train_sample)
-        corrects = getattr(module.statistics, "corrects", None)
-        if corrects is not None:
-            corrects.load_state_dict(self._correction().net.state_dict())
+        statistics = module.statistics
+        if statistics is not None and statistics.corrects is not None:
+            statistics.corrects.load_state_dict(self._correction().net.state_dict())
         return module
 
     def _correction(self) -> PretrainedCorrection:

@@ -74,10 +74,10 @@ class PretrainedModule(ForecastModule):
         if self.statistics is None:
             return super().predicted(samples, batch)
         n, horizon = self.pred_n, self.output_chunk_length or 1
-        paths = samples.paths[..., 0].cpu().double().numpy()  # (B * C, S, n)
+        paths = samples.paths[..., 0].cpu().numpy()  # (B * C, S, n)
         sizes = n, paths.shape[1], horizon, self.output_chunk_shift
         requests, found = self.statistics.forecasts(batch, *sizes)
-        parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2).cpu().double())
+        parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2).cpu())
         quantiles = Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS).reshape(len(found), n, -1)
         averages = [average_quantiles(*of) for of in zip(found, requests, quantiles, paths, strict=True)]
         return as_predicted(averages, batch, self.predict_likelihood_parameters)
