@@ -128,13 +128,13 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         s, first = self.sequence(window), window.n_context
         place = torch.arange(s.t.shape[1], device=s.t.device)
         *inner, last = self.layers
-        upto = s.visible[:, None] & (place[:, None] >= place)
-        x, held = self.states(s, upto, inner), last_visible(s.visible)
-        before = torch.cat([held[:, :1], held[:, :-1]], 1)
-        shift = self.target(s.features - take(s.features, before))
+        x = self.states(s, s.visible[:, None] & (place[:, None] >= place), inner)
+        # The last layer is asked at the targets alone.
+        before = last_visible(s.visible)[:, first - 1 : -1]
+        shift = self.target(s.features[:, first:] - take(s.features, before))
         x_at = take(x, before) + shift
-        strictly = s.visible[:, None] & (place[:, None] > place)
-        z = last.finish(last.attention(x, s.t, strictly, None, x_at, shift), x_at)[:, first:]
+        strictly = s.visible[:, None] & (place[first:, None] > place)
+        z = last.finish(last.attention(x, s.t, strictly, None, x_at, shift, first), x_at)
         raw = self.unconstrained(z)
         if self.baseline is None:
             return self.calibration(self.head, raw, s.y[:, first - 1 : -1])

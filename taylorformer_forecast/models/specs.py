@@ -188,6 +188,7 @@ CONTIFORMER = ModelSpec(
         attention="full",
     ),
     max_steps=150,
+    longest_context=336,
     num_epochs=40,
 )
 

@@ -67,6 +67,7 @@ def same_weights(source, **options):
     return other
 
 
+each_interpolation = pytest.mark.parametrize("interpolation", INTERPOLATIONS)
 each_time = pytest.mark.parametrize("when", ["own", "later", "anywhere"])
 
 
@@ -119,7 +120,7 @@ def test_the_closed_form_equals_the_shared_solver(when, average, both_sides):
     close(closed(x, t, None, at, None, shift), solved(x, t, None, at, None, shift), 1e-5)
 
 
-@pytest.mark.parametrize("interpolation", INTERPOLATIONS)
+@each_interpolation
 def test_the_closed_form_of_every_interpolation_equals_quadrature_of_each_pair(interpolation):
     """One pair at a time, by the midpoint rule within every interval."""
     x, t, _, _ = draw(n=6, span=3.0)
@@ -129,7 +130,7 @@ def test_the_closed_form_of_every_interpolation_equals_quadrature_of_each_pair(i
     query = Interpolation.through(t, heads.query(x), interpolation)
     relax = Relaxation(t, field.rate, field.rest)
     k = heads.split(heads.key(x))
-    got = merging.between_all(relax.integrals(query), relax.decay, relax.keys(k))[0]
+    got = merging.between_all(relax.integrals(query), relax.decay, relax.keys(k))
     share = (torch.arange(2000) + 0.5) / 2000
     for i in range(6):
         total = torch.zeros(HEADS)
@@ -152,13 +153,32 @@ def test_integrals_of_pairs_do_not_depend_on_how_segments_are_merged(n, monkeypa
         monkeypatch.setattr(merging, "SEGMENT", length)
         generator.manual_seed(0)
         parts = [torch.rand(2, 3, n, 5, generator=generator).double().requires_grad_() for _ in range(5)]
-        table, end = merging.between_all(*parts)
+        table, end = merging.between_all(*parts), merging.to_last(*parts[:2])
         total = table.tril(-1).sin().sum() + end.cos().sum()
         gradients = torch.autograd.grad(total, parts, allow_unused=True, materialize_grads=True)
         return table.tril(-1), end, *gradients
 
     for one, other in zip(results(4), results(64), strict=True):
         close(one, other, 1e-9)
+
+
+@each_interpolation
+@pytest.mark.parametrize("first", [1, 5, 8, 32, 39, 40])
+def test_the_last_reference_points_attend_as_they_do_among_all(interpolation, first):
+    x, t, _, _ = draw(n=40)
+    shift, mask = 0.5 * x, torch.ones(1, 40, 40, dtype=torch.bool).tril(-1)
+    built = layer(interpolation=interpolation, window=7)
+    among_all = built(x, t, mask, None, x + shift, shift)[:, first:]
+    alone = built(x, t, mask[:, first:], None, (x + shift)[:, first:], shift[:, first:], first)
+    close(alone, among_all, 1e-9)
+    close(built(x, t, first=first), built(x, t)[:, first:], 1e-9)
+
+
+@pytest.mark.parametrize("options", [{"both_sides": True}, {"solver": "rk4"}])
+def test_only_the_closed_form_of_earlier_points_is_asked_at_the_last_reference_points(options):
+    x, t, _, _ = draw()
+    with pytest.raises(ValueError, match="first=2 needs the closed form"):
+        layer(**options)(x, t, first=2)
 
 
 @pytest.mark.parametrize(("method", "bound"), [("rk4", 1e-6), ("midpoint", 2e-4)])

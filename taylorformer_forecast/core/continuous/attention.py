@@ -26,7 +26,7 @@ from taylorformer_forecast.core.attention.local import log_window
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, mean_decay
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
-from taylorformer_forecast.core.continuous.merging import between_all
+from taylorformer_forecast.core.continuous.merging import between_all, to_last
 from taylorformer_forecast.core.continuous.problem import Problem, differences, few_windows
 from taylorformer_forecast.core.continuous.solvers import MLPField, shared
 from taylorformer_forecast.core.window import holds_everywhere
@@ -145,6 +145,7 @@ class ContinuousAttention(nn.Module):
         at: Float[Tensor, "B M"] | None = None,
         x_at: Float[Tensor, "B M I"] | None = None,
         shift: Float[Tensor, "B M I"] | None = None,
+        first: int = 0,
     ) -> Float[Tensor, "B M I"]:
         """Attend from some times to the reference points.
 
@@ -163,27 +164,32 @@ class ContinuousAttention(nn.Module):
         shift : Tensor of shape (B, M, I), optional
             What is added to the states that queries come from, all the way from the reference point to the
             query time: it distinguishes targets.
+        first : int, default=0
+            Where query times are those of the reference points: number of the first one that queries, so
+            that M is N less this number. Later than 0 it needs the closed form, and no ``both_sides``.
 
         Returns
         -------
         Tensor
             Output of the layer, (B, M, I). Queries that see nothing get zeros and the bias of the output.
         """
+        if first and (at is not None or self.both_sides or self.solver != "closed"):
+            raise ValueError(f"first={first} needs the closed form, and neither times at nor both_sides")
         if self.solver == "closed":
-            n_scores = self.heads.n_heads * t.shape[1] * (t if at is None else at).shape[1]
+            n_scores = self.heads.n_heads * t.shape[1] * (t[:, first:] if at is None else at).shape[1]
             if len(pieces := few_windows((x, t, mask, at, x_at, shift), n_scores)) > 1:
-                return torch.cat([self(*piece) for piece in pieces])
+                return torch.cat([self(*piece, first) for piece in pieces])
         heads, t, at = self.heads, t.detach(), None if at is None else at.detach()
         # Scores are linear in the queries: it is these that are scaled, not the tables.
         query = Interpolation.through(t, heads.scale * heads.query(x), self.interpolation)
         offset = None if shift is None else heads.scale * (shift @ heads.query.weight.mT)
-        times = t if at is None else at
+        times = t[:, first:] if at is None else at
         if x_at is not None:
             row = heads.scale * heads.query(x_at)
         else:
-            row = query.coefficients[0] if at is None else query(at)
+            row = query.coefficients[0][:, first:] if at is None else query(at)
             row = row if offset is None else row + offset
-        problem = Problem(query, heads.key(x), heads.value(x), times, row, offset, at is None)
+        problem = Problem(query, heads.key(x), heads.value(x), times, row, offset, at is None, first)
 
         elapsed = differences(times, t)
         late = elapsed < 0
@@ -200,7 +206,7 @@ class ContinuousAttention(nn.Module):
         window = self.window_among(t.shape[1])
         if window is not None and at is None:
             place = torch.arange(t.shape[1], device=t.device)
-            near = (place[:, None] - place).abs() < window
+            near = (place[first:, None] - place).abs() < window
             mask = near[None] if mask is None else mask & near
         weights = softmax_weights(scores, mask)
         return heads.merge(self.mix(weights, heads.split(problem.value), values, elapsed.abs()))
@@ -244,14 +250,14 @@ class ContinuousAttention(nn.Module):
         offset = None if p.offset is None else relax.queries(split(p.offset))
         if p.at_knots:
             unit = None if offset is None else relax.elapsed(relax.gap)
-            return between_all(pieces, relax.decay, key, unit, offset)[0]
+            return between_all(pieces, relax.decay, key, unit, offset, p.first)
         end = p.query.t[:, -1:]
         if not holds_everywhere(p.at >= end, wait=True):  # the other way takes several times as long
             every, rows, columns = p.at_all_times()
             return pick(self.integrals(every), rows, columns)
         # From the last reference point on the query is constant: what came before is one number for each key.
         left, since = end - p.query.t, p.at - end
-        to_end = between_all(pieces, relax.decay)[1]
+        to_end = to_last(pieces, relax.decay)
         row = relax.elapsed(since) * relax.queries(split(p.query.coefficients[0][:, -1:]))
         column = key * relax.exponent(left).exp()
         if offset is not None:

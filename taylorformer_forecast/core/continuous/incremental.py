@@ -16,7 +16,7 @@ from taylorformer_forecast.core.attention.kernels import softmax_weights
 from taylorformer_forecast.core.continuous.attention import ContinuousAttention
 from taylorformer_forecast.core.continuous.closed_form import LinearField, Relaxation, mean_decay
 from taylorformer_forecast.core.continuous.interpolation import Interpolation
-from taylorformer_forecast.core.continuous.merging import between_all
+from taylorformer_forecast.core.continuous.merging import to_last
 
 
 @dataclass
@@ -98,7 +98,7 @@ class IncrementalSums:
         k, v, q = (heads.split(part(x)) for part in (heads.key, heads.value, heads.query))
         key, left = self.relax.keys(k), t[:, n - 1 : n] - t[:, :n]
         pieces = self.relax.integrals(Interpolation(t[:, :n], (heads.query(x),)))
-        product = (key * between_all(pieces, self.relax.decay)[1]).sum(-1)
+        product = (key * to_last(pieces, self.relax.decay)).sum(-1)
         decayed = key * self.relax.exponent(left).exp()
         self.context = Moving(k, v, decayed, key * self.relax.elapsed(left), product)
         n_targets = t.shape[1] - n

@@ -10,7 +10,7 @@ never positive, whatever the span of a window.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -24,11 +24,12 @@ SEGMENT = 32  # knots: shorter ones are merged in pairs, longer ones one after t
 def between_all(
     pieces: Float[Tensor, "B H N C"],
     decay: Float[Tensor, "B H N C"],
-    key: Float[Tensor, "B H N C"] | None = None,
+    key: Float[Tensor, "B H N C"],
     unit: Float[Tensor, "B H N C"] | None = None,
-    offset: Float[Tensor, "B H N C"] | None = None,
-) -> tuple[Float[Tensor, "B H R R2"], Float[Tensor, "B H N C"]]:
-    """Merge intervals: integrals between all knots, and from every knot to the end.
+    offset: Float[Tensor, "B H M C"] | None = None,
+    first: int = 0,
+) -> Float[Tensor, "B H M N"]:
+    """Merge intervals: integrals between all knots.
 
     Parameters
     ----------
@@ -36,29 +37,61 @@ def between_all(
         Integrals over single intervals (:meth:`Relaxation.integrals`).
     decay : Tensor of shape (B, H, N, C)
         Decay over each of them.
-    key : Tensor of shape (B, H, N, C), optional
-        Keys; without, only the integrals to the end are computed.
-    unit, offset : Tensor of shape (B, H, N, C), optional
-        Where the query of a row (knot) j is that of the others plus a constant: integrals of a query that is
-        1 over single intervals, and the constants.
+    key : Tensor of shape (B, H, N, C)
+        Keys.
+    unit, offset : Tensor of shape (B, H, N, C) and (B, H, M, C), optional
+        Where the query of a row j is that of the others plus a constant: integrals of a query that is 1 over
+        single intervals, and the constants.
+    first : int, default=0
+        Knot of the first row: the M = N - first last ones are computed, in as many operations.
 
     Returns
     -------
-    Tensor of shape (B, H, N, N)
+    Tensor of shape (B, H, M, N)
         Row j, column i: the integral from t_i to t_j of the inner product of query and key i, zero for
-        columns after the row. Empty without ``key``.
-    Tensor of shape (B, H, N, C)
-        Integrals from every knot to the last.
+        columns after the row.
     """
-    n = pieces.shape[2]
+    stacked = pieces[None] if unit is None else torch.stack([pieces, unit])
+    last = _merge(stacked[:, :, :, first:], decay[:, :, first:], key[:, :, first:], offset)
+    if not first:
+        return last.table
+    before = _merge(stacked[:, :, :, :first], decay[:, :, :first])
+    columns = _across(key[:, :, :first], before.to_end, before.decay, last.from_begin, offset)
+    return torch.cat([columns, last.table], -1)
+
+
+def to_last(
+    pieces: Float[Tensor, "B H N C"], decay: Float[Tensor, "B H N C"]
+) -> Float[Tensor, "B H N C"]:
+    """Merge intervals: integrals from every knot to the last, of what :func:`between_all` takes."""
+    return _merge(pieces[None], decay).to_end[0]
+
+
+class _Merged(NamedTuple):
+    """Integrals between the knots of a stretch of time, from each to its end and from its begin to each."""
+
+    table: Float[Tensor, "B H R N"]
+    to_end: Float[Tensor, "U B H N C"]
+    from_begin: Float[Tensor, "U B H N C"]
+    decay: Float[Tensor, "B H N C"]  # from every knot to the end
+
+
+def _merge(
+    pieces: Float[Tensor, "U B H N C"],
+    decay: Float[Tensor, "B H N C"],
+    key: Float[Tensor, "B H N C"] | None = None,
+    offset: Float[Tensor, "B H N C"] | None = None,
+) -> _Merged:
+    """Merge the intervals of a stretch; its table is empty without keys."""
+    n = pieces.shape[3]
     length = min(SEGMENT, 1 << (n - 1).bit_length())
+    missing = max(length - n, -n % length)  # at least one segment, even of no knots
 
     def segments(x: Tensor, value: float = 0.0) -> Tensor:
-        return F.pad(x, (0, 0, 0, -n % length), value=value)[:, :, :, None]  # (B, H, segments, length, C)
+        return F.pad(x, (0, 0, 0, missing), value=value)[:, :, :, None]  # (B, H, segments, length, C)
 
     # Integrals from the beginning of a segment to each of its knots, and from each to the next segment.
-    stacked = pieces[None] if unit is None else torch.stack([pieces, unit])
-    to_end, decay = segments(stacked.flatten(0, 1)).unflatten(0, stacked.shape[:2]), segments(decay, 1.0)
+    to_end, decay = segments(pieces.flatten(0, 1)).unflatten(0, pieces.shape[:2]), segments(decay, 1.0)
     from_begin = torch.zeros_like(to_end)
     key, offset = (None if x is None else segments(x) for x in (key, offset))
     blocks = []  # of the table: rows of a segment, columns of those before it
@@ -79,20 +112,22 @@ def between_all(
         to_end = torch.cat([end_l + decay_l * end_r[..., :1, :], end_r], -2)
         decay = torch.cat([decay_l * decay_r[..., :1, :], decay_r], -2)
 
-    end, far = to_end[:, :, :, 0], decay[:, :, 0]  # of all knots before a segment
+    # Of all knots before a segment.
+    end, far, begin = to_end[:, :, :, 0], decay[:, :, 0], from_begin[:, :, :, 0]
     for k in range(1, decay.shape[2]):  # one segment after the other
+        next_begin = from_begin[:, :, :, k]
         if key is not None:
             own = None if offset is None else offset[:, :, k]
-            before = key[:, :, :k].flatten(2, 3)
-            blocks.append(_across(before, end, far, from_begin[:, :, :, k], own))
+            blocks.append(_across(key[:, :, :k].flatten(2, 3), end, far, next_begin, own))
+        begin = torch.cat([begin, end[..., :1, :] + far[..., :1, :] * next_begin], -2)
         next_end, next_decay = to_end[:, :, :, k], decay[:, :, k]
         end = torch.cat([end + far * next_end[..., :1, :], next_end], -2)
         far = torch.cat([far * next_decay[..., :1, :], next_decay], -2)
     n_rows = 0 if key is None else far.shape[2]
-    table = pieces.new_zeros(*pieces.shape[:2], n_rows, n_rows)
+    table = pieces.new_zeros(*decay.shape[:2], n_rows, n_rows)
     if blocks:
         table = _Lower.apply(table, *blocks)
-    return table[:, :, :n, :n], end[0, :, :, :n]
+    return _Merged(table[:, :, :n, :n], end[:, :, :, :n], begin[:, :, :, :n], far[:, :, :n])
 
 
 def _across(

@@ -32,6 +32,8 @@ class Problem:
         What is added to the query all the way, for each query time.
     at_knots : bool
         Whether query times are those of the reference points, in their order.
+    first : int, default=0
+        Number of the first of these, if so.
     """
 
     query: Interpolation
@@ -41,6 +43,7 @@ class Problem:
     row: Tensor
     offset: Tensor | None
     at_knots: bool
+    first: int = 0
 
     def mirrored(self, interpolation: str) -> Problem:
         """Return the same with time running backwards."""
