@@ -14,9 +14,9 @@ machines
     a file: ``nn5_daily.jsonl.gz`` with a line for each machine, whose "train" and "test" are its values.
 
 Scores are of the total at every step: coverage of the central 80 %, its mean width, and the mean of the
-quantile losses at .1 to .9, times two, both divided by the mean absolute value of the total. Two other rows
+quantile losses at .1 to .9, times two, both divided by the mean absolute value of the total. Other rows
 forecast the total alone: the value of one season before with the quantiles of its past errors, and the same
-forecaster fitted to the total::
+forecasters fitted to the total::
 
     python examples/benchmark/totals.py --data DIR --out totals.json --page totals.md
 
@@ -50,6 +50,7 @@ MODELS = {
     "total": "Taylorformer, the total alone",
     "independent": "Taylorformer, parts by themselves",
     "joint": "Taylorformer, parts jointly",
+    "lam_total": "LAM, the total alone",
     "lam_independent": "LAM, parts by themselves",
     "lam_joint": "LAM, parts jointly",
 }
@@ -121,7 +122,7 @@ def of_total(y: pd.DataFrame, model: str, horizon: int, season: int, settings: d
     forecaster = kind(
         joint=model.endswith("joint"), random_state=0, num_samples=400, verbose=False, **settings
     )
-    if model == "total":
+    if model.endswith("total"):
         return (
             forecaster.fit(total.rename("total"), fh=fh).predict_quantiles(alpha=LEVELS.tolist()).to_numpy().T
         )

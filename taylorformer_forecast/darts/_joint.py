@@ -14,7 +14,7 @@ from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._windows import BatchWindows
-from taylorformer_forecast.defaults import N_CALIBRATION_PATHS, N_CALIBRATION_WINDOWS
+from taylorformer_forecast.defaults import N_CALIBRATION_WINDOWS, N_COPULA_PATHS
 from taylorformer_forecast.engine.copula import GaussianCopula, scores_among
 
 
@@ -72,7 +72,7 @@ class JointWindows(BatchWindows):
         training = self.net.training
         self.net.eval()
         with torch.random.fork_rng():  # likelihoods of darts draw from the global generator
-            drawn = sample_paths(self.net, window, N_CALIBRATION_PATHS).paths
+            drawn = sample_paths(self.net, window, N_COPULA_PATHS).paths
         self.net.train(training)
         y, observed = window.targets
         y = rearrange(y.masked_fill(~observed, torch.nan), "(b g) t 1 -> (b t) g", g=len(self.floor))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sktime.forecasting.base import ForecastingHorizon
 
-from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_PATHS
+from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_COPULA_PATHS
 from taylorformer_forecast.engine.copula import GaussianCopula, past_origins, past_scores, scores_among
 from taylorformer_forecast.engine.strategy import STATISTICAL
 from taylorformer_forecast.sktime._host import Host
@@ -97,9 +97,9 @@ class JointPaths(Host):
         return pd.concat(errors) if errors else side_by_side(y, y.index, y.columns)[:0]
 
     def _scored(self, forecaster, steps):
-        """Scores of observed values among few paths of a forecaster, all series side by side."""
+        """Scores of observed values among paths of a forecaster, all series side by side."""
         y, fh = self._cur_y, None if steps is None else ForecastingHorizon(steps)
-        index, p = forecaster._with(num_samples=N_CALIBRATION_PATHS)._predictive(fh, None)
+        index, p = forecaster._with(num_samples=N_COPULA_PATHS)._predictive(fh, None)
         truth = y.reindex(index).to_numpy(dtype="float64", na_value=np.nan)
         return side_by_side(scores_among(p.paths, truth), index, y.columns)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from taylorformer_forecast.defaults import N_COPULA_PATHS
 from taylorformer_forecast.engine.copula import GaussianCopula, past_scores, scores_among
 
 
@@ -110,6 +111,14 @@ def test_scores_are_those_of_ranks_among_draws():
     draws = np.random.default_rng(0).normal(size=(10_000, 3))
     np.testing.assert_allclose(scores_among(draws, np.array([-1.0, 0.0, 1.5])), [-1.0, 0.0, 1.5], atol=0.05)
     assert np.isnan(scores_among(draws, np.array([np.nan, 0.0, 0.0])))[0]
+
+
+def test_ranks_among_the_paths_of_a_network_lose_little_of_a_correlation():
+    rng = np.random.default_rng(0)
+    common, own = rng.normal(size=(4000, 1)), rng.normal(size=(4000, 2))
+    y = np.sqrt(0.7) * common + np.sqrt(0.3) * own
+    scores = scores_among(rng.normal(size=(N_COPULA_PATHS, *y.shape)), y)
+    assert np.corrcoef(scores.T)[0, 1] == pytest.approx(0.7, abs=0.03)
 
 
 @pytest.mark.parametrize("size", [1, 2**14])
