@@ -21,7 +21,8 @@ from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.copula import past_scores
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.explanation import with_part
-from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, forecast_series
+from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
+from taylorformer_forecast.engine.statistical import forecast_series
 from taylorformer_forecast.models.correction import CorrectionNet
 
 # Steps of which effects of the calendar are sought.

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest, pieces_between
+from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
+from taylorformer_forecast.engine.statistical import pieces_between
 
 
 def average_quantiles(
@@ -47,7 +48,8 @@ def average_quantiles(
     >>> import numpy as np
     >>> from taylorformer_forecast.defaults import STATISTICAL_LEVELS
     >>> from taylorformer_forecast.engine.average import average_quantiles
-    >>> from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
+    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistical import forecast_series
     >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]))
     >>> found = forecast_series([request], [2], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))

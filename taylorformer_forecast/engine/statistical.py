@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -21,52 +20,9 @@ from taylorformer_forecast.defaults import (
     STATISTICAL_LEVELS,
 )
 from taylorformer_forecast.engine.days import effects_of_calendar, without_effects
+from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest, joined, stretches
 
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
-
-
-@dataclass(frozen=True)
-class SeriesRequest:
-    """A series, and the times at which it is asked for.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Values on a regular grid, NaN where missing; the last one is observed.
-    at : int ndarray of shape (r,)
-        Positions on the grid: from n on in the future, before that in sample, one step ahead.
-    last : datetime64, optional
-        Of daily and monthly series the day or month of the last value: effects of the calendar that the past
-        shows are then a part of the forecast.
-    """
-
-    y: np.ndarray
-    at: np.ndarray
-    last: np.datetime64 | None = None
-
-
-@dataclass(frozen=True)
-class SeriesForecast:
-    """Forecast of a series: joint paths and marginal distributions of its r times.
-
-    Parameters
-    ----------
-    paths : ndarray of shape (S, r)
-        Sample paths through the future; independent draws in sample.
-    loc, scale, weights : ndarray of shape (r, K)
-        Pieces of constant density, from ``loc - scale`` to ``loc + scale``.
-    quantiles : ndarray of shape (r, L)
-        Quantiles at ``STATISTICAL_LEVELS``.
-    intermittent : bool
-        Whether the pieces of the future are single values: the support of intermittent demand.
-    """
-
-    paths: np.ndarray
-    loc: np.ndarray
-    scale: np.ndarray
-    weights: np.ndarray
-    quantiles: np.ndarray
-    intermittent: bool = False
 
 
 def forecast_series(
@@ -107,7 +63,8 @@ def forecast_series(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
+    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistical import forecast_series
     >>> y = np.tile([2.0, 8.0], 10)
     >>> found = forecast_series([SeriesRequest(y, np.array([20, 21]))], [2], n_paths=5, seed=0)[0]
     >>> found.paths.shape, (found.weights * found.loc).sum(1).round(1).tolist()
@@ -115,6 +72,22 @@ def forecast_series(
     """
     many = seasons and isinstance(seasons[0], Sequence)
     each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(requests))
+    whole = [stretches(request) for request in requests]
+    parts = [part for found in whole for _, part in found]
+    of_parts = [own for found, own in zip(whole, each, strict=True) for _ in found]
+    forecasts = iter(_forecast(parts, of_parts, n_paths, seed, correct, horizon))
+    return [joined([(places, next(forecasts)) for places, _ in found]) for found in whole]
+
+
+def _forecast(
+    requests: Sequence[SeriesRequest],
+    each: Sequence[Sequence[float]],
+    n_paths: int,
+    seed: int,
+    correct: Callable[[CombinationFit], Correction] | None,
+    horizon: int,
+) -> list[SeriesForecast]:
+    """Forecast series from their latest values; see :func:`forecast_series`."""
     keys = [
         (whole_seasons(own), max(horizon, int(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
         for own, q in zip(each, requests, strict=True)

@@ -15,7 +15,8 @@ from sktime.forecasting.base._base import _format_moving_cutoff_predictions
 from sktime.utils.datetime import _shift
 
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
-from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
+from taylorformer_forecast.engine.series_requests import SeriesRequest
+from taylorformer_forecast.engine.statistical import forecast_series
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._joint import JointPaths

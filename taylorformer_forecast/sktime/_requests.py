@@ -13,7 +13,7 @@ from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
 from taylorformer_forecast.engine.mixtures import Mixture
-from taylorformer_forecast.engine.statistical import SeriesForecast, SeriesRequest
+from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.windows import Series
 
 

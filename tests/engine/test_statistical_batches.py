@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from taylorformer_forecast.defaults import LONGEST_PAST
 from taylorformer_forecast.engine import statistical
-from taylorformer_forecast.engine.statistical import SeriesRequest, forecast_series
+from taylorformer_forecast.engine.series_requests import SeriesRequest
+from taylorformer_forecast.engine.statistical import forecast_series
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=200)
@@ -58,3 +60,34 @@ def test_of_many_seasons_the_first_ones_given_are_tried():
     )
     np.testing.assert_array_equal(few, many)
     assert (few != others).any()
+
+
+@pytest.mark.parametrize("kind", ["trend", "gaps", "counts"])
+def test_every_time_in_sample_of_a_long_series_is_forecast_from_the_values_before_it(kind):
+    n = 2 * LONGEST_PAST + 130
+    noise = np.random.default_rng(1).normal(size=n)
+    y = {
+        "trend": 10.0 * np.arange(n) + noise,
+        "gaps": np.where(np.arange(n) % 7 > 4, np.nan, 10.0 * np.arange(n) + noise),
+        "counts": np.random.default_rng(1).poisson(np.linspace(0.2, 2.0, n)).astype(float),
+    }[kind]
+    y = y[: np.flatnonzero(~np.isnan(y))[-1] + 1]
+    at = np.array([len(y) + 1, 40, 700, len(y) - 1, 1300, 5])
+    found = forecast_series([SeriesRequest(y, at)], [7.0], n_paths=50, seed=0)[0]
+    assert found.paths.shape == (50, 6)
+    np.testing.assert_allclose(found.weights.sum(1), 1.0)
+    mean = (found.weights * found.loc).sum(1)
+    if kind == "counts":
+        assert mean[1] < 0.8 < 1.2 < mean[0]
+    else:
+        np.testing.assert_allclose(mean, 10.0 * at, atol=25)
+        np.testing.assert_allclose(found.paths.mean(0), 10.0 * at, atol=25)
+
+
+def test_the_future_of_a_long_series_does_not_depend_on_times_in_sample():
+    y = np.random.default_rng(1).normal(size=LONGEST_PAST + 10)
+    alone, with_past = (
+        forecast_series([SeriesRequest(y, len(y) + np.array(at))], [7.0], 5, 0)[0].quantiles[-2:]
+        for at in ([0, 1], [-len(y) + 3, -800, 0, 1])
+    )
+    np.testing.assert_allclose(alone, with_past, atol=1e-9)

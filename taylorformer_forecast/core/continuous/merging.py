@@ -60,9 +60,7 @@ def between_all(
     return torch.cat([columns, last.table], -1)
 
 
-def to_last(
-    pieces: Float[Tensor, "B H N C"], decay: Float[Tensor, "B H N C"]
-) -> Float[Tensor, "B H N C"]:
+def to_last(pieces: Float[Tensor, "B H N C"], decay: Float[Tensor, "B H N C"]) -> Float[Tensor, "B H N C"]:
     """Merge intervals: integrals from every knot to the last, of what :func:`between_all` takes."""
     return _merge(pieces[None], decay).to_end[0]
 

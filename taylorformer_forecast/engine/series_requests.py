@@ -1,0 +1,128 @@
+"""Series, the times at which their statistical forecasts are asked for, and what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taylorformer_forecast.core.families.base import POINT_MASS
+from taylorformer_forecast.defaults import LONGEST_PAST
+
+
+@dataclass(frozen=True)
+class SeriesRequest:
+    """A series, and the times at which it is asked for.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Values on a regular grid, NaN where missing; the last one is observed.
+    at : int ndarray of shape (r,)
+        Positions on the grid: from n on in the future, before that in sample, one step ahead.
+    last : datetime64, optional
+        Of daily and monthly series the day or month of the last value: effects of the calendar that the past
+        shows are then a part of the forecast.
+    """
+
+    y: np.ndarray
+    at: np.ndarray
+    last: np.datetime64 | None = None
+
+
+@dataclass(frozen=True)
+class SeriesForecast:
+    """Forecast of a series: joint paths and marginal distributions of its r times.
+
+    Parameters
+    ----------
+    paths : ndarray of shape (S, r)
+        Sample paths through the future; independent draws in sample.
+    loc, scale, weights : ndarray of shape (r, K)
+        Pieces of constant density, from ``loc - scale`` to ``loc + scale``.
+    quantiles : ndarray of shape (r, L)
+        Quantiles at ``STATISTICAL_LEVELS``.
+    intermittent : bool
+        Whether the pieces of the future are single values: the support of intermittent demand.
+    """
+
+    paths: np.ndarray
+    loc: np.ndarray
+    scale: np.ndarray
+    weights: np.ndarray
+    quantiles: np.ndarray
+    intermittent: bool = False
+
+
+def stretches(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
+    """Split a request so that the latest values of each part are enough for its times.
+
+    Times in sample of a series of more than ``LONGEST_PAST`` values are asked for in stretches of half as
+    many, each from the values up to its end.
+
+    Parameters
+    ----------
+    request : SeriesRequest
+        A series and times.
+
+    Returns
+    -------
+    list of (int ndarray, SeriesRequest)
+        Numbers of the times of a part among all, and the part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest, stretches
+    >>> parts = stretches(SeriesRequest(np.zeros(1200), np.array([1200, 3, 1199])))
+    >>> [(places.tolist(), len(part.y)) for places, part in parts]
+    [([0, 2], 1200), ([1], 200)]
+    """
+    y, at, half = request.y, request.at, LONGEST_PAST // 2
+    number = np.maximum((len(y) - 1 - at) // half, 0) if len(y) > LONGEST_PAST else np.zeros_like(at)
+    found = []
+    for k in np.unique(number):
+        places = np.flatnonzero(number == k)
+        end = len(y) - k * half
+        end += int(np.argmax(~np.isnan(y[end - 1 :])))  # the next observed value
+        last = None if request.last is None else request.last - (len(y) - end)
+        found.append((places, SeriesRequest(y[:end], at[places], last)))
+    return found
+
+
+def joined(parts: Sequence[tuple[np.ndarray, SeriesForecast]]) -> SeriesForecast:
+    """Join the forecasts of :func:`stretches`.
+
+    Parameters
+    ----------
+    parts : sequence of (int ndarray, SeriesForecast)
+        Numbers of the times of a part among all, and its forecast; the future is in the first part.
+
+    Returns
+    -------
+    SeriesForecast
+        Of all times.
+    """
+    if len(parts) == 1:
+        return parts[0][1]
+    places, found = zip(*parts, strict=True)
+    order = np.argsort(np.concatenate(places))
+    most = max(part.loc.shape[1] for part in found)
+
+    def pieces(name: str, fill: float) -> np.ndarray:
+        same = [np.pad(x, ((0, 0), (0, most - x.shape[1])), constant_values=fill) for x in every(name)]
+        return np.concatenate(same)[order]
+
+    def every(name: str) -> list[np.ndarray]:
+        return [getattr(part, name) for part in found]
+
+    tiny = POINT_MASS * (max(float(np.abs(x).max()) for x in every("loc")) or 1.0)
+    return SeriesForecast(
+        np.concatenate(every("paths"), axis=1)[:, order],
+        pieces("loc", 0.0),
+        pieces("scale", tiny),
+        pieces("weights", 0.0),
+        np.concatenate(every("quantiles"))[order],
+        found[0].intermittent,
+    )
