@@ -94,7 +94,8 @@ LARGEST_GROWTH = 2.0  # beyond the largest value, in that value; by hand
 # --- Outliers of a whole series ----------------------------------------------------------------------------
 LARGE_STEP = 0.9  # quantile of the steps around a value: one outlier makes two of them large; by hand
 STEP_BLOCK = 40  # steps of which it is taken; by hand
-# In such steps, of an outlier, and of one among more than LONGEST_PAST values, where steps of four come by
+LONG_SERIES = 1000  # values; of more than these, usual steps are larger by chance; by hand
+# In such steps, of an outlier, and of one in a long series, where steps of four come by
 # chance. Of 1428 monthly series of M3 twelve have one of four. With four in long series, what networks learn
 # of exchange rates is 11 % worse, of transformers 1 %, and of taxis .7 % better; measured.
 SPIKE_SIZES = (4.0, 6.0)
@@ -141,9 +142,7 @@ WORKING_DAYS_MOST = 0.7  # of an effect, as a logarithm: twice the value; by han
 WORKING_DAYS_MIN_CHANGES = 24  # of a monthly series, before working days are looked for; by hand
 
 # --- Statistical forecasts: the series ---------------------------------------------------------------------
-# Latest values that a forecast is made from, as time grows with them; a network is averaged with forecasts of
-# series that have no more: measured on series with 400 to 11,520 values.
-LONGEST_PAST = 1000
+LONGEST_PAST = 1000  # latest values that a forecast is made from, as time grows with them; by hand
 SPARSEST_STEPS = 4  # steps for each observation of a series that counts as regular; by hand
 MOST_TRIED_SEASONS = 2  # the calendar's first; by hand
 LONGEST_TRIED_SEASON = 400  # steps: a year of days; by hand
@@ -182,6 +181,8 @@ LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seas
 # --- Strategy and lengths ----------------------------------------------------------------------------------
 # Horizons of observed values of the longest series; measured: with fewer a trained network is no better.
 MIN_HORIZONS_TO_TRAIN = 16
+# Values of a series up to which a network is averaged with statistical forecasts; measured: on 400 to 11,520.
+MOST_AVERAGED_VALUES = 1000
 SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
 CONTEXT_SEASONS = 3  # seasons of it; by hand
 USUAL_HORIZON = (12, 48)  # least and most targets where the fit does not know the horizon; by hand
@@ -224,9 +225,15 @@ LARGEST_COPULA_ERROR = 4.0  # of these, in mean absolute errors; by hand
 N_PARAMETER_PATHS = 200  # behind likelihood parameters that darts predicts; by hand
 
 # --- Imputer -----------------------------------------------------------------------------------------------
+FILL_WINDOW = (64, 192)  # least and most points of a window that is left open; by hand
+FILL_SEASONS = 3  # seasons of it, if these are more; by hand
+FILL_GAP = (20, 48)  # least and most missing points of a window that is left open; by hand
+FILL_END_WINDOWS = 4  # windows before new rows that are kept for their fill; by hand
+MOST_LOST_FREEDOM = 0.5  # share of the points that parameters of the process take at most; by hand
 SINGLE_GAPS = 0.65  # fraction of training gaps that are one point, a fifth of what is hidden; by hand
 JOINT_POINTS = 256  # missing points that are drawn jointly; by hand
 N_IMPUTATION_ORDERS = 4  # in which the points of a window are drawn, each by a part of the paths; by hand
+GAUSSIAN_PROCESS_LR = 0.15  # of a fit of its Gaussian process; by hand
 GAUSSIAN_PROCESS_STEPS = 150  # batches that its Gaussian process is fitted to; by hand
 GAUSSIAN_PROCESS_WINDOWS = 8  # in each; by hand
 GAP_HOLDOUT = 0.2  # fraction of a column that is kept for calibration; by hand

@@ -17,9 +17,10 @@ from taylorformer_forecast.baselines.intermittent import (
     is_intermittent,
     is_seasonal,
 )
+from taylorformer_forecast.defaults import SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
-N_MEMBERS = 26  # of a stream
+N_MEMBERS = 2 * len(SMOOTHING_LEVELS) + len(TREND_LEVELS) * len(TREND_SLOPES)  # of a stream
 
 
 @dataclass(frozen=True)

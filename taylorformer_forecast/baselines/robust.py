@@ -20,7 +20,7 @@ from taylorformer_forecast.defaults import (
     LARGEST_GROWTH,
     LAST_OUTLIER_SIZE,
     LEVEL_SHIFT_RUN,
-    LONGEST_PAST,
+    LONG_SERIES,
     MIN_CHECKED_VALUES,
     MOST_OUTLIERS,
     OUTLIER_SIZE,
@@ -139,7 +139,7 @@ def without_outliers(
     if len(values) < MIN_CHECKED_VALUES or (values == 0).float().mean() >= INTERMITTENT_ZEROS:
         return y
     around = _seasonal_values(at, values, seasons)
-    unit, size = _usual_steps(values), SPIKE_SIZES[len(values) > LONGEST_PAST]
+    unit, size = _usual_steps(values), SPIKE_SIZES[len(values) > LONG_SERIES]
     clean = _without_spikes(values, around, size * unit)
     for way in (slice(None), torch.arange(len(values) - 1, -1, -1)):  # both ends
         clean[way] = _with_near_end(clean[way], values[way], around[:, way], unit[way], size)

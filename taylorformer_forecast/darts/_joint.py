@@ -71,7 +71,8 @@ class JointWindows(BatchWindows):
         window = self.training_windows(samples, collate)
         training = self.net.training
         self.net.eval()
-        with torch.random.fork_rng():  # likelihoods of darts draw from the global generator
+        # Likelihoods of darts draw from the global generator.
+        with torch.random.fork_rng(range(torch.cuda.device_count())):
             drawn = sample_paths(self.net, window, N_COPULA_PATHS).paths
         self.net.train(training)
         y, observed = window.targets

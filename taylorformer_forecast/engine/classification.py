@@ -263,6 +263,6 @@ def fit_classifier(
     with private_rng(seed):
         linear, held_out = LinearScores.fit(scaled, numbers, n_classes)
         net = ContiFormerClasses(n_classes, len(windows.loc), **network)
-        batches: Any = _LabelledBatches(windows, scaled, held_out, numbers, batch_size, hide)
+        batches = _LabelledBatches(windows, scaled, held_out, numbers, batch_size, hide)
         record = fit(net, batches, **training)
     return FittedClassifier(net, windows, linear, record)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.special import ndtri
 
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, N_COPULA_ORIGINS
+from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, LONGEST_PAST, N_COPULA_ORIGINS
 from taylorformer_forecast.engine.statistical import NUMBERS_AT_ONCE, ending_together, whole_seasons
 
 
@@ -65,10 +65,10 @@ def scores_among(draws: Float[np.ndarray, "S ..."], y: np.ndarray) -> np.ndarray
     return np.where(np.isnan(y), np.nan, ndtri((rank + 0.5) / (len(draws) + 1)))
 
 
-def past_scores(
+def past_errors(
     series: Sequence[np.ndarray], seasons: Sequence[Sequence[float]], horizon: int
 ) -> list[Float[np.ndarray, "n H"]]:
-    """Errors of statistical forecasts from all origins in the second half of series, as normal scores.
+    """Errors of statistical forecasts from all origins in the second half of series, in units of scales.
 
     Parameters
     ----------
@@ -82,20 +82,21 @@ def past_scores(
     Returns
     -------
     list of ndarray
-        Of each series: scores at the H steps after value k in row k, NaN where there are none. Their unit is
-        the mean absolute error, which no correlation depends on.
+        Of each series: errors at the H steps after value k in row k, NaN where there are none, over the scale
+        of the step. Those beyond ``LARGEST_COPULA_ERROR`` are held there: correlations are then those of
+        normal scores, nearly.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.copula import past_scores
+    >>> from taylorformer_forecast.engine.copula import past_errors
     >>> y = np.random.default_rng(0).normal(size=12)
-    >>> np.isfinite(past_scores([y], [[]], 2)[0]).sum(0).tolist()
+    >>> np.isfinite(past_errors([y], [[]], 2)[0]).sum(0).tolist()
     [5, 4]
     """
     found: list[np.ndarray] = []
     while len(found) < len(series):
-        longest = max(map(len, series[len(found) :]))
+        longest = min(max(map(len, series[len(found) :])), LONGEST_PAST)
         part = slice(len(found), len(found) + max(1, NUMBERS_AT_ONCE // (longest * horizon)))
         y = ending_together(series[part])
         past = forecast(y, horizon, [list(whole_seasons(own)) or [1] for own in seasons[part]])

@@ -11,7 +11,7 @@ from torch import Tensor
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import SINGLE_GAPS
-from taylorformer_forecast.engine.windows import WindowMaker, _rank, least_scale
+from taylorformer_forecast.engine.windows import WindowMaker, least_scale, process_rank
 
 
 def gap_mask(n_points: int, n_hidden: int, generator: torch.Generator) -> Tensor:
@@ -182,7 +182,7 @@ class GapBatches:
 
     def __iter__(self) -> Iterator[Window]:
         """Yield scaled windows."""
-        generator = torch.Generator().manual_seed(self.seed + _rank())
+        generator = torch.Generator().manual_seed(self.seed + process_rank())
         while True:
             chosen = torch.randint(len(self.starts), (self.batch_size,), generator=generator)
             window = hide_gaps(self.maker.cut(self.starts[chosen]), self.n_hidden, generator)

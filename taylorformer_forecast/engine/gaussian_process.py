@@ -9,11 +9,15 @@ import torch
 
 from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import GAUSSIAN_PROCESS_LR, GAUSSIAN_PROCESS_STEPS
 from taylorformer_forecast.engine.lightning import make_optimizer
 
 
 def fit_gaussian_process(
-    process: GaussianProcessBaseline, windows: Iterable[Window], n_steps: int = 150, lr: float = 0.15
+    process: GaussianProcessBaseline,
+    windows: Iterable[Window],
+    n_steps: int = GAUSSIAN_PROCESS_STEPS,
+    lr: float = GAUSSIAN_PROCESS_LR,
 ) -> float:
     """Maximise the marginal likelihood of whole windows, and leave the parameters fixed.
 

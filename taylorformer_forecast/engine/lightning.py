@@ -207,8 +207,9 @@ class ProgressBar(pl.Callback):
         )
 
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any, **kwargs: Any) -> None:
-        """Count the step."""
-        if self.bar.update():  # the line is drawn a few times in a second, and only then the loss is needed
+        """Count optimiser steps, of which each may take several batches."""
+        # The line is drawn a few times in a second, and only then the loss is needed.
+        if self.bar.update(trainer.global_step - self.bar.n):
             self.bar.set_postfix_str(f"loss {float(trainer.callback_metrics['train_loss']):.3g}")
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -55,11 +55,11 @@ class SeriesForecast:
     intermittent: bool = False
 
 
-def stretches(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
+def split(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
     """Split a request so that the latest values of each part are enough for its times.
 
-    Times in sample of a series of more than ``LONGEST_PAST`` values are asked for in stretches of half as
-    many, each from the values up to its end.
+    Times in sample of a series of more than ``LONGEST_PAST`` values are asked for half as many at a time, from
+    the values up to the last of them.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def stretches(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest, stretches
-    >>> parts = stretches(SeriesRequest(np.zeros(1200), np.array([1200, 3, 1199])))
+    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest, split
+    >>> parts = split(SeriesRequest(np.zeros(1200), np.array([1200, 3, 1199])))
     >>> [(places.tolist(), len(part.y)) for places, part in parts]
     [([0, 2], 1200), ([1], 200)]
     """
@@ -92,7 +92,7 @@ def stretches(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
 
 
 def joined(parts: Sequence[tuple[np.ndarray, SeriesForecast]]) -> SeriesForecast:
-    """Join the forecasts of :func:`stretches`.
+    """Join the forecasts of :func:`split`.
 
     Parameters
     ----------

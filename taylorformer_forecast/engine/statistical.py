@@ -20,7 +20,7 @@ from taylorformer_forecast.defaults import (
     STATISTICAL_LEVELS,
 )
 from taylorformer_forecast.engine.days import effects_of_calendar, without_effects
-from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest, joined, stretches
+from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest, joined, split
 
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
 
@@ -72,7 +72,9 @@ def forecast_series(
     """
     many = seasons and isinstance(seasons[0], Sequence)
     each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(requests))
-    whole = [stretches(request) for request in requests]
+    if all(len(q.y) <= LONGEST_PAST or int(q.at.min()) >= len(q.y) for q in requests):
+        return _forecast(requests, each, n_paths, seed, correct, horizon)
+    whole = [split(request) for request in requests]
     parts = [part for found in whole for _, part in found]
     of_parts = [own for found, own in zip(whole, each, strict=True) for _ in found]
     forecasts = iter(_forecast(parts, of_parts, n_paths, seed, correct, horizon))
@@ -104,7 +106,8 @@ def _forecast(
         found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
         for row, number in enumerate(batch):
-            part = _row(found, row), ends[row], paths[row], effects[row]
+            own = Forecast(**{name: value[row : row + 1] for name, value in vars(found).items()})
+            part = own, ends[row], paths[row], effects[row]
             forecasts[number] = _columns(*part, requests[number], y[row], generator)
     return [forecasts[number] for number in range(len(requests))]
 
@@ -165,11 +168,6 @@ def _columns(
         parts = _with_masses(parts, found, future)
     middle, half, mass = (part.numpy() for part in parts)
     return SeriesForecast(drawn.numpy(), middle, half, mass, edges.numpy(), intermittent)
-
-
-def _row(batch: Forecast, row: int) -> Forecast:
-    """Forecast of one series of a batch."""
-    return Forecast(**{name: value[row : row + 1] for name, value in vars(batch).items()})
 
 
 def _standard(found: Forecast, z: Tensor) -> Tensor:

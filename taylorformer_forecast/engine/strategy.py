@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from taylorformer_forecast.defaults import LONGEST_PAST, MIN_HORIZONS_TO_TRAIN
+from taylorformer_forecast.defaults import MIN_HORIZONS_TO_TRAIN, MOST_AVERAGED_VALUES
 
 __all__ = [
     "STATISTICAL",
@@ -114,8 +114,8 @@ def choose_strategy(
     size = f"{longest} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
     if few and obstacle is None:
         return Strategy("corrected" if irregular is None else "pretrained", size)
-    if obstacle is None and irregular is None and longest <= LONGEST_PAST:
-        return Strategy("averaged", f"{size} and at most {LONGEST_PAST}")
+    if obstacle is None and irregular is None and longest <= MOST_AVERAGED_VALUES:
+        return Strategy("averaged", f"{size} and at most {MOST_AVERAGED_VALUES}")
     return Strategy("train", size if obstacle is None else obstacle)
 
 

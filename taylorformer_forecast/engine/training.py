@@ -8,15 +8,15 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 import torch
 
 from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import GRADIENT_CLIP
-from taylorformer_forecast.engine.windows import Batches
 
 _LOCK = threading.Lock()
 Net = TypeVar("Net", bound=torch.nn.Module)
@@ -44,7 +44,7 @@ def private_rng(seed: int) -> Iterator[None]:
     >>> bool((torch.get_rng_state() == before).all())
     True
     """
-    with _LOCK, torch.random.fork_rng():
+    with _LOCK, torch.random.fork_rng(range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         yield
 
@@ -130,8 +130,8 @@ def _quiet() -> Iterator[None]:
 
 def fit(
     net: ForecastNet,
-    train: Batches,
-    validation: Batches | None = None,
+    train: Iterable[Window],
+    validation: Iterable[Window] | None = None,
     *,
     max_steps: int,
     lr: float,
@@ -149,7 +149,7 @@ def fit(
     ----------
     net : ForecastNet
         The network.
-    train, validation : Batches
+    train, validation : iterable of Window
         Training batches, and the windows of the validation loss if there is one.
     max_steps : int
         Optimiser steps. With 0, nothing is trained.
@@ -199,12 +199,12 @@ def fit(
         "num_sanity_val_steps": 0,
         **_accelerator(device),
     }
-    callbacks: list[Any] = []
+    extra, callbacks = dict(trainer_kwargs or {}), []
+    n_accumulated = extra.get("accumulate_grad_batches", 1)  # batches of an optimiser step
     if validation is not None:
-        settings["val_check_interval"] = max(1, max_steps // n_checks)
+        settings["val_check_interval"] = max(1, max_steps // n_checks) * n_accumulated
         settings["check_val_every_n_epoch"] = None
         callbacks = [pl.callbacks.EarlyStopping("val_loss", patience=patience), BestWeights()]
-    extra = dict(trainer_kwargs or {})
     if verbose and is_watched() and not extra.get("enable_progress_bar"):
         callbacks.append(ProgressBar())
     given, checkpoint = extra.pop("callbacks", None) or [], extra.pop("ckpt_path", None)

@@ -280,7 +280,7 @@ class Batches:
             for chunk in self.starts.split(self.batch_size):
                 yield self._windows(chunk)
             return
-        generator = torch.Generator().manual_seed(self.seed + _rank())
+        generator = torch.Generator().manual_seed(self.seed + process_rank())
         while True:
             chunks = [
                 group[chunk]
@@ -292,7 +292,7 @@ class Batches:
                 yield window if self.reorder is None else self.reorder(window, generator=generator)
 
 
-def _rank() -> int:
+def process_rank() -> int:
     """Rank of this process in distributed training: each one draws its own batches."""
     distributed = torch.distributed
     return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0

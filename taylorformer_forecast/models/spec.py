@@ -10,6 +10,7 @@ from typing import Any
 
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.defaults import SHORTEST_CONTEXT
 
 
 @dataclass(frozen=True)
@@ -119,4 +120,4 @@ class ModelSpec:
         """Longest context of so many columns that is chosen without regard to its benefit."""
         if self.most_points is None:
             return self.usual_context
-        return min(self.usual_context, max(32, self.most_points // n_columns))
+        return min(self.usual_context, max(SHORTEST_CONTEXT, self.most_points // n_columns))

@@ -41,8 +41,8 @@ class BaseTorchForecaster(
 
     Attributes
     ----------
-    network_ : nn.Module
-        The trained network, on the CPU.
+    network_ : nn.Module or None
+        The network, on the CPU; None where statistical forecasts need none ("baseline", "corrected").
     context_length_, horizon_ : int
         Points of a context, and targets of a training window. Longer horizons are rolled: every path goes on
         from a context that ends with its own last points.
@@ -50,7 +50,7 @@ class BaseTorchForecaster(
         Cycles and seasons in use.
     training_ : dict
         Steps taken and last losses.
-    pretrained_ : Pretrained
+    pretrained_ : FromPanel
         After ``pretrain``: its network and what was chosen from the panel. Clones keep it, and so does
         ``fit``, which never changes it.
     """
@@ -157,7 +157,9 @@ class BaseTorchForecaster(
         self._cur_y = update_data(self._cur_y, y)
         self._check_usable()
         if update_params and self.update_steps > 0:
+            start = time.perf_counter()
             self._train_further(self._seed, self.network_, self.update_steps)
+            self._seconds = time.perf_counter() - start
         return self
 
     def _choose(self, y, fh):

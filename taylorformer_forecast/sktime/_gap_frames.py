@@ -10,6 +10,7 @@ import pandas as pd
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
+from taylorformer_forecast.defaults import FILL_END_WINDOWS
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.training import own_state
 from taylorformer_forecast.engine.windows import Series
@@ -28,7 +29,9 @@ class GapMethods(Host):
 
     def _remember(self, parts):
         """Keep the end of every instance: new rows that continue it are filled from it, too."""
-        self._ends = {key: part.iloc[-4 * self.window_length_ :].copy() for key, part in parts.items()}
+        self._ends = {
+            key: part.iloc[-FILL_END_WINDOWS * self.window_length_ :].copy() for key, part in parts.items()
+        }
 
     def _checked(self, X):
         """Instances of X, if they are of the kind of those in the fit."""

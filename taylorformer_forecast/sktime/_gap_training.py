@@ -17,6 +17,7 @@ from taylorformer_forecast.defaults import (
     MIN_GAP_HOLDOUT_POINTS,
     MOST_GAP_HOLDOUT,
     MOST_GAP_ROUNDS,
+    MOST_LOST_FREEDOM,
     N_GAP_BATCHES,
     N_GAP_ORDERS,
     USUAL_GAPS,
@@ -104,7 +105,7 @@ class GapTraining:
 def too_small(process, n_points):
     """How much too small deviations are that were fitted by maximum likelihood: as those of a regression."""
     n_parameters = sum(p.numel() for p in process.parameters())
-    return (1.0 - min(0.5, n_parameters / n_points)) ** -0.5
+    return (1.0 - min(MOST_LOST_FREEDOM, n_parameters / n_points)) ** -0.5
 
 
 def keep(gaps, lengths, generator):

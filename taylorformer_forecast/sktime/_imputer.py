@@ -12,6 +12,7 @@ from sktime.transformations.base import BaseTransformer
 
 from taylorformer_forecast.calendar.axis import TimeAxis, content
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.defaults import FILL_GAP, FILL_SEASONS, FILL_WINDOW
 from taylorformer_forecast.engine.training import all_or_nothing
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
 from taylorformer_forecast.sktime._estimator import Estimator
@@ -106,10 +107,11 @@ class BaseImputer(GapAnswers, GapTraining, Estimator, BaseTransformer):
         sample = max(parts.values(), key=len)
         asked = self.time_features, self.seasonal_periods
         self._take_seasons(SeasonalFeatures.choose(self._axis, sample.index, to_float(sample)[:, 0], *asked))
-        window = self.window_length or min(max(3 * self._seasonal.season, 64), 192)
+        least, most = FILL_WINDOW
+        window = self.window_length or min(max(FILL_SEASONS * self._seasonal.season, least), most)
         self.window_length_ = min(window, longest)
         lengths = gap_lengths(X)
-        gap = self.gap_length or min(max([20, *lengths]), 48)
+        gap = self.gap_length or min(max([FILL_GAP[0], *lengths]), FILL_GAP[1])
         self.gap_length_ = max(1, min(gap, self.window_length_ // 3))
         self._choose_logarithms(parts, fit_seed)
         self._train([gaps for part in parts.values() for gaps in self._gaps(part)], lengths, fit_seed)

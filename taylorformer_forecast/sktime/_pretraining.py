@@ -18,7 +18,7 @@ from taylorformer_forecast.sktime._panel import Panel
 
 
 @dataclass(frozen=True)
-class Pretrained:
+class FromPanel:
     """A trained network and all that was chosen with it, so that other series can be shown to it.
 
     Parameters
@@ -46,7 +46,7 @@ class Pretrained:
     strategy: Strategy
 
     @classmethod
-    def of(cls, forecaster) -> Pretrained:
+    def of(cls, forecaster) -> FromPanel:
         """What a fitted forecaster knows, without its data."""
         f = forecaster
         return cls(
@@ -76,7 +76,7 @@ class Pretraining(Host):
         student = self._like_new()
         if student.strategy in ("auto", *STATISTICAL):  # what is asked for is to learn from the panel
             student.strategy = "train"
-        self.pretrained_ = Pretrained.of(student.fit(y, X=X, fh=fh))
+        self.pretrained_ = FromPanel.of(student.fit(y, X=X, fh=fh))
         return self
 
     def _pretrain_update(self, y, X=None, fh=None):
@@ -88,12 +88,12 @@ class Pretraining(Host):
         if left or self.strategy in nothing:
             return self._pretrain(y, X, fh)  # nothing was trained that could be trained further
         student = self._like_new()
-        student.pretrained_ = Pretrained.of(self) if start is None else start
+        student.pretrained_ = FromPanel.of(self) if start is None else start
         student._state = "pretrained"  # else fit would reset it
         student.finetune_steps = 0
         student.fit(y, X=X, fh=fh)
         student._train_on(student._seed, student.network_)
-        self.pretrained_ = Pretrained.of(student)
+        self.pretrained_ = FromPanel.of(student)
         return self
 
     def _like_new(self):

@@ -149,11 +149,17 @@ def test_the_weights_of_the_best_check_are_kept():
     assert loss_on(net, loaders(series)[1]) == pytest.approx(record.losses[best], rel=1e-4)
 
 
+@pytest.mark.parametrize("accumulated", [None, 3])
 @pytest.mark.parametrize("n_checks", [4, 10])
-def test_checks_are_spread_over_the_steps(n_checks):
+def test_checks_are_spread_over_the_steps(n_checks, accumulated):
     record = Record()
+    extra = {} if accumulated is None else {"accumulate_grad_batches": accumulated}
     trained(
-        max_steps=20, validation=True, patience=100, n_checks=n_checks, trainer_kwargs={"callbacks": [record]}
+        max_steps=20,
+        validation=True,
+        patience=100,
+        n_checks=n_checks,
+        trainer_kwargs={"callbacks": [record], **extra},
     )
     assert len(record.losses) == n_checks
 

@@ -61,6 +61,14 @@ def test_an_update_always_moves_the_context_and_trains_if_both_say_so(y, update_
     assert new.iloc[0] != old.iloc[0]
 
 
+def test_the_summary_after_an_update_is_of_its_training(y):
+    forecaster = tiny(update_steps=3).fit(y.iloc[:50])
+    forecaster._seconds = 1e9
+    forecaster.update(y.iloc[50:])
+    assert forecaster.training_["steps"] == 3
+    assert forecaster._seconds < 1e6
+
+
 def test_updating_the_context_bit_by_bit_is_updating_it_at_once(y):
     at_once = tiny().fit(y.iloc[:50]).update(y.iloc[50:])
     in_parts = tiny().fit(y.iloc[:50])
