@@ -1,7 +1,7 @@
 """A first forecast with darts: airline passengers, sampled jointly, backtested beside the seasonal naive.
 
-Fits :class:`TaylorformerModel` with its defaults, with which the pretrained network forecasts so short a
-series, backtests it beside networks that are trained on the series on the last three years
+Fits :class:`TaylorformerModel` with its defaults, which forecast so short a series by corrected statistics,
+backtests it beside networks that are trained on the series on the last three years
 (``historical_forecasts`` and ``backtest``, refitted every year), prints the scores and saves a fan chart of
 200 joint paths through the last two years.
 

@@ -3,8 +3,8 @@
 Demand by the hour, drawn at random: every series has a level, two peaks of the day, a weekend that is more or
 less quiet, and noise. One network is pretrained on four weeks of forty of them. Ten others, of three days
 only, are then forecast for a day without any training, and compared with the pretrained network of the
-package, which the defaults take for series as short as these, with networks that are trained on each, and
-with the day before. Three days say little of weekends: the panel does.
+package, with networks that are trained on each, and with the day before. Three days say little of weekends:
+the panel does.
 
 Run from a checkout, in less than a minute::
 

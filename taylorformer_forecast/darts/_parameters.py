@@ -23,7 +23,8 @@ class SharedParameters(Documented):
         Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
         the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the
         longest target series covers at least twice. Statistical forecasts of daily series then have effects
-        of days of the month, Easter and Christmas, where the past has any.
+        of days of the month, Easter and Christmas, and those of monthly series of the number of working days,
+        where the past has any.
     seasonal_periods : "auto", None, number or sequence of numbers
         Further seasons, in steps. "auto" looks for them in the autocorrelation of that series.
     use_reversible_instance_norm : bool or dict

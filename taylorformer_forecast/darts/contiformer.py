@@ -26,7 +26,8 @@ class ContiFormerModel(BaseForecastModel):
     its own. Beyond ``output_chunk_length`` every sample goes on from an input chunk that ends with its own
     last values.
 
-    Missing target values (NaN) are masked: never imputed, attended or scored. Components of a multivariate
+    Missing target values (NaN) are masked: never attended or scored. The linear forecast that the network
+    corrects reads across gaps along straight lines. Components of a multivariate
     series are forecast each from its own past, by one network.
 
     References

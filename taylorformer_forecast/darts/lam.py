@@ -25,7 +25,8 @@ class LAMModel(BaseForecastModel):
     each other within ``output_chunk_length``. Beyond that every sample goes on from an input chunk that ends
     with its own last values.
 
-    Missing target values (NaN) are masked: never imputed, attended or scored. Components of a multivariate
+    Missing target values (NaN) are masked: never attended or scored. The linear forecast that the network
+    corrects reads across gaps along straight lines. Components of a multivariate
     series are forecast each from its own past, by one network.
 
     References

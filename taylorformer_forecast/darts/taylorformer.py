@@ -24,7 +24,8 @@ class TaylorformerModel(PretrainedModel):
     Every point of a path is drawn conditional on the path so far, so that samples are whole trajectories,
     also for horizons beyond ``output_chunk_length``. Contexts are encoded once for all samples.
 
-    Missing target values (NaN) are masked: never imputed, attended or scored. Components of a multivariate
+    Missing target values (NaN) are masked: never attended or scored. The linear forecast that the network
+    corrects reads across gaps along straight lines. Components of a multivariate
     series are forecast each from its own past, by one network.
 
     References

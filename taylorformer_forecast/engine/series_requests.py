@@ -58,8 +58,8 @@ class SeriesForecast:
 def split(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
     """Split a request so that the latest values of each part are enough for its times.
 
-    Times in sample of a series of more than ``LONGEST_PAST`` values are asked for half as many at a time, from
-    the values up to the last of them.
+    Times in sample of a series of more than ``LONGEST_PAST`` values are asked for half as many at a time,
+    from the values up to the last of them.
 
     Parameters
     ----------

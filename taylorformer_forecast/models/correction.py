@@ -1,7 +1,8 @@
 """A pretrained network that corrects the statistical combination: locations and widths of all steps at once.
 
 Series of any length, season and horizon become tokens without units: patches of the latest values and of
-their one-step errors, and one token for each step ahead that holds the forecasts of all families of members.
+their one-step errors, and one token for each step ahead that holds the forecasts of all families of members
+but seasonal autoregression.
 """
 
 from __future__ import annotations

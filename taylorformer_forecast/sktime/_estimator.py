@@ -48,7 +48,8 @@ class Estimator(Documented, Host):
     time_features : "auto", None or tuple of str
         Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees. "auto"
         takes those that the index resolves and that the series covers at least twice. Statistical forecasts
-        of daily series then have effects of days of the month, Easter and Christmas, where the past has any.
+        of daily series then have effects of days of the month, Easter and Christmas, and those of monthly
+        series of the number of working days, where the past has any.
     seasonal_periods : "auto", None, number or tuple of numbers
         Further seasons, in steps. "auto" looks for them in the autocorrelation.
     distribution : {"normal", "studentt", "mixture", "quantile", "mse", "mae"}

@@ -39,6 +39,11 @@ class GapAnswers(GapMethods):
         pd.DataFrame
             Rows of X; columns (variable, alpha), as forecasters return them.
 
+        Raises
+        ------
+        ValueError
+            If ``alpha`` holds no probabilities.
+
         Examples
         --------
         >>> from sktime.datasets import load_airline
@@ -117,6 +122,11 @@ class GapAnswers(GapMethods):
         -------
         pd.DataFrame
             All rows of X, the number of the draw as outermost row level.
+
+        Raises
+        ------
+        ValueError
+            If ``n_samples`` is no number of draws.
 
         Examples
         --------

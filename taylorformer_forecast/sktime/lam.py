@@ -17,11 +17,12 @@ class LAMForecaster(BaseTorchForecaster):
     and predicts a distribution for each of ``horizon`` steps. Horizons of thousands of steps cost one call.
 
     The steps of a sample path go together as the errors of a linear forecast of the series do
-    (:meth:`~taylorformer_forecast.baselines.linear.LinearForecast.noise`), or are independent of each other
+    (:meth:`~taylorformer_forecast.baselines.linear.LinearBaseline.noise`), or are independent of each other
     with ``preset="faithful"``. Beyond ``horizon`` every path goes on from a context that ends with its own
     last points.
 
-    Times must be regular. Missing rows and missing values are fine: they are flagged, never imputed. Every
+    Times must be regular. Missing rows and missing values are fine: they are flagged, and the linear
+    forecast that the network corrects reads across them along straight lines. Every
     column of a multivariate series is forecast from its own past, by one network that serves all columns and
     instances; past times are predicted one step ahead.
 

@@ -38,7 +38,8 @@ Statistical models are refitted at every origin, to four contexts or seasons.
   Where a network is trained, its rows in darts are of standardised values, to which it does not react.
 - **Networks of darts** have darts' default sizes, batches of 32 and Adam at 0.001, at most {epochs} epochs,
   gradients clipped at 1, and quantile regression at the nine deciles (DeepAR: a Gaussian). DLinear and TiDE
-  normalise every window (reversible instance normalisation). Nothing was tuned, for us or for them.
+  normalise every window (reversible instance normalisation). All have their defaults. Some of ours, such as
+  the number of steps, were chosen while looking at some of these series.
 - **Statistical models.** AutoETS and Theta are those of {statistical}. Seasons longer than 52 steps are not
   given to them, and statsforecast's AutoETS leaves out seasons longer than 24. Intervals of the second naive
   model are normal, as wide as errors of one season were, growing with the square root of the seasons ahead.
@@ -229,7 +230,8 @@ def page(book: dict, one_step: dict | None = None) -> str:
         "From the last origin of every series:\n\n![Forecasts from the last origin](images/arena_fans.png)",
         f"## Protocol\n\n{protocol}",
         series_table(book),
-        f"## Machine\n\n{setting(book)} {book['paths']} paths for each forecast.",
+        "## Machine\n\nOf the oldest rows; later ones are named under the first table. "
+        f"{setting(book)} {book['paths']} paths for each forecast.",
     ]
     if one_step is not None:
         parts += [section(one_step), setting(one_step)]

@@ -30,7 +30,8 @@ class MultiHeadAttention(nn.Module):
     dim_value : int, optional
         Width of the values, ``dim_query`` by default.
     attention : str or callable, default="full"
-        Name in :data:`ATTENTION`, or a kernel (:mod:`~taylorformer_forecast.core.attention.kernels`).
+        Name in :data:`~taylorformer_forecast.core.attention.registry.KERNELS`, or a kernel
+        (:mod:`~taylorformer_forecast.core.attention.kernels`).
     scale : float, optional
         Factor on the scores, ``1 / sqrt(head_dim)`` by default.
 
