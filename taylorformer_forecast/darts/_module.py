@@ -99,9 +99,7 @@ class ForecastModule(JointWindows):
         self.sizes = {"g": 1} if self.spec.joins_columns else {"w": 1}
         n_static = n_static * len(self.floor) if self.spec.joins_columns else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
-        # Baselines see no covariates, and minimise squares: what a network learns of those, or for another
-        # error, is taken whole.
-        alone = n_past + n_future + self.n_static > n_phases or self.likelihood is None
+        sees_covariates = n_past + n_future + self.n_static > n_phases
         task = Task(
             self.input_chunk_length,
             self.output_chunk_length or 1,
@@ -109,7 +107,7 @@ class ForecastModule(JointWindows):
             n_covariates,
             len(self.floor),
             self.head,
-            1.0 if alone else self.spec.weight,
+            self.spec.weight_of(sees_covariates, self.likelihood is not None),
         )
         self.net = self.build_network(task, network)
         self.started: Tensor

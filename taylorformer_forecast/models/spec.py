@@ -116,6 +116,10 @@ class ModelSpec:
         """Those of the parameters of a host class that are options of the network."""
         return {name: params[name] for name in self.defaults if name in params}
 
+    def weight_of(self, sees_covariates: bool, minimises_likelihood: bool) -> float:
+        """Weight of a network: 1 where it alone sees covariates, or minimises what its baseline does not."""
+        return self.weight if minimises_likelihood and not sees_covariates else 1.0
+
     def context(self, n_columns: int) -> int:
         """Longest context of so many columns that is chosen without regard to its benefit."""
         if self.most_points is None:

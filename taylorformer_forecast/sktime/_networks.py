@@ -138,14 +138,6 @@ class NetworkFitting(Host):
         steps = self.num_epochs * per_epoch
         return steps if self.max_steps is None else min(steps, self.max_steps)
 
-    @property
-    def _network_weight(self):
-        """Part of what a network adds to its baseline that is taken.
-
-        All if it alone sees X, and where it is to minimise an error that the baseline does not.
-        """
-        return self.spec.weight if self._scaler is None and not self._is_point else 1.0
-
     def _build_network(self, maker):
         """Return an untrained network for windows of a maker."""
         task = Task(
@@ -154,6 +146,6 @@ class NetworkFitting(Host):
             n_covariates=maker.n_covariates,
             n_columns=self._cur_y.shape[1],
             family=self.distribution,
-            weight=self._network_weight,
+            weight=self.spec.weight_of(self._scaler is not None, not self._is_point),
         )
         return self.spec.build(task, **self.spec.options(vars(self)))
