@@ -223,8 +223,7 @@ class ForecastModule(JointWindows):
         predicted = self.predicted(samples, batch)
         if self.joint is not None and not parameters:
             predicted = self.joint.reorder(predicted)
-        # Where the input chunk has no value of a component, nothing tells its level.
-        unknown = near.past_target.isnan().all(1)[:, None]
+        unknown = self.unknown(batch)[:, None]
         unknown = unknown.repeat_interleave(predicted.shape[-1] // unknown.shape[-1], -1)
         if not bool((predicted.isfinite() | unknown).all()):
             raise RuntimeError(
@@ -233,6 +232,10 @@ class ForecastModule(JointWindows):
             )
         predicted = predicted.masked_fill(unknown, torch.nan)
         return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time
+
+    def unknown(self, batch: TorchInferenceBatch) -> Tensor:
+        """Which components have no value in the input chunk, so that nothing tells their level; (B, C)."""
+        return batch.past_target[:, -self.input_chunk_length :].isnan().all(1)
 
     def predicted(self, samples: PathSamples, batch: TorchInferenceBatch) -> Tensor:
         """Samples (S, B, n, C) of a batch, or parameters (1, B, n, C * P) if these are asked for."""

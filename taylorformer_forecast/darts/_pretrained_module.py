@@ -69,15 +69,29 @@ class PretrainedModule(ForecastModule):
         statistics = None if self.statistics is None else self.statistics.uncorrected()
         return cast(PretrainedModule, with_part(alone, "statistics", statistics))
 
+    def unknown(self, batch: TorchInferenceBatch) -> Tensor:
+        """Which components have no value at all, if statistics see the whole past; (B, C)."""
+        return super().unknown(batch) if self.statistics is None else batch.past_target.isnan().all(1)
+
     def predicted(self, samples: PathSamples, batch: TorchInferenceBatch) -> Tensor:
         """Samples or parameters, averaged with those of statistics quantile by quantile."""
         if self.statistics is None:
             return super().predicted(samples, batch)
         n, horizon = self.pred_n, self.output_chunk_length or 1
-        paths = samples.paths[..., 0].cpu().numpy()  # (B * C, S, n)
+        samples = samples.map(wide)  # numpy has no bfloat16
+        paths = samples.paths[..., 0].numpy()  # (B * C, S, n)
         sizes = n, paths.shape[1], horizon, self.output_chunk_shift
         requests, found = self.statistics.forecasts(batch, *sizes)
-        parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2).cpu())
+        parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2))
         quantiles = Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS).reshape(len(found), n, -1)
-        averages = [average_quantiles(*of) for of in zip(found, requests, quantiles, paths, strict=True)]
+        blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may
+        averages = [
+            own if alone else average_quantiles(own, *others)
+            for own, alone, *others in zip(found, blank, requests, quantiles, paths, strict=True)
+        ]
         return as_predicted(averages, batch, self.predict_likelihood_parameters)
+
+
+def wide(value: Tensor) -> Tensor:
+    """On the CPU, in single precision at least."""
+    return value.cpu().to(torch.promote_types(value.dtype, torch.float32))

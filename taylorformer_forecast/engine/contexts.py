@@ -39,8 +39,9 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     >>> np.argwhere(robust_columns(np.arange(40.0), y) != y).tolist()
     [[20, 0]]
     """
-    times = torch.tensor(t, dtype=torch.float64)  # copies: arrays of pandas may be read-only
-    columns = [without_outliers(times, column, seasons) for column in torch.tensor(y).T]
+    # Copies: arrays of pandas may be read-only. Views that run backwards are none of torch's.
+    times = torch.tensor(np.ascontiguousarray(t), dtype=torch.float64)
+    columns = [without_outliers(times, column, seasons) for column in torch.tensor(np.ascontiguousarray(y)).T]
     return torch.stack(columns, 1).numpy()
 
 

@@ -98,8 +98,11 @@ def _forecast(
     generator = torch.Generator().manual_seed(seed)
     forecasts: dict[int, SeriesForecast] = {}
     while len(forecasts) < len(order):
-        batch = _batch(order[len(forecasts) :], keys, n_paths)
-        whole, steps, _ = keys[batch[0]]
+        # The first of the rest, and those of at least half its length with the same seasons and horizon.
+        rest = order[len(forecasts) :]
+        whole, steps, size = keys[rest[0]]
+        most = max(NUMBERS_AT_ONCE // (max(-size, n_paths) * steps), 1)
+        batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
         y = ending_together([requests[number].y for number in batch])
         effects = effects_of_calendar(y, [requests[number].last for number in batch], steps)
         adjusted = without_effects(y, effects)
@@ -110,13 +113,6 @@ def _forecast(
             part = own, ends[row], paths[row], effects[row]
             forecasts[number] = _columns(*part, requests[number], y[row], generator)
     return [forecasts[number] for number in range(len(requests))]
-
-
-def _batch(rest: list[int], keys: Sequence[tuple], n_paths: int) -> list[int]:
-    """The first of the rest, and those of at least half its length with the same seasons and horizon."""
-    whole, horizon, size = keys[rest[0]]
-    most = max(NUMBERS_AT_ONCE // (max(-size, n_paths) * horizon), 1)
-    return [k for k in rest[:most] if keys[k][:2] == (whole, horizon) and 2 * keys[k][2] <= size]
 
 
 def whole_seasons(seasons: Sequence[float]) -> tuple[int, ...]:

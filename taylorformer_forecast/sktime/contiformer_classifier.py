@@ -118,6 +118,9 @@ class ContiFormerClassifier(Estimator, BaseClassifier):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to labelled series; see :meth:`sktime.classification.base.BaseClassifier.fit`."""
+        labels = pd.Series(np.ravel(np.asarray(y, dtype=object)))
+        if labels.isna().any():
+            raise ValueError(f"y has no label for case {int(labels.isna().to_numpy().argmax())}")
         with all_or_nothing(self):
             return super().fit(X, y)
 

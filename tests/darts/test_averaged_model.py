@@ -93,9 +93,22 @@ def test_a_saved_model_forecasts_alike(noisy, tmp_path):
         np.testing.assert_array_equal(drawn(model), drawn(one, series=noisy))
 
 
-def test_a_component_that_the_input_has_no_value_of_has_no_forecast(noisy):
+@pytest.mark.parametrize("parameters", [True, False])
+def test_averages_of_half_precision_are_as_those_of_single(noisy, parameters):
+    options = {"predict_likelihood_parameters": True, "num_samples": 1} if parameters else {}
+    single, half = (drawn(make().fit(noisy.astype(kind)), **options) for kind in ("float32", "float16"))
+    every = slice(None, None, 3 if parameters else 1)  # of parameters the mean
+    np.testing.assert_allclose(half.mean(2)[:, every], single.mean(2)[:, every], atol=0.3)
+
+
+def test_where_the_input_chunk_is_empty_statistics_forecast_alone(noisy):
     values = noisy.values().copy()
-    values[-12:, 1] = np.nan
-    found = drawn(make().fit(noisy), series=noisy.with_values(values))
-    assert np.isfinite(found[:, 0]).all()
-    assert np.isnan(found[:, 1]).all()
+    values[-12:, 0] = np.nan
+    gappy = noisy.with_values(values)
+    found = {name: drawn(make(name).fit(gappy)) for name in ("averaged", "corrected")}
+    assert np.isfinite(found["averaged"]).all()
+    np.testing.assert_allclose(found["averaged"][:, 0].mean(1), found["corrected"][:, 0].mean(1), atol=0.1)
+    values[:, 1] = np.nan
+    unseen = drawn(make().fit(noisy), series=noisy.with_values(values))
+    assert np.isfinite(unseen[:, 0]).all()
+    assert np.isnan(unseen[:, 1]).all()
