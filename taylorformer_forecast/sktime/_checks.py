@@ -123,15 +123,3 @@ def known_future(known, fitted, cutoff):
     if not known.notna().any(axis=None):
         raise ValueError(f"{name} has missing values only: nothing is known")
     return known.astype("float64").reindex(columns=fitted.columns)
-
-
-def whole_steps(steps, stamps, key):
-    """Steps of stamps from the first of a regular series, as whole numbers."""
-    whole = np.round(steps)
-    off = np.abs(steps - whole) > 0.1
-    if off.any():
-        raise ValueError(
-            f"fh asks for {stamps[off][0]}, which is not a step of the regular grid of y{of_instance(key)}, "
-            "as statistical forecasts need it; strategy='train' forecasts any time"
-        )
-    return whole.astype(int)

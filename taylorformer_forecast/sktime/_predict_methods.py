@@ -17,7 +17,7 @@ from sktime.utils.datetime import _shift
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
 from taylorformer_forecast.engine.series_requests import SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
-from taylorformer_forecast.sktime._checks import check_levels, check_same_kind, whole_steps
+from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._joint import JointPaths
 from taylorformer_forecast.sktime._predictive import Sampler, predict_requests
@@ -98,8 +98,8 @@ class PredictiveMethods(JointPaths):
                 raise ValueError(
                     f"y{of_instance(key)} is no longer regular, which statistical forecasts need"
                 )
-            at = whole_steps(numbers[k // len(panel.columns)] - first, asked[k // len(panel.columns)], key)
-            requests.append(SeriesRequest(y, at, last))
+            steps = numbers[k // len(panel.columns)]
+            requests.append(SeriesRequest(y, np.round(steps - first).astype(int), last))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
         options = n_paths, self._seed, self._correction, self._n_ahead
         forecasts = forecast_series(requests, seasons, *options)

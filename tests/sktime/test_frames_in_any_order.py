@@ -45,15 +45,6 @@ def test_what_does_not_vary_has_the_variance_of_its_distribution_and_no_covarian
     assert np.isfinite(covariance).all()
 
 
-@pytest.mark.parametrize("strategy", ["baseline", "corrected"])
-def test_times_between_the_steps_are_refused_by_statistics(strategy):
-    forecaster = TaylorformerForecaster(strategy=strategy, random_state=0).fit(Y["sales"], fh=[1])
-    between = pd.DatetimeIndex([DAYS[-1] + pd.Timedelta("1D"), DAYS[-1] + pd.Timedelta("35h")])
-    with pytest.raises(ValueError, match="not a step of the regular grid"):
-        forecaster.predict(fh=between)
-    assert len(forecaster.predict(fh=between[:1])) == 1
-
-
 @pytest.mark.parametrize("labels", [[0, 1, 0, np.nan], ["a", "b", "a", None]])
 def test_a_missing_label_is_an_error(labels):
     X = pd.concat({k: pd.DataFrame({"v": np.arange(9.0) + k}) for k in range(4)}, names=["i", "t"])
