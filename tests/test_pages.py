@@ -115,6 +115,17 @@ def test_pages_have_the_words_of_the_field(name):
     assert not re.findall(private, prose)
 
 
+def test_no_page_recommends_a_model_for_speed_that_takes_longer():
+    rows = json.loads((ROOT / "docs/results/arena.json").read_text())["rows"]
+    of_60_s = {row["model"]: [] for row in rows}
+    for row in rows:
+        if row["budget_s"] == 60:
+            of_60_s[row["model"]].append(row["fit_s"])
+    assert np.mean(of_60_s["lam_sktime"]) > np.mean(of_60_s["taylorformer_sktime"])
+    for name, text in PAGES.items():
+        assert "speed matters" not in text, name
+
+
 def contents(name):
     """Pages in the lists of contents of a page."""
     lines = "\n".join(re.findall(r"```{toctree}\n(.*?)```", PAGES[name], re.S)).splitlines()

@@ -78,7 +78,7 @@ class PretrainedModule(ForecastModule):
         if self.statistics is None:
             return super().predicted(samples, batch)
         n, horizon = self.pred_n, self.output_chunk_length or 1
-        samples = samples.map(wide)  # numpy has no bfloat16
+        samples = samples.map(lambda value: value.cpu().double())  # numpy has no bfloat16
         paths = samples.paths[..., 0].numpy()  # (B * C, S, n)
         sizes = n, paths.shape[1], horizon, self.output_chunk_shift
         requests, found = self.statistics.forecasts(batch, *sizes)
@@ -90,8 +90,3 @@ class PretrainedModule(ForecastModule):
             for own, alone, *others in zip(found, blank, requests, quantiles, paths, strict=True)
         ]
         return as_predicted(averages, batch, self.predict_likelihood_parameters)
-
-
-def wide(value: Tensor) -> Tensor:
-    """On the CPU, in single precision at least."""
-    return value.cpu().to(torch.promote_types(value.dtype, torch.float32))

@@ -39,9 +39,9 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     >>> np.argwhere(robust_columns(np.arange(40.0), y) != y).tolist()
     [[20, 0]]
     """
-    # Copies: arrays of pandas may be read-only. Views that run backwards are none of torch's.
-    times = torch.tensor(np.ascontiguousarray(t), dtype=torch.float64)
-    columns = [without_outliers(times, column, seasons) for column in torch.tensor(np.ascontiguousarray(y)).T]
+    # Copies in usual order: arrays of pandas may be read-only, or views that run backwards.
+    times, values = (torch.as_tensor(np.array(a, order="C")) for a in (t, y))
+    columns = [without_outliers(times.double(), column, seasons) for column in values.T]
     return torch.stack(columns, 1).numpy()
 
 

@@ -110,12 +110,12 @@ def joined(parts: Sequence[tuple[np.ndarray, SeriesForecast]]) -> SeriesForecast
     order = np.argsort(np.concatenate(places))
     most = max(part.loc.shape[1] for part in found)
 
+    def every(name: str) -> list[np.ndarray]:
+        return [getattr(part, name) for part in found]
+
     def pieces(name: str, fill: float) -> np.ndarray:
         same = [np.pad(x, ((0, 0), (0, most - x.shape[1])), constant_values=fill) for x in every(name)]
         return np.concatenate(same)[order]
-
-    def every(name: str) -> list[np.ndarray]:
-        return [getattr(part, name) for part in found]
 
     tiny = POINT_MASS * (max(float(np.abs(x).max()) for x in every("loc")) or 1.0)
     return SeriesForecast(

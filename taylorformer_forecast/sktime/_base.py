@@ -157,9 +157,7 @@ class BaseTorchForecaster(
         self._cur_y = update_data(self._cur_y, y)
         self._check_usable()
         if update_params and self.update_steps > 0:
-            start = time.perf_counter()
             self._train_further(self._seed, self.network_, self.update_steps)
-            self._seconds = time.perf_counter() - start
         return self
 
     def _choose(self, y, fh):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from taylorformer_forecast.engine.correction import choose_correction, holds_correction
 from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
@@ -59,7 +61,9 @@ class NetworkFitting(Host):
         """Train a copy of a network for some steps, gently and without validation; without one, nothing."""
         if net is None:
             return
+        start = time.perf_counter()
         self.network_, self.training_ = train_further(self._training(seed), net, steps)
+        self._seconds = time.perf_counter() - start
 
     def _train_on(self, seed, net):
         """Train a copy of a network as long as a new one would be."""

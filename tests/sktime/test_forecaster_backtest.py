@@ -69,6 +69,12 @@ def test_the_summary_after_an_update_is_of_its_training(y):
     assert forecaster._seconds < 1e6
 
 
+def test_an_update_that_trains_nothing_leaves_the_seconds_of_the_fit(y):
+    forecaster = tiny(update_steps=3, strategy="corrected", distribution="studentt").fit(y.iloc[:50])
+    forecaster._seconds = 1e9
+    assert forecaster.update(y.iloc[50:])._seconds == 1e9
+
+
 def test_updating_the_context_bit_by_bit_is_updating_it_at_once(y):
     at_once = tiny().fit(y.iloc[:50]).update(y.iloc[50:])
     in_parts = tiny().fit(y.iloc[:50])

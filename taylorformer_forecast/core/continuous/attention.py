@@ -175,21 +175,21 @@ class ContinuousAttention(nn.Module):
         """
         if first and (at is not None or self.both_sides or self.solver != "closed"):
             raise ValueError(f"first={first} needs the closed form, and neither times at nor both_sides")
+        times = t[:, first:] if at is None else at
         if self.solver == "closed":
-            n_scores = self.heads.n_heads * t.shape[1] * (t[:, first:] if at is None else at).shape[1]
+            n_scores = self.heads.n_heads * t.shape[1] * times.shape[1]
             if len(pieces := few_windows((x, t, mask, at, x_at, shift), n_scores)) > 1:
                 return torch.cat([self(*piece, first) for piece in pieces])
-        heads, t, at = self.heads, t.detach(), None if at is None else at.detach()
+        heads, t, times = self.heads, t.detach(), times.detach()
         # Scores are linear in the queries: it is these that are scaled, not the tables.
         query = Interpolation.through(t, heads.scale * heads.query(x), self.interpolation)
         offset = None if shift is None else heads.scale * (shift @ heads.query.weight.mT)
-        times = t[:, first:] if at is None else at
         if x_at is not None:
             row = heads.scale * heads.query(x_at)
         else:
-            row = query.coefficients[0][:, first:] if at is None else query(at)
+            row = query.coefficients[0][:, first:] if at is None else query(times)
             row = row if offset is None else row + offset
-        problem = Problem(query, heads.key(x), heads.value(x), times, row, offset, at is None, first)
+        problem = Problem(query, heads.key(x), heads.value(x), times, row, offset, at is None)
 
         elapsed = differences(times, t)
         late = elapsed < 0
@@ -250,7 +250,7 @@ class ContinuousAttention(nn.Module):
         offset = None if p.offset is None else relax.queries(split(p.offset))
         if p.at_knots:
             unit = None if offset is None else relax.elapsed(relax.gap)
-            return between_all(pieces, relax.decay, key, unit, offset, p.first)
+            return between_all(pieces, relax.decay, key, unit, offset, p.key.shape[1] - p.at.shape[1])
         end = p.query.t[:, -1:]
         if not holds_everywhere(p.at >= end, wait=True):  # the other way takes several times as long
             every, rows, columns = p.at_all_times()

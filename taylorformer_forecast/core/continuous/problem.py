@@ -31,9 +31,7 @@ class Problem:
     offset : Tensor of shape (B, M, F), optional
         What is added to the query all the way, for each query time.
     at_knots : bool
-        Whether query times are those of the reference points, in their order.
-    first : int, default=0
-        Number of the first of these, if so.
+        Whether query times are those of the reference points, in their order, or of the last M of them.
     """
 
     query: Interpolation
@@ -43,7 +41,6 @@ class Problem:
     row: Tensor
     offset: Tensor | None
     at_knots: bool
-    first: int = 0
 
     def mirrored(self, interpolation: str) -> Problem:
         """Return the same with time running backwards."""
