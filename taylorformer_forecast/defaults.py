@@ -143,6 +143,7 @@ WORKING_DAYS_MIN_CHANGES = 24  # of a monthly series, before working days are lo
 
 # --- Statistical forecasts: the series ---------------------------------------------------------------------
 LONGEST_PAST = 1000  # latest values that a forecast is made from, as time grows with them; by hand
+LARGEST_OFFSET = 0.05  # of a step, from the grid of series that count as regular; by hand
 SPARSEST_STEPS = 4  # steps for each observation of a series that counts as regular; by hand
 MOST_TRIED_SEASONS = 2  # the calendar's first; by hand
 LONGEST_TRIED_SEASON = 400  # steps: a year of days; by hand

@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.frequency import check_range, frequency, kind_of, name_of
-from taylorformer_forecast.defaults import FARTHEST_STEP, FIRST_YEAR, LAST_YEAR, SPARSEST_GRID, SPARSEST_STEPS
+from taylorformer_forecast.defaults import (
+    FARTHEST_STEP,
+    FIRST_YEAR,
+    LARGEST_OFFSET,
+    LAST_YEAR,
+    SPARSEST_GRID,
+    SPARSEST_STEPS,
+)
 
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
@@ -71,9 +78,8 @@ class TimeAxis:
         elif pd.api.types.is_integer_dtype(longest.dtype):
             kind, freq = "number", None
         else:
-            raise TypeError(
-                f"the time index has dtype {longest.dtype}; dates, periods or integers are needed"
-            )
+            kinds = "dates, periods or integers"
+            raise TypeError(f"the time index has dtype {longest.dtype}; {kinds} are needed")
         raw = cls(kind, freq, 1.0, 0.0, 0.0)
         gaps = np.concatenate([np.diff(x) for x in raw._counts(indexes)])
         step = float(np.median(gaps)) if len(gaps) else 1.0
@@ -135,11 +141,6 @@ class TimeAxis:
         grid = np.full(at[-1] + 1, np.nan)
         grid[at] = values
         return grid
-
-    def future(self, last: Any, upto: Any, like: pd.Index) -> pd.Index:
-        """Regular stamps after ``last``, up to and including ``upto``."""
-        stamps = self.between(last, upto, like)
-        return stamps[stamps > last]
 
     def between(self, first: Any, last: Any, like: pd.Index) -> pd.Index:
         """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
@@ -210,13 +211,12 @@ class TimeAxis:
                 cutoff.freq = self.freq if self.freq.is_on_offset(last) else None
                 if cutoff.freq is None:
                     return pd.DatetimeIndex([last + k * self.freq for k in fh.to_pandas()])
+        known = f"but the index of y holds {content(like)}"
         if isinstance(cutoff, pd.PeriodIndex) and isinstance(fh.to_pandas(), pd.TimedeltaIndex):
-            raise TypeError(
-                f"fh holds differences of time, but the index of y holds {content(like)}: give whole steps"
-            )
+            raise TypeError(f"fh holds differences of time, {known}: give whole steps")
         stamps = pd.Index(fh.to_absolute_index(cutoff))
         if content(stamps) != content(like):
-            raise TypeError(f"fh holds {content(stamps)}, but the index of y holds {content(like)}")
+            raise TypeError(f"fh holds {content(stamps)}, {known}")
         return stamps
 
     def cycles(self, index: pd.Index, names: tuple[str, ...]) -> np.ndarray:
@@ -236,9 +236,8 @@ class TimeAxis:
     def cycle_steps(self, name: str) -> float:
         """Length of a calendar cycle in steps."""
         if self.kind == "number":
-            raise ValueError(
-                f"time_features={name!r} needs dates or periods, but the index of y holds integers"
-            )
+            needs = f"time_features={name!r} needs dates or periods"
+            raise ValueError(f"{needs}, but the index of y holds integers")
         return _cycle_counts(name, self.kind, self.freq) / self.step
 
     def usual_cycles(self, span: float | None = None) -> tuple[str, ...]:
@@ -270,7 +269,8 @@ def on_steps(t: np.ndarray) -> np.ndarray | None:
     ([0, 1, 3], None)
     """
     at = np.round(t - t[0])
-    if np.abs(t - t[0] - at).max() > 0.05 or at[-1] + 1 > SPARSEST_STEPS * len(t) or (np.diff(at) < 1).any():
+    sparse = at[-1] + 1 > SPARSEST_STEPS * len(t)
+    if sparse or np.abs(t - t[0] - at).max() > LARGEST_OFFSET or (np.diff(at) < 1).any():
         return None
     return at.astype(int)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
@@ -137,6 +138,12 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """Train on a dataset; see darts. Only "train" and "finetune" train anything."""
         if self._strategy is not None and self._strategy.name in UNTRAINED:
             epochs = 0
+            if self.save_checkpoints:
+                warnings.warn(
+                    f"save_checkpoints=True saves nothing, as strategy={self._strategy.name!r} trains no "
+                    f"network: keep the model with save(path)",
+                    stacklevel=2,
+                )
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
     def lr_find(self, *args: Any, **kwargs: Any) -> Any:

@@ -58,7 +58,7 @@ def average_quantiles(
     """
     if statistical.intermittent:
         return statistical
-    future = request.at >= len(request.y)
+    future = request.at > len(request.y) - 1
     least = np.where(future & (np.nanmin(request.y) >= 0), 0.0, -np.inf)
     edges = np.where(future[:, None], (quantiles + statistical.quantiles) / 2, quantiles)
     edges = np.maximum(edges, least[:, None])

@@ -19,8 +19,9 @@ class SeriesRequest:
     ----------
     y : ndarray of shape (n,)
         Values on a regular grid, NaN where missing; the last one is observed.
-    at : int ndarray of shape (r,)
-        Positions on the grid: from n on in the future, before that in sample, one step ahead.
+    at : ndarray of shape (r,)
+        Positions on the grid: from n on in the future, before that in sample, one step ahead. Between two
+        steps after the last value, a forecast lies between those of both; in sample the nearer one counts.
     last : datetime64, optional
         Of daily and monthly series the day or month of the last value: effects of the calendar that the past
         shows are then a part of the forecast.
@@ -80,7 +81,7 @@ def split(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
     [([0, 2], 1200), ([1], 200)]
     """
     y, at, half = request.y, request.at, LONGEST_PAST // 2
-    number = np.maximum((len(y) - 1 - at) // half, 0) if len(y) > LONGEST_PAST else np.zeros_like(at)
+    number = np.maximum((len(y) - 1 - at) // half, 0).astype(int) * (len(y) > LONGEST_PAST)
     found = []
     for k in np.unique(number):
         places = np.flatnonzero(number == k)

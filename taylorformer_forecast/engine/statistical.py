@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -72,7 +73,7 @@ def forecast_series(
     """
     many = seasons and isinstance(seasons[0], Sequence)
     each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(requests))
-    if all(len(q.y) <= LONGEST_PAST or int(q.at.min()) >= len(q.y) for q in requests):
+    if all(len(q.y) <= LONGEST_PAST or q.at.min() > len(q.y) - 1 for q in requests):
         return _forecast(requests, each, n_paths, seed, correct, horizon)
     whole = [split(request) for request in requests]
     parts = [part for found in whole for _, part in found]
@@ -91,7 +92,7 @@ def _forecast(
 ) -> list[SeriesForecast]:
     """Forecast series from their latest values; see :func:`forecast_series`."""
     keys = [
-        (whole_seasons(own), max(horizon, int(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
+        (whole_seasons(own), max(horizon, math.ceil(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
         for own, q in zip(each, requests, strict=True)
     ]
     order = sorted(range(len(requests)), key=keys.__getitem__)
@@ -141,21 +142,30 @@ def _columns(
 ) -> SeriesForecast:
     """Forecast one series: quantiles of the future, and of points in sample from the origin before each."""
     n, size = len(q.y), y.shape[0]
-    step = torch.as_tensor(q.at) - n  # 0 is the first step ahead
-    future = step >= 0
+    at = torch.as_tensor(q.at, dtype=torch.float64)
+    step = torch.where(at <= n - 1, at.round(), at) - n  # 0 is the first step ahead
+    if bool(found.counts[0]):
+        step = step.ceil()  # demand belongs to a whole step
+    future, whole = step > -1, step.ceil().long()
     edges = torch.empty(len(step), len(STATISTICAL_LEVELS), dtype=torch.float64)
     drawn = torch.empty(len(paths), len(step), dtype=torch.float64)
-    edges[future], drawn[:, future] = ends[step[future]], paths[:, step[future]]
     low = found.low[0, 0].expand(len(step)).clone()
-    low[future] = found.low[0, step[future]]
+    # Between steps, all of a forecast is on the line between those of both; the last value is known.
+    levels, known = len(STATISTICAL_LEVELS), torch.cat([ends, paths.T, found.low[0, :, None]], 1)
+    last = y[-1] - effects[size - 1]
+    known = torch.cat([last.expand(1, known.shape[1]), known])
+    before, part = step[future].floor().long(), (step[future] % 1)[:, None]
+    ahead = torch.lerp(known[before + 1], known[whole[future] + 1], part)
+    edges[future], drawn[:, future], low[future] = ahead[:, :levels], ahead[:, levels:-1].T, ahead[:, -1]
     if not bool(future.all()):
-        loc, scale = _one_step(found, y - effects[:size], size - n + torch.as_tensor(q.at)[~future] - 1)
+        loc, scale = _one_step(found, y - effects[:size], size + whole[~future] - 1)
         z = torch.special.ndtri(torch.tensor(STATISTICAL_LEVELS, dtype=torch.float64))
         noise = torch.randn(len(paths), len(loc), generator=generator, dtype=torch.float64)
         edges[~future] = loc[:, None] + scale[:, None] * _standard(found, z)
         drawn[:, ~future] = loc + scale * _standard(found, noise)
         low[~future] = torch.minimum(low[~future], edges[~future, 0])
-    added = effects[(size + step).clamp_min(0)]
+    before = (size + step.floor().long()).clamp_min(0)
+    added = torch.lerp(effects[before], effects[(size + whole).clamp_min(0)], step % 1)
     least = 0.0 if bool((y[~y.isnan()] >= 0).all()) else -torch.inf
     edges, drawn = (edges + added[:, None]).clamp_min(least), (drawn + added).clamp_min(least)
     low = (low + added).clamp_min(least)

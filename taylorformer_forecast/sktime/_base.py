@@ -101,6 +101,14 @@ class BaseTorchForecaster(
         with all_or_nothing(self):
             return super().update(y=y, X=X, update_params=update_params)
 
+    def pretrain(self, y: Any, X: Any = None, fh: Any = None) -> Self:
+        """Learn from a panel; see :meth:`sktime.forecasting.base.BaseForecaster.pretrain`.
+
+        ``strategy="baseline"`` and "corrected" train no network: they are refused.
+        """
+        with all_or_nothing(self):
+            return super().pretrain(y=y, X=X, fh=fh)
+
     def _fit(self, y, X, fh):
         check_parameters(vars(self))
         check_values(y, "y")

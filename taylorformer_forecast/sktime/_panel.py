@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
-from taylorformer_forecast.defaults import FIRST_YEAR, LAST_YEAR
+from taylorformer_forecast.defaults import FIRST_YEAR, LARGEST_OFFSET, LAST_YEAR
 
 
 def by_name(labels: Sequence) -> list[int]:
@@ -127,7 +127,7 @@ class Panel:
         rows = slice(*self.bounds[instance : instance + 2])
         stamps = self.stamps[self.at[rows][~np.isnan(self.values[rows, column])]]
         steps = np.diff(axis.numbers(stamps))
-        if not len(steps) or np.abs(steps - np.round(steps)).max() > 0.05 or steps.min() < 0.5:
+        if not len(steps) or np.abs(steps - np.round(steps)).max() > LARGEST_OFFSET or steps.min() < 0.5:
             return None
         widest = int(np.argmax(steps))
         return f"there is none between {stamps[widest]} and {stamps[widest + 1]}"

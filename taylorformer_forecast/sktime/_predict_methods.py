@@ -14,7 +14,7 @@ from sktime.datatypes import convert_to, get_cutoff, update_data
 from sktime.forecasting.base._base import _format_moving_cutoff_predictions
 from sktime.utils.datetime import _shift
 
-from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
+from taylorformer_forecast.defaults import LARGEST_OFFSET, MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
 from taylorformer_forecast.engine.series_requests import SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
@@ -98,8 +98,10 @@ class PredictiveMethods(JointPaths):
                 raise ValueError(
                     f"y{of_instance(key)} is no longer regular, which statistical forecasts need"
                 )
-            steps = numbers[k // len(panel.columns)]
-            requests.append(SeriesRequest(y, np.round(steps - first).astype(int), last))
+            steps = numbers[k // len(panel.columns)] - first
+            whole = np.round(steps)
+            steps = np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole)
+            requests.append(SeriesRequest(y, steps, last))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
         options = n_paths, self._seed, self._correction, self._n_ahead
         forecasts = forecast_series(requests, seasons, *options)
@@ -177,7 +179,7 @@ class PredictiveMethods(JointPaths):
     def _ahead(self, y, upto):
         """Regular steps after the last row of y; rows without a value say nothing of where steps lie."""
         seen = y.index[y.notna().any(axis=1)][-1]
-        stamps = self._axis.future(seen, upto, y.index)
+        stamps = self._axis.between(seen, upto, y.index)
         return stamps[stamps > y.index[-1]]
 
     def _given_after(self, key, last):

@@ -73,8 +73,13 @@ class Pretraining(Host):
     """
 
     def _pretrain(self, y, X=None, fh=None):
+        if self.strategy in STATISTICAL:
+            raise ValueError(
+                f"strategy={self.strategy!r} trains no network, so that there is nothing to pretrain: "
+                f"take strategy='train', 'finetune' or 'auto'"
+            )
         student = self._like_new()
-        if student.strategy in ("auto", *STATISTICAL):  # what is asked for is to learn from the panel
+        if student.strategy == "auto":  # what is asked for is to learn from the panel
             student.strategy = "train"
         self.pretrained_ = FromPanel.of(student.fit(y, X=X, fh=fh))
         return self

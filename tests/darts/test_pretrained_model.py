@@ -265,6 +265,15 @@ def test_checkpoints_go_on_training(series, tmp_path):
     assert finite(loaded.fit(series, epochs=1).predict(4, num_samples=2))
 
 
+@pytest.mark.parametrize("strategy", ["pretrained", "corrected"])
+def test_it_is_said_that_nothing_is_saved_where_nothing_is_trained(series, tmp_path, strategy):
+    options = {"model_name": "m", "work_dir": str(tmp_path), "save_checkpoints": True}
+    options["pl_trainer_kwargs"] = {**QUIET, "enable_checkpointing": True}
+    with pytest.warns(UserWarning, match=f"saves nothing, as strategy='{strategy}' trains no network"):
+        make(strategy=strategy, **options).fit(series)
+    assert not [*tmp_path.glob("**/*.ckpt")]
+
+
 @pytest.mark.parametrize("strategy", ["pretrained", "train", "finetune"])
 def test_weights_can_be_loaded_unchecked(series, tmp_path, strategy):
     path = str(tmp_path / "model.pt")

@@ -91,3 +91,20 @@ def test_the_future_of_a_long_series_does_not_depend_on_times_in_sample():
         for at in ([0, 1], [-len(y) + 3, -800, 0, 1])
     )
     np.testing.assert_allclose(alone, with_past, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["walk", "growth", "gaps", "constant", "counts"])
+def test_between_steps_a_forecast_lies_between_those_of_both(name):
+    y, seasons = SERIES[name]
+    steps = np.arange(5) - 1.0
+    at = len(y) + np.sort(np.concatenate([steps, steps[:-1] + 0.25]))
+    whole = forecast_series([SeriesRequest(y, len(y) + np.arange(4))], seasons, 20, seed=0)[0]
+    found = forecast_series([SeriesRequest(y, at[1:])], seasons, 20, seed=0)[0]
+    assert found.intermittent == (name == "counts")
+    for part in ("quantiles", "paths"):
+        table, got = (getattr(one, part) for one in (whole, found))
+        table, got = (table.T, got.T) if part == "paths" else (table, got)
+        np.testing.assert_array_equal(got[1::2], table)  # whole steps are as they were
+        before = np.concatenate([np.full_like(table[:1], y[-1]), table[:-1]])
+        between = table if found.intermittent else 0.75 * before + 0.25 * table
+        np.testing.assert_allclose(got[::2], between, rtol=1e-12, atol=1e-12)

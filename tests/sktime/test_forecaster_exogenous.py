@@ -167,7 +167,7 @@ def test_irregular_dates_take_columns_at_every_stamp_that_is_passed():
     y = pd.Series(np.sin(np.arange(40.0)), index[:40])
     forecaster = tiny().fit(y, X=X.iloc[:40])
     on_the_way = X.reindex(
-        X.index.union(forecaster._axis.future(index[39], index[45], y.index))
+        X.index.union(forecaster._axis.between(index[39], index[45], y.index))
     ).interpolate()
     assert np.isfinite(forecaster.predict(fh=index[40:45], X=on_the_way)).all()
 

@@ -334,16 +334,26 @@ def test_updates_keep_the_strategy(y, strategy, update_steps):
     assert fitted.predict().notna().all()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", [one for one in STRATEGIES if one not in STATISTICAL])
 def test_a_panel_is_pretrained_on_before_or_after_a_fit(y, strategy):
     panel = pd.concat({name: y[:60].to_frame() for name in "ab"})
-    made = "train" if strategy in ("auto", *STATISTICAL) else strategy
+    made = "train" if strategy == "auto" else strategy
     for one in (quick(strategy=strategy), quick(strategy=strategy).fit(y, fh=FH)):
         one.pretrain(panel)
         assert one.pretrained_.strategy.name == made
         assert one.fit(y[:30]).strategy_ == made
         assert one.summary().strategy == made
         assert one.predict(fh=FH).notna().all()
+
+
+@pytest.mark.parametrize("strategy", STATISTICAL)
+def test_statistics_alone_cannot_be_pretrained_and_stay_as_they_were(y, strategy):
+    fitted = quick(strategy=strategy).fit(y, fh=FH)
+    for one in (quick(strategy=strategy), fitted):
+        with pytest.raises(ValueError, match=f"strategy='{strategy}' trains no network"):
+            one.pretrain(pd.concat({name: y[:60].to_frame() for name in "ab"}))
+    assert fitted.strategy_ == strategy
+    assert fitted.predict().notna().all()
 
 
 def test_a_short_series_after_a_long_one_is_chosen_for_anew(noisy):

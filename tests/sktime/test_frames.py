@@ -126,8 +126,8 @@ def test_stamps_of_a_grid_are_whole_steps(index):
 @pytest.mark.parametrize("index", GRIDS.values(), ids=GRIDS)
 def test_the_future_of_a_grid_is_the_grid(index):
     axis = axis_of(index[:90])
-    assert list(axis.future(index[89], index[99], index[:90])) == list(index[90:])
-    assert list(axis.future(index[89], index[90], index[:90])) == [index[90]]
+    assert list(axis.between(index[89], index[99], index[:90])) == list(index[89:])
+    assert list(axis.between(index[89], index[90], index[:90])) == list(index[89:91])
 
 
 @pytest.mark.parametrize("name", [name for name in GRIDS if "date" in name or "month" in name])
