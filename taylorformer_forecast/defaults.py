@@ -177,6 +177,12 @@ MIN_AUTOCORRELATION = 0.3  # at the period of a season that is found in the valu
 SEASON_STANDARD_ERRORS = 2.5
 # The same beside a calendar cycle; measured: .5 % of the loss of M3, of which a fifth had a season too many.
 SEASON_BESIDE_CALENDAR_ERRORS = 5.0
+ALIKE_PEAKS = 0.05  # difference of autocorrelations that count as alike; by hand
+ALIKE_PEAK_ERRORS = 2.0  # the same in standard errors, if that is more; by hand
+PEAK_DISTANCE = 0.1  # of a season, from one peak to the next that counts; by hand
+MULTIPLE_TOLERANCE = 0.1  # of a season, from a multiple of it; by hand
+MULTIPLE_SHARE = 0.05  # the same as a part of the multiple, if that is more; by hand
+MOST_MULTIPLES = 8  # of a period, whose peaks say how long it is; by hand
 LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much; by hand
 
 # --- Strategy and lengths ----------------------------------------------------------------------------------

@@ -7,8 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from taylorformer_forecast.defaults import (
+    ALIKE_PEAK_ERRORS,
+    ALIKE_PEAKS,
     MIN_AUTOCORRELATION,
     MOST_FOUND_SEASONS,
+    MOST_MULTIPLES,
+    MULTIPLE_SHARE,
+    MULTIPLE_TOLERANCE,
+    PEAK_DISTANCE,
     SEASON_BESIDE_CALENDAR_ERRORS,
     SEASON_STANDARD_ERRORS,
 )
@@ -65,7 +71,7 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     cycles = [c for c in cycles if c > 1]  # of a cycle of one step every period is a multiple
     errors = SEASON_BESIDE_CALENDAR_ERRORS if cycles else SEASON_STANDARD_ERRORS
     found = detect_periods(y, standard_errors=errors)
-    return [p for p in found if all(min(p % c, -p % c) > 0.1 * c for c in cycles)]
+    return [p for p in found if all(min(p % c, -p % c) > MULTIPLE_TOLERANCE * c for c in cycles)]
 
 
 def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -89,10 +95,33 @@ def _peaks(y: np.ndarray, threshold: float) -> list[int]:
     lags = np.arange(2, len(y) // 3)
     lags = lags[(acf[lags] > acf[lags - 1]) & (acf[lags] >= acf[lags + 1]) & (acf[lags] > threshold)]
     # A season is a valley and a peak: a peak counts by its height over the lowest point before it.
-    lags = lags[[bool(acf[lag] - acf[1 : lag + 1].min() > threshold) for lag in lags]] if len(lags) else lags
+    lags = lags[acf[lags] - np.minimum.accumulate(acf[1:])[lags - 1] > threshold]
+    # Noise has many peaks near that of a long season: the highest one counts.
+    beside = np.maximum((PEAK_DISTANCE * lags).astype(int), 1)
+    first, end = np.searchsorted(lags, [lags - beside, lags + beside + 1])
+    highest = np.maximum.reduceat(np.append(acf[lags], 0.0), np.stack([first, end], 1).ravel())[::2]
+    lags = lags[acf[lags] >= highest]
     found: list[int] = []
     while len(lags) and len(found) < MOST_FOUND_SEASONS:
-        best = lags[acf[lags] >= acf[lags].max() - 0.05].min()  # the shortest of those about as high
-        found.append(int(best))
-        lags = lags[np.abs(lags / best - np.round(lags / best)) >= 0.1]
-    return sorted(found)
+        top = float(acf[lags].max())
+        noise = (max(1 - top**2, 0) / known.sum()) ** 0.5
+        alike = acf[lags] >= top - max(ALIKE_PEAKS, ALIKE_PEAK_ERRORS * noise)
+        best = lags[alike].min()  # the shortest of those about as high
+        period = _by_multiples(acf, int(best))
+        found.append(round(period))
+        times = np.round(lags / period)
+        nearest = np.maximum(MULTIPLE_TOLERANCE, MULTIPLE_SHARE * times)
+        lags = lags[np.abs(lags / period - times) >= nearest]
+    return sorted(set(found))
+
+
+def _by_multiples(acf: np.ndarray, lag: int) -> float:
+    """Period of the peak at a lag: peaks at multiples of it are as far off as that, and say it better."""
+    period, times = float(lag), 2
+    while times <= MOST_MULTIPLES and times * period < len(acf) // 3:
+        around, half = round(times * period), max(1, round(0.2 * period))
+        peak = around - half + int(acf[around - half : around + half + 1].argmax())
+        if acf[peak] < 0.9 * acf[lag]:
+            break
+        period, times = peak / times, 2 * times
+    return period

@@ -28,6 +28,17 @@ def test_the_period_of_a_signal_is_found(signal, period, disturbance):
 
 
 @pytest.mark.parametrize(
+    ("period", "n", "noise"), [(24, 5000, 1.0), (60, 5000, 1.0), (168, 20000, 1.0), (365, 3000, 0.5)]
+)
+def test_the_period_of_a_long_series_is_found_among_the_peaks_of_noise(period, n, noise):
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        found = detect_periods(np.sin(2 * np.pi * np.arange(n) / period) + noise * rng.normal(size=n))
+        assert len(found) == 1
+        assert abs(found[0] - period) <= 0.01 * period
+
+
+@pytest.mark.parametrize(
     "carrier",
     [1e6 + 0.0 * T, 0.3 * T, 0.01 * T**1.3, np.exp(T / 100)],
     ids=["level", "trend", "bend", "growth"],
