@@ -184,10 +184,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     def _statistics(self) -> dict[str, Any]:
         """Arguments of the statistical forecasts, with the network that corrects them where there is one."""
-        options: dict[str, Any] = {
-            "seasons": self._seasonal.lengths if self._seasonal else (),
-            "by_dates": self._arguments["time_features"] == "auto",
-        }
+        options = {name: self._arguments[name] for name in ("time_features", "seasonal_periods")}
         if self._strategy is not None and self._strategy.name != "baseline":
             known = self._correction()
             options["correction"] = {"sizes": known.net.sizes, "weight": known.weight}

@@ -15,7 +15,8 @@ from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput,
 from einops import rearrange
 from torch import Tensor, nn
 
-from taylorformer_forecast.calendar.axis import on_steps
+from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.copula import past_errors
@@ -36,19 +37,21 @@ class Statistics(nn.Module):
 
     Parameters
     ----------
-    seasons : sequence of float
-        Lengths of seasons, in steps. Whether they are used is decided by the errors of each series.
-    by_dates : bool, default=False
-        Whether effects of the calendar on daily and monthly series are sought.
+    time_features, seasonal_periods : object, default="auto"
+        Calendar cycles and seasons; "auto" leaves the choice to each component. Effects of the calendar on
+        daily and monthly series are sought where cycles are left open.
     correction : mapping, optional
         ``sizes`` and ``weight`` of the network that corrects the forecasts.
     """
 
     def __init__(
-        self, seasons: Sequence[float], by_dates: bool = False, correction: Mapping[str, Any] | None = None
+        self,
+        time_features: object = "auto",
+        seasonal_periods: object = "auto",
+        correction: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.seasons, self.by_dates = list(seasons), by_dates
+        self.asked = time_features, seasonal_periods
         self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
         self.weight = 0.0 if correction is None else float(correction["weight"])
 
@@ -81,12 +84,22 @@ class Statistics(nn.Module):
         requests = [_request(y, ahead, date) for y, date in zip(values, before, strict=True)]
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
         options = n_paths, seed, self.correction(), shift + horizon
-        return requests, forecast_series(requests, self.seasons, *options)
+        schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)
+        frequencies = [schema["time_freq"] for schema in schemas for _ in range(n_components)]
+        seasons = self.seasons([request.y for request in requests], frequencies)
+        return requests, forecast_series(requests, seasons, *options)
+
+    def seasons(self, values: Sequence[np.ndarray], frequencies: Sequence[Any]) -> list[list[float]]:
+        """Lengths of the seasons of every component, in steps of the frequency of its series."""
+        features = {freq: _seasonal_features(freq, *self.asked) for freq in set(frequencies)}
+        return [
+            features[freq].own_lengths(y, *self.asked) for y, freq in zip(values, frequencies, strict=True)
+        ]
 
     def _dates_before(self, batch: TorchInferenceBatch, shift: int) -> list[np.datetime64 | None]:
         """Day or month of the end of every series, where effects of the calendar are sought; else None."""
         schemas, times = batch.series_schema, batch.pred_time
-        if not self.by_dates or schemas is None or times is None:
+        if self.asked[0] != "auto" or schemas is None or times is None:
             return [None] * len(batch.past_target)
         units = [UNITS.get(schema["time_freq"]) for schema in schemas]
         return [
@@ -124,7 +137,7 @@ class StatisticalModule(PLForecastingModule):
 
     Parameters
     ----------
-    seasons, by_dates, correction
+    time_features, seasonal_periods, correction
         See :class:`Statistics`.
     n_joint : int
         Components whose samples are drawn together; 0 for none.
@@ -134,15 +147,15 @@ class StatisticalModule(PLForecastingModule):
 
     def __init__(
         self,
-        seasons: Sequence[float],
-        by_dates: bool = False,
+        time_features: object = "auto",
+        seasonal_periods: object = "auto",
         correction: Mapping[str, Any] | None = None,
         n_joint: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.joint = joint_components(True, n_joint)
-        self.statistics = Statistics(seasons, by_dates, correction)
+        self.statistics = Statistics(time_features, seasonal_periods, correction)
 
     @property
     def net(self) -> PretrainedCorrection | None:
@@ -160,7 +173,7 @@ class StatisticalModule(PLForecastingModule):
         scores = []
         for one in dataset.series:
             values = one.all_values(copy=False)[:, :, 0].astype(float).T
-            seasons = [self.statistics.seasons] * len(values)
+            seasons = self.statistics.seasons(values, [one.freq] * len(values))
             scores.append(np.stack(past_errors(list(values), seasons, self.output_chunk_length or 1), -1))
         rows = np.concatenate(scores)
         n_times = int((~np.isnan(rows)).any((1, 2)).sum())
@@ -182,6 +195,15 @@ class StatisticalModule(PLForecastingModule):
         like = batch.past_target
         dtype = torch.promote_types(like.dtype, torch.float32)  # as of darts' models of 16-bit series
         return out.to(dtype).to(like.device), batch.series_schema, batch.pred_time
+
+
+def _seasonal_features(freq: Any, time_features: object, seasonal_periods: object) -> SeasonalFeatures:
+    """Cycles and seasons of series of a frequency, without those that the values of a series would show."""
+    index: pd.Index = pd.RangeIndex(12)
+    if not isinstance(freq, int):
+        index = pd.date_range("2000-01-01", periods=len(index), freq=freq)
+    axis = TimeAxis.of([index], None if isinstance(freq, int) else freq)
+    return SeasonalFeatures.choose(axis, index, np.zeros(len(index)), time_features, seasonal_periods)
 
 
 def _request(y: np.ndarray, ahead: np.ndarray, end: np.datetime64 | None) -> SeriesRequest:

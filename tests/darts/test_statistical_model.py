@@ -98,6 +98,41 @@ def test_components_are_forecast_each_by_itself():
     assert model.predict(6, num_samples=7).all_values().shape == (6, 2, 7)
 
 
+@pytest.mark.parametrize("strategy", ["corrected", "averaged"])
+def test_seasons_are_those_of_each_component_whatever_comes_first(strategy):
+    rng = np.random.default_rng(0)
+    season = 20 + 8 * np.tile(np.r_[0.0, 1, 2, 1, 0, -3, -1], 18)[:120] + 0.5 * rng.normal(size=120)
+    walk = rng.normal(size=120).cumsum()
+    by_itself, rest = from_values(season)[:-7], from_values(walk)[:-7]
+    both = from_values(np.stack([walk, season], 1))[:-7]
+    errors = []
+    for known, asked in ((by_itself, by_itself), ([rest, by_itself], by_itself), (both, both)):
+        model = make(strategy=strategy).fit(known)
+        found = model.predict(7, series=asked, num_samples=50).mean(axis=2).values()[:, -1]
+        errors.append(np.abs(found - season[-7:]).mean())
+    assert errors[0] < 1.0
+    if strategy == "corrected":
+        assert max(errors) < 1.0
+    else:  # the network of all sees no season of one of them
+        assert max(errors) < 4.0
+
+
+def test_series_of_two_frequencies_have_the_cycles_of_their_own():
+    dates = {
+        "D": pd.date_range("2020-01-01", periods=100),
+        "MS": pd.date_range("2012-01-01", periods=95, freq="MS"),
+    }
+    both = [
+        TimeSeries.from_times_and_values(index, 50 + 9 * np.sin(2 * np.pi * np.arange(len(index)) / period))
+        for index, period in ((dates["D"], 7), (dates["MS"], 12))
+    ]
+    model = make().fit(both)
+    for one in both:
+        together = model.predict(4, series=one, predict_likelihood_parameters=True)
+        alone = make().fit(one).predict(4, predict_likelihood_parameters=True)
+        np.testing.assert_allclose(together.values(), alone.values(), rtol=1e-6)
+
+
 def test_a_shifted_output_chunk_has_the_forecasts_of_later_steps():
     y = from_values(SEASON)
     shifted = make(output_chunk_shift=3).fit(y)
