@@ -140,6 +140,8 @@ def main() -> None:
     start = time.perf_counter()
     print("Three forecasts of one year each, refitted every year (means; losses and MASE: lower is better)\n")
     print(backtest(series).round(3).to_string(na_rep=""), "\n")
+    print("Three origins are few: on 5,000 short series the defaults are ahead of other models, and on")
+    print("pieces of 400 values ahead of trained networks (docs/short_series.md, docs/strategies.md).\n")
     fan_chart(series, output)
     print(f"Saved {output} after {time.perf_counter() - start:.0f} s in all.")
 

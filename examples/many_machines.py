@@ -122,7 +122,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     start = time.perf_counter()
     found = ENGINES[args.engine](table, TaylorformerForecaster(random_state=0), args.horizon, args.workers)
     print(f"{args.series} series, {time.perf_counter() - start:.0f} s with {args.engine}")
-    print(found.sort_values(["series", "time"]).head(3).round(2).to_string(index=False))
+    first = found.sort_values(["series", "time"]).head(3)
+    numbers = first.select_dtypes("number").round(2)
+    print(first.assign(**numbers).to_string(index=False))
 
 
 if __name__ == "__main__":

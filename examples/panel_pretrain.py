@@ -89,7 +89,8 @@ def main() -> None:
                 axis.set_title(f"{name}, forecast of {truth.index[0]:%A}", loc="left", fontsize=10)
                 axis.set_xticks(pd.date_range(known.index[0], periods=5), labels=[])
                 axis.spines[["top", "right"]].set_visible(False)
-    axes.flat[0].legend(frameon=False, fontsize=8, loc="upper right")
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=8, loc="outside lower center", ncols=3)
     output.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(output, dpi=130)
 

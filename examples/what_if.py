@@ -1,7 +1,8 @@
 """What if the target is met: forecasts of airline passengers, free and conditional on a value of the future.
 
-A forecaster trained with ``order="random"`` is conditioned on a summer target for the next year; the forecast
-bends towards it, and is surer about the months around it. The forecaster itself stays as it is.
+A forecaster trained with ``order="random"`` is conditioned on two targets, one for the next summer and one
+for the spring after it; the forecast bends towards them, and is narrower in the months around them. The
+forecaster itself stays as it is.
 
 Run from a checkout, in less than a minute::
 

@@ -17,7 +17,8 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     pytest.importorskip("myst_nb")  # an environment made before the extra `test` had it
     ignored = shutil.ignore_patterns("generated")
     docs = shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=ignored)
-    shutil.copy(ROOT / "CONTRIBUTING.md", tmp_path)  # a part of a page
+    for part in ("CONTRIBUTING.md", "CHANGELOG.md"):  # of a page
+        shutil.copy(ROOT / part, tmp_path)
     for shown in ("examples", "taylorformer_forecast"):
         (tmp_path / shown).symlink_to(ROOT / shown)
     options = ["--fail-on-warning", "--keep-going", "--quiet", "-D", "nb_execution_mode=off"]

@@ -86,7 +86,7 @@ def sampling() -> str:
         "seconds": lambda row: seconds(row["cached_s"]),
         "times faster than computing all points so far": lambda row: f"{row['recomputed_by_cached']:.0f}",
         "times faster than passes over the whole window": lambda row: f"{row['whole_window_by_cached']:.0f}",
-        "times an LSTM of the same size": lambda row: f"{row['cached_by_lstm']:.0f}",
+        "times as long as an LSTM of the same size takes": lambda row: f"{row['cached_by_lstm']:.0f}",
         "seconds of its arithmetic alone": lambda row: f"{row['gflop'] / found['gflop_per_s']:.2f}",
         "seconds of reading its memory alone": lambda row: f"{row['gb'] / found['gb_per_s']:.2f}",
         'seconds with `attention="local"`': lambda row: seconds(row["local_s"]),

@@ -25,7 +25,7 @@ LABELS = {
     'taylorformer_forecast.sktime:TaylorformerForecaster:{"random_state": 0} (panel)': (
         "`TaylorformerForecaster()`, one fit for all series of a collection"
     ),
-    "baseline": "the statistical forecasts without the correction, in batches",
+    "baseline": "the statistical forecasts without correction and calendar effects, in batches",
     "ets": "AutoETS (statsforecast)",
     "theta": "Theta (statsforecast)",
     "arima": "AutoARIMA (statsforecast)",
@@ -79,9 +79,10 @@ forecaster.fit(load_airline(), fh=range(1, 13)).predict_interval()
 print(forecaster.summary())  # strategy="corrected" asks for it on longer series
 ```
 
-"Short" are series with fewer observed values than sixteen horizons; of several the longest counts. Longer
-ones, series with X or covariates and irregular times have networks ([which](prior.md)). darts'
-`TaylorformerModel` chooses by the same rule and has the same forecasts.
+"Short" are series with fewer observed values than sixteen horizons; of several the longest counts. ([A
+horizon](prior.md) counts as 8 to 96 steps, and as 12 to 48 without `fh`.) Longer ones, series with X or
+covariates and irregular times have networks ([which](prior.md)). darts' `TaylorformerModel` chooses by the
+same rule and has the same forecasts.
 
 A panel or a hierarchy is one batch, in which every series is forecast as by itself, by its own seasons.
 10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 48 s of one core
@@ -91,13 +92,17 @@ and 1.1 GiB (`examples/benchmark/many_series.py`).
 
 Every series is forecast once, from its whole training part, by one setting for all. The table has the
 weighted quantile loss over that of the seasonal naive forecast, and in brackets the coverage of the 80 %
-interval. Intervals of counts cover more, as their ends are whole numbers that have a probability themselves:
-where it differs, the second number counts of such a value the part that is inside (of a randomised
-probability integral transform). Made by `examples/benchmark/short_series_report.py` from
+interval. Intervals of counts cover more, as their ends are whole numbers that have a probability themselves.
+Where that matters there is a second number. It counts of such a value the part that is inside (of a
+randomised probability integral transform). Made by `examples/benchmark/short_series_report.py` from
 `results/short_series*.json`, run by `examples/benchmark/short_series.py`.
 
 """
 CAVEATS = """\
+One row has the statistical forecasts of values without dates. It lacks the correction by a network, and the
+[effects of the calendar](calendar_effects.md). On NN5 most of its distance from the defaults is due to
+these.
+
 Of a part of a collection the same random series are used for all models (seed 0). AutoARIMA and Prophet
 take long, and were run on parts alone; of NN5, a small collection, on all series. Published rows are those
 of their authors; they were not run here, and for NN5, which has missing values, there is none. The members
@@ -106,8 +111,8 @@ them. So was the share of the correction that is taken.
 
 """
 DETAILS = """
-Errors of the median in mean absolute scaled errors (MASE); `largest` is the largest decile over the largest
-value of its series, over all series of a collection; seconds of one core for each series, fit and nine
+Errors of the median are mean absolute scaled errors (MASE). `largest` is the largest decile over the largest
+value of its series, over all series of a collection. Seconds are of one core for each series, fit and nine
 deciles.
 
 """
@@ -116,10 +121,11 @@ WORST = """\
 
 ## The worst series
 
-Of every collection the two series that are forecast worst beside the seasonal naive forecast, in mean
-absolute values of the series (`examples/benchmark/worst_short_series.py`): demand that comes back, growth
-that ends or doubles, days of a season that are missed. On NN5 even these are better than the naive forecast.
-The dashed line is what happened, the band covers 80 %. Numbers count from 0 in the order of the file.
+These are the two series of every collection that are forecast worst beside the seasonal naive forecast
+(`examples/benchmark/worst_short_series.py`). Losses are in mean absolute values of the series. Demand comes
+back, growth ends or doubles, days of a season are missed. On NN5 even these are better than the naive
+forecast. The dashed line is what happened, the band covers 80 %. Numbers count from 0 in the order of the
+file.
 
 ![The two worst forecasts of each collection](images/worst_short_series.png)
 

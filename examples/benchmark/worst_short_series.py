@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from short_series import Collection, of_sktime, pinball, seasonal_naive
+from short_series_report import NAMES
 
 MODEL = 'taylorformer_forecast.sktime:TaylorformerForecaster:{"random_state": 0}'
 EACH = 2  # series of a collection
@@ -58,7 +59,11 @@ def plot(panels: list[tuple[str, np.ndarray, np.ndarray, np.ndarray]], path: Pat
         axis.plot(ahead, found[:, found.shape[1] // 2], color="C0", lw=1.5)
         axis.set_title(title, fontsize=8)
         axis.tick_params(labelsize=7)
+        axis.xaxis.get_major_locator().set_params(integer=True)
         axis.spines[["top", "right"]].set_visible(False)
+    steps = "steps from the first one that is forecast (months, quarters, years or days)"
+    figure.supxlabel(steps, fontsize=9)
+    figure.supylabel("value; black: past, dashed: what happened, blue: median and central 80 %", fontsize=9)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -81,7 +86,7 @@ def main(argv: list[str] | None = None) -> None:
             rows.append({key: round(v, 3) if isinstance(v, float) else v for key, v in row.items()})
             print(json.dumps(rows[-1]), flush=True)
             k = row["series"]
-            title = f"{collection.name}, number {k}"
+            title = f"{NAMES.get(collection.name, collection.name)}, number {k}"
             panels.append((title, collection.train[k], collection.test[k], deciles[k]))
     args.out.write_text(json.dumps({"worst": rows, "model": MODEL}, indent=1) + "\n")
     if args.plot:

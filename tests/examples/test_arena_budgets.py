@@ -123,6 +123,20 @@ def test_a_curve_is_over_the_series_that_all_its_points_have(arena, book):
     assert found.levels == pytest.approx({"naive": 1.0, "ets": 0.7})
 
 
+def test_models_that_take_longer_than_a_budget_are_named(arena, book):
+    curve = arena("curve")
+    late = [
+        row("tide", s, b, 0.9, seed, fit_s=took)
+        for s in SERIES
+        for b, took in ((5.0, 7.0), (60.0, 8.0))
+        for seed in (0, 1)
+    ]
+    text = curve.overruns(curve.curve({**book, "rows": book["rows"] + late}))
+    assert "With a budget of 5 s, trainings took on average: TiDE 7.0 s (up to 7.0 s)." in text
+    assert "Seeds of every point, at least: 1 at 5 s, 1 at 60 s." in text
+    assert curve.overruns(curve.curve(book)) == "Seeds of every point, at least: 1 at 5 s, 1 at 60 s."
+
+
 def test_a_budget_that_was_run_on_few_series_is_no_point(arena, book):
     more = [row("dlinear", "ili", 600.0, 0.1), row("tide", "ili", 5.0, 1.0)]
     found = arena("curve").curve({**book, "rows": book["rows"] + more})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from compare import LABELS, NOT_RUN, VARIANTS, Table
-from rows import budgets, trains
+from rows import budgets, rows_at, trains
 
 __all__ = ["Curve", "Point", "curve", "markdown", "section"]
 
@@ -18,9 +18,9 @@ TEXT = """\
 Every point is a training of its own, within the budget in the head of its column. Numbers are the geometric
 mean, over {series}, of WQL relative to that of the seasonal naive forecast on the same series: lower is
 better. In brackets, and along the axis: the seconds that training took, as the mean over these series, in
-processor time of one thread. They are fewer than the budget where epochs or steps end first, and a little
-more where work before and after the steps comes on top. A model is here if it has scores of more than half
-of all series at two budgets or more."""
+processor time of one thread. They are fewer than the budget where epochs or steps end first. A model is here
+if it has scores of more than half of all series at two budgets or more."""
+OVERRUN = 1.05  # mean seconds over the budget, from which a model is named
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,16 @@ class Point:
         Processor time of training.
     ratio : float
         WQL relative to the seasonal naive forecast.
+    longest : float, default=0.0
+        Seconds of the longest training.
+    seeds : int, default=1
+        Trainings of every series, at least.
     """
 
     seconds: float
     ratio: float
+    longest: float = 0.0
+    seeds: int = 1
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,12 @@ def curve(book: dict[str, Any]) -> Curve | None:
 
     def point(model: str, budget: float) -> Point:
         wql, seconds = scores[model, budget][:, known]
-        return Point(float(seconds.mean()), float(np.exp(np.log(wql / naive[known]).mean())))
+        ratio = float(np.exp(np.log(wql / naive[known]).mean()))
+        names = [name for name, use in zip(book["series"], known, strict=True) if use]
+        rows = [row for row in rows_at(book, budget) if row["model"] == model and "wql" in row]
+        took = {name: [row["fit_s"] for row in rows if row["series"] == name] for name in names}
+        longest = max(max(own) for own in took.values())
+        return Point(float(seconds.mean()), ratio, longest, min(map(len, took.values())))
 
     levels = {model: point(model, own[0]).ratio for model, own in of_model.items() if not trains(model)}
     ordered = [model for model in LABELS if model in lines]
@@ -146,6 +157,37 @@ def markdown(found: Curve) -> str:
     return "\n".join(lines)
 
 
+def overruns(found: Curve) -> str:
+    """Sentences on models that take longer than a budget, and on the seeds behind a column.
+
+    Parameters
+    ----------
+    found : Curve
+        What :func:`curve` returns.
+
+    Returns
+    -------
+    str
+        Nothing on models where all end in time.
+    """
+    late, seeds = [], []
+    for budget in found.budgets:
+        points = {model: own[budget] for model, own in found.lines.items() if budget in own}
+        over = {model: point for model, point in points.items() if point.seconds > OVERRUN * budget}
+        took = [f"{LABELS[m]} {p.seconds:.1f} s (up to {p.longest:.1f} s)" for m, p in over.items()]
+        if took:
+            late.append(f"With a budget of {budget:g} s, trainings took on average: {', '.join(took)}.")
+        seeds.append(f"{min(point.seeds for point in points.values())} at {budget:g} s")
+    text = f"Seeds of every point, at least: {', '.join(seeds)}."
+    if not late:
+        return text
+    why = (
+        "The budget bounds optimiser steps; the work before and after them comes on top. "
+        "Models that take longer than a budget are favoured there."
+    )
+    return " ".join([why, *late, text])
+
+
 def section(found: Curve) -> str:
     """Return the section of the page.
 
@@ -163,6 +205,7 @@ def section(found: Curve) -> str:
     parts = [
         "## Quality against training seconds",
         fill(TEXT.format(series=", ".join(found.series)), 110),
+        fill(overruns(found), 110),
         "![Quality against training seconds](images/arena_curve.png)",
         markdown(found),
         f"Models without training, dotted lines if inside the picture: {untrained}.",

@@ -68,7 +68,8 @@ def _fan(axes: Any, end: np.ndarray, fan: np.ndarray) -> None:
     axes.fill_between(steps[-h:], fan[1], fan[3], color=BLUE, alpha=0.35, lw=0)
     axes.plot(steps[-h:], fan[2], color=BLUE, lw=1)
     axes.axvline(-0.5, color="0.7", lw=0.6)
-    axes.tick_params(labelsize=7)
+    axes.tick_params(labelsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -94,15 +95,17 @@ def draw_fans(table: Table, path: Path, n_models: int = 3) -> None:
         *shape, figsize=(3.2 * shape[1], 1.5 * shape[0]), squeeze=False, sharey="row", layout="constrained"
     )
     for line, series in zip(grid, table.series, strict=True):
-        line[0].set_ylabel(series, fontsize=8)
+        line[0].set_ylabel(series, fontsize=10)
         for axes, model in zip(line, models, strict=True):
             if (model, series) in fans:
                 _fan(axes, np.array(table.book["series"][series]["end"]), np.array(fans[model, series]))
             else:
                 axes.text(0.5, 0.5, "not run", ha="center", transform=axes.transAxes, fontsize=8)
     for axes, model in zip(grid[0], models, strict=True):
-        axes.set_title(LABELS[model], fontsize=9)
-    figure.supxlabel("steps from the last origin; bands: central 40 % and 80 %", fontsize=8)
+        axes.set_title(LABELS[model], fontsize=11)
+    figure.supxlabel(
+        "steps from the last origin; black: observed, blue: median, bands: central 40 % and 80 %", fontsize=10
+    )
     save_picture(figure, path, dpi=72)
 
 

@@ -24,6 +24,23 @@ from series import SOURCES
 __all__ = ["page"]
 
 FEWEST = 5  # series that a comparison of two models needs
+DEFAULTS = ("taylorformer_sktime", "taylorformer_darts", "lam_sktime", "lam_darts")  # compared one by one
+
+# What the note of arena.json says, as a table: rows, machine and versions.
+RECORDED = (
+    ("all that are not below", "that of the section [Machine](#machine)"),
+    (
+        "first and second seeds of darts' networks but the Taylorformer; the curve at 5 and 15 seconds",
+        "Intel, or AMD EPYC with pandas 2.3.3 and statsforecast 2.1.1",
+    ),
+    (
+        "the third seed of all; the Taylorformer within 60 seconds; sktime's other models on taylor, etth1, "
+        "taxi, etth2 and exchange",
+        "AMD EPYC, pandas 3.0.6",
+    ),
+    ("the Taylorformer's defaults on airline, with seasonal autoregression", "Intel, pandas 3.0.6"),
+    ("ContiFormer within 60 seconds", "Intel, pandas 3.0.6"),
+)
 
 PROTOCOL = """\
 Every model is trained once, on the first 80 % of a series. It forecasts from evenly spaced origins in the
@@ -58,6 +75,17 @@ def setting(book: dict) -> str:
     return f"{processor}; {versions}. Seeds: {', '.join(map(str, seeds))}."
 
 
+def recorded() -> str:
+    """Table of the machines that recorded rows, from the oldest rows to the latest."""
+    lines = [f"| {rows} | {machine} |" for rows, machine in RECORDED]
+    head = "Rows were recorded one after the other. Where rows were recorded again, the later line holds:"
+    code = (
+        "The package changed in between. Points of the curve at 5 and 15 seconds are of older code than\n"
+        "those at 60, but for airline."
+    )
+    return "\n".join([f"{head}\n", "| rows | machine |", "|---|---|", *lines, f"\n{code}"])
+
+
 def series_table(book: dict) -> str:
     """Table of the series and their protocol."""
     keys = ("length", "season", "horizon", "context", "origins")
@@ -87,10 +115,10 @@ def summary(table: Table) -> str:
 
 
 def against(table: Table) -> str:
-    """Table of ours against every other model."""
+    """Table of the defaults of Taylorformer and LAM against every model of others."""
     lines: list[str] = []
     bayesian = True
-    for ours in (name for name in OURS if name in table.models):
+    for ours in (name for name in DEFAULTS if name in table.models):
         for other in (name for name in table.models if name not in OURS):
             found = one_against_one(table, ours, other)
             if found is None or found["n"] < FEWEST:
@@ -142,10 +170,7 @@ def not_run(table: Table) -> str:
     """Sentence on models without a result, and errors."""
     wql = table.values("wql")
     lines = []
-    for model in LABELS:
-        if model not in table.models:
-            lines.append(f"- {LABELS[model]}: on no series.")
-            continue
+    for model in table.models:
         row = wql[table.models.index(model)]
         gone = [s for s, v in zip(table.series, row, strict=True) if np.isnan(v)]
         if missing := [s for s in gone if (model, s) not in table.failed]:
@@ -154,7 +179,7 @@ def not_run(table: Table) -> str:
     known = budgets(table.book)
     within = f" within {known[-1]:g} seconds of training" if len(known) > 1 else ""
     head = f"Not run yet{within} (a dash in the table):\n"
-    return "\n".join([head, *lines]) if lines else "Everything was run."
+    return "\n".join([head, *lines]) if lines else ""
 
 
 def seeds(table: Table) -> str:
@@ -175,8 +200,8 @@ def seeds(table: Table) -> str:
     apart = [np.ptp(found) / np.mean(found) for found in scores.values() if len(found) > 1]
     low, high = np.quantile(apart, [0.5, 0.9])
     return (
-        f"{text}.\nSeeds of one model on one series are {low:.1%} apart in the median, and {high:.1%} or "
-        f"more in a tenth of all: closer values may be in this order by chance."
+        f"{text}.\nOf all networks and series, the highest and the lowest seed are {low:.1%} apart in the "
+        f"median, and {high:.1%} or more\nin a tenth of all. Closer values may be in this order by chance."
     )
 
 
@@ -213,14 +238,16 @@ def page(book: dict, one_step: dict | None = None) -> str:
         f"Mean ranks are over {ranked_on}, which all models with a rank were run on,\n"
         "each with its defaults. In brackets: other settings, ranked in the place of the defaults.\n"
         f"{seeds(table)}",
-        *([book["note"]] if "note" in book else ()),
+        *([recorded()] if "note" in book else ()),
         "![Ranks](images/arena_ranks.png)",
-        not_run(table),
+        *filter(None, [not_run(table)]),
         "## Wins and losses",
         "The best of ours against the best other model, by WQL. Choosing the best of several\n"
         "after the fact favours whoever has more entries; the next section compares one with one.",
         defeats(table),
         "## One against one",
+        "The defaults of Taylorformer and LAM in both hosts against the models of others. Scores of all\n"
+        "models are in `results/arena.json`.",
         against(table),
         "## Coverage and time",
         "Means over the series that a model was run on, processor times of one thread unless marked.",
@@ -230,7 +257,7 @@ def page(book: dict, one_step: dict | None = None) -> str:
         "From the last origin of every series:\n\n![Forecasts from the last origin](images/arena_fans.png)",
         f"## Protocol\n\n{protocol}",
         series_table(book),
-        "## Machine\n\nOf the oldest rows; later ones are named under the first table. "
+        "## Machine\n\nOf the first rows; later ones are named under the first table. "
         f"{setting(book)} {book['paths']} paths for each forecast.",
     ]
     if one_step is not None:

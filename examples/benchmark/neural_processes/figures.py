@@ -69,4 +69,5 @@ def draw_spreads(spreads: dict[str, dict[int, np.ndarray]], path: Path) -> None:
         axes.set_yticks([])
         axes.legend(frameon=False, fontsize=8)
         axes.spines[["top", "right", "left"]].set_visible(False)
+    row[0][0].set_ylabel("share of sequences")
     save_picture(figure, path, dpi=90)
