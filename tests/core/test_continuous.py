@@ -384,6 +384,14 @@ def test_local_attention_is_a_window_that_follows_from_the_number_of_points(opti
     assert torch.equal(given(x, t), layer(window=3, **options)(x, t))
 
 
+@pytest.mark.parametrize("options", [{}, {"dynamics": "mlp"}])
+def test_a_single_point_sees_itself_under_local_attention_too(options):
+    x, t, _, _ = draw(n=1)
+    local = layer(attention="local", **options)
+    assert torch.equal(local(x, t), layer(**options)(x, t))
+    assert not torch.allclose(local(x, t), local.heads.out.bias)
+
+
 # --- gradients and errors ---------------------------------------------------------------------------------
 
 

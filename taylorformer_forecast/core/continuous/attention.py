@@ -212,8 +212,8 @@ class ContinuousAttention(nn.Module):
         return heads.merge(self.mix(weights, heads.split(problem.value), values, elapsed.abs()))
 
     def window_among(self, n: int) -> int | None:
-        """Window among ``n`` reference points, None if there is none."""
-        return self.window(n) if callable(self.window) else self.window
+        """Window among ``n`` reference points, at least 1; None if there is none."""
+        return max(self.window(n), 1) if callable(self.window) else self.window
 
     def averages(self, p: Problem) -> tuple[Float[Tensor, "B H M N"], Float[Tensor, "B M N F"] | None]:
         """Scores of reference points that are not later than the query, and the values that it sees.
