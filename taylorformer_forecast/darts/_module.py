@@ -29,6 +29,7 @@ from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS,
 from taylorformer_forecast.engine.calibration import inflate_by_paths
 from taylorformer_forecast.engine.explanation import baseline_alone, with_part
 from taylorformer_forecast.engine.lightning import make_optimizer, time_spent
+from taylorformer_forecast.engine.training import evaluating
 from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
 
@@ -155,10 +156,8 @@ class ForecastModule(JointWindows):
         self.finished = True
         samples, _ = samples_by_weight(dataset, N_CALIBRATION_WINDOWS, self.output_chunk_length or 1)
         window = self.training_windows(samples, collate)
-        training = self.net.training
-        self.net.eval()
-        inflate_by_paths(self.net, window)
-        self.net.train(training)
+        with evaluating(self.net):
+            inflate_by_paths(self.net, window)
         self.fit_joint(dataset, collate)
 
     def forward(self, x_in: PLModuleInput) -> PLModuleOutput:
