@@ -104,8 +104,8 @@ class Forecast:
         """Joint paths: normal scores of the steps are a shared part and an autoregression of order one.
 
         At every step one path is in each of S intervals of equal probability, at a place that follows
-        another such draw: paths have the mean and the quantiles of the step, but for a rest that falls faster
-        than with independent draws.
+        another such draw: their mean and quantiles match those of the step, with an error that falls faster
+        than for independent draws.
         """
         drawn, within = (self._scores(n_paths, generator) for _ in range(2))
         rank = drawn.argsort(1).argsort(1)
@@ -130,12 +130,13 @@ def forecast(
     seasons: int | Sequence[int] | Sequence[Sequence[int]] = 1,
     correct: Callable[[CombinationFit], Correction] | None = None,
 ) -> Forecast:
-    """Forecast short series by a robust combination of exponential smoothing, Theta and naive forecasts.
+    """Forecast short series by a robust combination of statistical forecasts.
 
-    Nothing is estimated by optimisation: members on a grid are weighted by their errors from all earlier
-    origins, and the distribution is that of the errors of the combination. Series of which a quarter is zero
-    are forecast as intermittent demand, unless a season says when. Forecasts follow a change of units; those
-    of series with values that are not positive also follow a shift.
+    The members are exponential smoothing, with and without a damped trend, Theta, seasonal naive forecasts
+    and seasonal autoregressions. Nothing is estimated by optimisation: members on a grid are weighted by
+    their errors from all earlier origins, and the distribution is that of the errors of the combination.
+    Series of which a quarter is zero are forecast as intermittent demand, unless a season says when.
+    Forecasts follow a change of units; those of series with values that are not positive also follow a shift.
 
     Parameters
     ----------

@@ -62,7 +62,9 @@ class ContinuousLayers(ForecastNet):
     Parameters
     ----------
     dim_y, dim_covariates, d_model, n_heads, n_layers, dim_encoding, dropout, distribution, scale, baseline
-        See :class:`ContiFormer`; so are the others.
+        See :class:`ContiFormer`.
+    weight, time_min, time_max, **options
+        See :class:`ContiFormer`.
     """
 
     def __init__(
@@ -186,8 +188,8 @@ class ContiFormer(ContinuousLayers, OneShotNet):
         Dropout in the feed-forward parts.
     distribution : str or Family, default="studentt"
         Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family.
-    scale : {"exp", "bounded"}, default="exp"
-        How raw scales become positive.
+    scale : {"exp", "bounded", "softplus"}, default="exp"
+        How the unconstrained scale becomes positive.
     baseline : Baseline, optional
         What locations are measured from (:mod:`taylorformer_forecast.baselines`), in the place of the last
         value. :meth:`fit_closed_form` fits it.

@@ -81,7 +81,7 @@ class GapAnswers(GapMethods):
         -------
         PathMixture or SamplePaths
             Rows of X where any column is missing. Columns that are observed there are known: their
-            distribution is a point, for the mixture one whose scale is 1e-12 of that of the column.
+            distribution is a point, for the mixture one whose scale is 1e-12 of the value.
 
         Raises
         ------

@@ -27,7 +27,10 @@ from taylorformer_forecast.defaults import MIN_DF, NEARLY_NORMAL_DF
 
 
 class QuickStudentT(StudentT):
-    """Student-t that reads no value back from its device, where torch's own checks and writes by masks."""
+    """Student-t that reads no value back from its device.
+
+    torch's own checks its parameters and writes through masks, which waits for the device.
+    """
 
     def __init__(self, df: Tensor, loc: Tensor, scale: Tensor) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
