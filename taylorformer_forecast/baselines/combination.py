@@ -70,7 +70,7 @@ class CombinationFit:
         Forecasts and mean absolute errors.
     error, standard : Tensor of shape (B, n, H)
         Errors; errors in units of the latest scale. NaN where unknown.
-    z : Tensor of shape (B, J)
+    error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in scales, at ``baselines.errors.BASE``.
     """
 
@@ -83,7 +83,7 @@ class CombinationFit:
     scale: Float[Tensor, "B n H"]
     error: Float[Tensor, "B n H"]
     standard: Float[Tensor, "B n H"]
-    z: Float[Tensor, "B J"]
+    error_quantiles: Float[Tensor, "B J"]
 
     def at(self, origins: Int[Tensor, "B K"]) -> AtOrigins:
         """The combination at some origins, with the forecasts of each family."""
