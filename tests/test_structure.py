@@ -52,6 +52,7 @@ NO_DEFAULTS = {
     "a single value": ("POINT_MASS",),
     "units": ("CYCLES", "LONGEST_MONTH", "UNITS", "UNIT_SCALE", "WEEK", "YEAR"),
     "speed alone": ("FEW_SCORES", "FUSED_WIDTH", "N_MEMBERS", "SEGMENT", "SHORT"),
+    "what a file may hold": ("FILE_LIMITS",),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
     "sizes of tokens": ("DIM_STEP", "DIM_VALUES", "N_PHASES", "N_SEEN", "PATCH"),
     "settings of sktime's own tests": ("ONE_SEASON", "SMALL", "VALIDATED"),

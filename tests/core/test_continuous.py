@@ -13,7 +13,7 @@ from taylorformer_forecast.core.continuous import merging, problem
 from taylorformer_forecast.core.continuous.attention import DYNAMICS, ContinuousAttention
 from taylorformer_forecast.core.continuous.closed_form import Relaxation, moment
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
-from taylorformer_forecast.core.continuous.solvers import shared
+from taylorformer_forecast.core.continuous.solvers import integrate_all
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -199,8 +199,8 @@ def test_the_shared_solver_equals_a_fine_reference(method, bound, options):
         return out
 
     k, v = heads.key(x), heads.value(x)
-    got = shared(query, k, v, *fields, HEADS, method)
-    fine = shared(query.refine(knots), spread(k), spread(v), *fields, HEADS, "rk4")
+    got = integrate_all(query, k, v, *fields, HEADS, method)
+    fine = integrate_all(query.refine(knots), spread(k), spread(v), *fields, HEADS, "rk4")
     for part, reference in zip(got, fine, strict=True):
         rows = 2 if part.shape[1] == HEADS else 1
         reference = reference.index_select(rows, place).index_select(rows + 1, place)
