@@ -16,6 +16,7 @@ SCALE_FLOOR = 1e-3  # of a predicted scale; published: the likelihood of the Tay
 LARGEST_LOG_SCALE = 20.0  # of a predicted scale: far values of X would make it infinite; by hand
 QUANTILE_LEVELS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # symmetric; by hand
 MIN_DF = 2.1  # degrees of freedom: the deviation is at most 4.6 scales; by hand
+INITIAL_DF = 12.0  # before training: nearly Gaussian, so that early paths do not jump; by hand
 NEARLY_NORMAL_DF = 1e3  # degrees of freedom that stand for a Gaussian distribution; by hand
 
 # --- Linear maps over time ---------------------------------------------------------------------------------
@@ -28,6 +29,7 @@ N_RIDGE_BLOCKS = 4  # of the cross-validation; by hand
 MIN_RIDGE_WINDOWS = 2 * N_RIDGE_BLOCKS  # of a fit: two in a block; by hand
 FARTHEST_TARGET = 20.0  # deviations of the context; targets beyond are outliers or shifts; by hand
 N_ERROR_LAGS = 8  # earlier errors that the next one follows from; by hand
+ERROR_LAG_PENALTY = 1e-3  # of the weights of those, in mean squares of the errors; by hand
 POOLED_ERROR_COUNT = 4  # windows that the errors of all steps together count for; by hand
 DEVIATION_DECAY = 0.9  # a step, of a deviation from the season before; by hand
 TARGET_LEVELS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # weights of a new value in the level; by hand
@@ -36,6 +38,10 @@ TARGET_DAMPINGS = (0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of the trend, in a step; b
 
 # --- Gaussian process of the imputer -----------------------------------------------------------------------
 VAGUE_TREND_VARIANCE = 10.0  # of the level and of the slope, which follow from the window; by hand
+INITIAL_VARIANCE = 0.3  # of each of the other parts, before the fit; by hand
+INITIAL_RANGES = (0.3, 0.1, 1.0)  # of the rough, the medium and the smooth part, in contexts; by hand
+INITIAL_NOISE = 0.05  # variance; by hand
+INITIAL_SEASON_RANGE = 2.0  # over which the part that repeats wanders, in contexts; by hand
 
 # --- Statistical forecasts: members ------------------------------------------------------------------------
 # Weights of a new value in the level; measured: levels below .1 are for NN5, a finer grid is no better on M3.
@@ -80,8 +86,10 @@ CURVE_COUNT = 4.0  # errors that the curve of all steps counts for beside those 
 SHAPE_LEVELS = (0.2, 0.4, 0.6, 0.8, 0.9)  # levels at which the shape of errors is measured; by hand
 NORMAL_SHAPE_COUNT = 100.0  # errors that a normal shape counts for; measured: 20 is worse on M3 monthly
 LARGEST_ERROR = 8.0  # mean absolute errors; those beyond are outliers; by hand
+MOST_DEPENDENT_STEPS = 8.0  # up to which errors count for less, as they share more steps; by hand
 ERROR_CORRELATION = 0.7  # of neighbouring errors; by definition of a random walk: the root of a half
 CORRELATION_COUNT = 20.0  # errors that it counts for; by hand
+LARGEST_CORRELATION = 0.99  # of neighbouring errors; by hand
 SHARED_COUNT = 2.0  # horizons that no shared part of errors counts for; measured: 1 to 4 cover totals best
 
 # --- Statistical forecasts: outliers and bounds ------------------------------------------------------------
@@ -99,8 +107,8 @@ LONG_SERIES = 1000  # values; of more than these, usual steps are larger by chan
 # chance. Of 1428 monthly series of M3 twelve have one of four. With four in long series, what networks learn
 # of exchange rates is 11 % worse, of transformers 1 %, and of taxis .7 % better; measured.
 SPIKE_SIZES = (4.0, 6.0)
-# Steps to which the last two values are moved, half an outlier and half a shift. With 8, statistical
-# forecasts of M3 yearly are 2.9 % worse, of quarterly 1.8 %, of monthly alike; measured.
+# Steps to which the last two values are moved, as an outlier and a shift look alike there. With 8,
+# statistical forecasts of M3 yearly are 2.9 % worse, of quarterly 1.8 %, of monthly alike; measured.
 LAST_OUTLIER_SIZE = 2.0
 MIN_CHECKED_VALUES = 12  # of a series; by hand
 MOST_OUTLIERS = 0.02  # share of the values; more are a part of the series; by hand
@@ -160,6 +168,7 @@ FARTHEST_FAMILY = 5.0  # scales up to which the forecast of a family is followed
 
 # --- Networks ----------------------------------------------------------------------------------------------
 NETWORK_WEIGHT = 0.75  # of what a trained Taylorformer adds to its linear baseline; by hand
+USUAL_WEIGHT = 0.5  # of what a network adds to a baseline, where its model names no other; by hand
 CLASSIFIER_TIMES = 24  # that the linear scores of a classifier read a series at; by hand
 LATE_START = 0.25  # of the longest series: median delay of first rows with a common clock; by hand
 LARGEST_SLOPE = 20.0  # deviations in one step; steeper ones count as jumps without a slope; by hand
@@ -194,6 +203,9 @@ SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
 CONTEXT_SEASONS = 3  # seasons of it; by hand
 USUAL_HORIZON = (12, 48)  # least and most targets where the fit does not know the horizon; by hand
 SHORTEST_TRAINING_HORIZON = 8  # targets of a window where it does: fewer teach little in each step; by hand
+TARGETS_IN_SERIES = 4  # times that the targets of a window fit into the longest series; by hand
+CONTEXTS_IN_SERIES = 3  # the same of a context that is left open; by hand
+LONGER_CONTEXTS_IN_SERIES = 4  # the same of a longer one that is tried; by hand
 LONGER_CONTEXT_ERROR = 0.9  # ratio of errors from which a longer context pays; by hand
 LONGER_CONTEXT_LENGTH = 1.5  # ratio of lengths from which it is tried; by hand
 

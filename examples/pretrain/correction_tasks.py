@@ -115,7 +115,8 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
     # The loss of a task is that of its series in its own units.
     weight = at.scale / at.scale.mean(-1, keepdim=True) * known / known.sum(-1, keepdim=True).clamp_min(1)
     error = torch.where(known, (truth - at.loc) / at.scale, 0.0).clamp(-FAR, FAR)
-    standard = at_shape(fit.z, torch.special.ndtri(LEVELS.to(fit.z)).expand(len(y), -1))
+    quantiles = fit.error_quantiles
+    standard = at_shape(quantiles, torch.special.ndtri(LEVELS.to(quantiles)).expand(len(y), -1))
     return CorrectionTasks(
         features.values,
         features.seen,

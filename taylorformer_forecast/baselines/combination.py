@@ -70,7 +70,7 @@ class CombinationFit:
         Forecasts and mean absolute errors.
     error, standard : Tensor of shape (B, n, H)
         Errors; errors in units of the latest scale. NaN where unknown.
-    z : Tensor of shape (B, J)
+    error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in scales, at ``baselines.errors.BASE``.
     """
 
@@ -83,7 +83,7 @@ class CombinationFit:
     scale: Float[Tensor, "B n H"]
     error: Float[Tensor, "B n H"]
     standard: Float[Tensor, "B n H"]
-    z: Float[Tensor, "B J"]
+    error_quantiles: Float[Tensor, "B J"]
 
     def at(self, origins: Int[Tensor, "B K"]) -> AtOrigins:
         """The combination at some origins, with the forecasts of each family."""
@@ -140,7 +140,8 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     unit = values.amax(1, keepdim=True).clamp_min(1e-300)
     unit = unit * ((values / unit).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1))
     unit = torch.where(unit > 0, unit, 1.0)
-    clean = winsorise(_without_leading_zeros(y) / unit, seasons[0] if seasons else 1)
+    season = seasons[0] if seasons else 1
+    clean = winsorise(_without_leading_zeros(y) / unit, season)
     found = members(clean, seasons, horizon)
     weights = weigh(found, clean)
     loc = combine(found, weights)
@@ -150,7 +151,6 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
     # An error cannot be much larger than the range that forecasts and values share.
     scale = torch.minimum(scale * size, (found.high - found.low) / 2).clamp_min(ROUNDING)
-    season = seasons[0] if seasons else 1
     return CombinationFit(unit, clean, season, found, weights, loc, scale, error, standard, shape(standard))
 
 

@@ -17,7 +17,9 @@ from taylorformer_forecast.defaults import (
     ERROR_LEVEL_FLOOR,
     ERROR_LEVEL_POWER,
     ERROR_RECENCY,
+    LARGEST_CORRELATION,
     LARGEST_ERROR,
+    MOST_DEPENDENT_STEPS,
     NORMAL_SHAPE_COUNT,
     SHAPE_LEVELS,
     SHARED_COUNT,
@@ -108,7 +110,7 @@ def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> ByOrigin:
     mean = _arrived(torch.nan_to_num(error).abs() * recency) / weight.clamp_min(1e-9)
     mean = (count * mean + guess) / (count + 1)
     has = mean > 0
-    own = torch.where(has, (count + 1) / h.clamp_max(8.0).sqrt(), 0.0)  # errors of long steps overlap
+    own = torch.where(has, (count + 1) / h.clamp_max(MOST_DEPENDENT_STEPS).sqrt(), 0.0)
     size, x = torch.where(has, mean, 1.0).log(), h.log().expand_as(mean)
     total = own.sum(-1, keepdim=True).clamp_min(1e-9)
     centre_x, centre = (own * x).sum(-1, keepdim=True) / total, (own * size).sum(-1, keepdim=True) / total
@@ -210,7 +212,7 @@ def dependence(standard: ByOrigin) -> tuple[Float[Tensor, " B"], Float[Tensor, "
     count = known.sum((1, 2)) / max(horizon - 1, 1)
     own = torch.where(square > 0, product / square.clamp_min(1e-300), ERROR_CORRELATION)
     near = ((count * own + CORRELATION_COUNT * ERROR_CORRELATION) / (count + CORRELATION_COUNT)).clamp(
-        0.0, 0.99
+        0.0, LARGEST_CORRELATION
     )
     if horizon < 3:
         return torch.zeros_like(near), near

@@ -49,7 +49,7 @@ class Forecast:
     loc, scale : Tensor of shape (B, n, H)
         Forecast and mean absolute error from every origin, by the past of that origin only; those of the end
         of the series are the last. Before the first observed value both are 0.
-    z : Tensor of shape (B, J)
+    error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in units of the scale; a normal distribution would have ``BASE`` times
         its deviation.
     below, above : Tensor of shape (B, H)
@@ -59,7 +59,7 @@ class Forecast:
     shared, correlation : Tensor of shape (B,)
         Part of the variance of errors that is the same along a path, and correlation of neighbours in the
         rest.
-    counts : bool Tensor of shape (B,)
+    intermittent : bool Tensor of shape (B,)
         Which series are intermittent; their distributions are on ``support``.
     support, cdf : Tensor of shape (B, K)
         Values and cumulative probabilities of intermittent series, the same for every step.
@@ -67,20 +67,20 @@ class Forecast:
 
     loc: Float[Tensor, "B n H"]
     scale: Float[Tensor, "B n H"]
-    z: Float[Tensor, "B J"]
+    error_quantiles: Float[Tensor, "B J"]
     below: Float[Tensor, "B H"]
     above: Float[Tensor, "B H"]
     low: Float[Tensor, "B H"]
     high: Float[Tensor, "B H"]
     shared: Float[Tensor, " B"]
     correlation: Float[Tensor, " B"]
-    counts: Bool[Tensor, " B"]
+    intermittent: Bool[Tensor, " B"]
     support: Float[Tensor, "B K"]
     cdf: Float[Tensor, "B K"]
 
     def standard(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Errors in units of their scale, at the quantiles of a standard normal distribution."""
-        return at_shape(self.z, z.flatten(1)).view(z.shape)
+        return at_shape(self.error_quantiles, z.flatten(1)).view(z.shape)
 
     def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Values at the quantiles of a standard normal distribution, any number S for each step."""
@@ -88,11 +88,11 @@ class Forecast:
         standard = width * self.standard(z)
         smooth = self.loc[:, None, -1] + self.scale[:, None, -1] * standard
         smooth = smooth.clamp(self.low[:, None], self.high[:, None])
-        if not self.counts.any():
+        if not self.intermittent.any():
             return smooth
         level = torch.special.ndtr(z).flatten(1)
         at = torch.searchsorted(self.cdf, level).clamp_max(self.cdf.shape[1] - 1)
-        return torch.where(self.counts[:, None, None], self.support.gather(1, at).view(z.shape), smooth)
+        return torch.where(self.intermittent[:, None, None], self.support.gather(1, at).view(z.shape), smooth)
 
     def quantiles(self, levels: Sequence[float]) -> Float[Tensor, "B H Q"]:
         """Quantiles of every step at the given levels, between 0 and 1."""
@@ -104,8 +104,8 @@ class Forecast:
         """Joint paths: normal scores of the steps are a shared part and an autoregression of order one.
 
         At every step one path is in each of S intervals of equal probability, at a place that follows
-        another such draw: paths have the mean and the quantiles of the step, but for a rest that falls faster
-        than with independent draws.
+        another such draw: their mean and quantiles match those of the step, with an error that falls faster
+        than for independent draws.
         """
         drawn, within = (self._scores(n_paths, generator) for _ in range(2))
         rank = drawn.argsort(1).argsort(1)
@@ -130,12 +130,13 @@ def forecast(
     seasons: int | Sequence[int] | Sequence[Sequence[int]] = 1,
     correct: Callable[[CombinationFit], Correction] | None = None,
 ) -> Forecast:
-    """Forecast short series by a robust combination of exponential smoothing, Theta and naive forecasts.
+    """Forecast short series by a robust combination of statistical forecasts.
 
-    Nothing is estimated by optimisation: members on a grid are weighted by their errors from all earlier
-    origins, and the distribution is that of the errors of the combination. Series of which a quarter is zero
-    are forecast as intermittent demand, unless a season says when. Forecasts follow a change of units; those
-    of series with values that are not positive also follow a shift.
+    The members are exponential smoothing, with and without a damped trend, Theta, seasonal naive forecasts
+    and seasonal autoregressions. Nothing is estimated by optimisation: members on a grid are weighted by
+    their errors from all earlier origins, and the distribution is that of the errors of the combination.
+    Series of which a quarter is zero are forecast as intermittent demand, unless a season says when.
+    Forecasts follow a change of units; those of series with values that are not positive also follow a shift.
 
     Parameters
     ----------
@@ -212,27 +213,27 @@ def _forecast(
     fit = fit_combination(y, horizon, seasons)
     unit = fit.unit
     # Of what was seen up to each origin; but whether a season says when is judged by all of it.
-    counts = is_intermittent(y) & ~is_seasonal(fit.clean, seasons)[:, None]
-    demand = _demand(torch.where(y < 0, torch.nan, y), counts.any(1))
-    loc = torch.where(counts[..., None], demand.mean[..., None], fit.loc * unit[..., None])
-    scale = torch.where(counts[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
+    intermittent = is_intermittent(y) & ~is_seasonal(fit.clean, seasons)[:, None]
+    demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1))
+    loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
+    scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
     none = loc.new_zeros(len(y), horizon)
     added = Correction(none, none + 1, none + 1) if correct is None else correct(fit)
-    shift = torch.where(counts[:, -1:], 0.0, added.shift.to(loc))
+    shift = torch.where(intermittent[:, -1:], 0.0, added.shift.to(loc))
     loc[:, -1] += shift * scale[:, -1]
     known = ((~y.isnan()).cumsum(1) > 0)[..., None]
     shared, correlation = dependence(fit.standard)
     return Forecast(
         loc=torch.where(known, loc, 0.0),
         scale=torch.where(known, scale, 0.0),
-        z=fit.z,
+        error_quantiles=fit.error_quantiles,
         below=added.below.to(loc),
         above=added.above.to(loc),
         low=fit.found.low[:, -1] * unit,
         high=fit.found.high[:, -1] * unit,
         shared=shared,
         correlation=correlation,
-        counts=counts[:, -1],
+        intermittent=intermittent[:, -1],
         support=demand.support,
         cdf=demand.cdf,
     )

@@ -16,7 +16,13 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline, Neighbourhood, only_time
 from taylorformer_forecast.core.window import Window, holds_everywhere
-from taylorformer_forecast.defaults import VAGUE_TREND_VARIANCE
+from taylorformer_forecast.defaults import (
+    INITIAL_NOISE,
+    INITIAL_RANGES,
+    INITIAL_SEASON_RANGE,
+    INITIAL_VARIANCE,
+    VAGUE_TREND_VARIANCE,
+)
 
 JITTER = 1e-6
 
@@ -72,13 +78,13 @@ class GaussianProcessBaseline(Baseline):
 
     def __init__(self, dim_covariates: int = 0) -> None:
         super().__init__()
-        self.log_variance = nn.Parameter(torch.full((3,), 0.3).log())
-        self.log_range = nn.Parameter(torch.tensor([0.3, 0.1, 1.0]).log())
-        self.log_noise = nn.Parameter(torch.tensor(0.05).log())
+        self.log_variance = nn.Parameter(torch.full((3,), INITIAL_VARIANCE).log())
+        self.log_range = nn.Parameter(torch.tensor(INITIAL_RANGES).log())
+        self.log_noise = nn.Parameter(torch.tensor(INITIAL_NOISE).log())
         self.dim_covariates = dim_covariates
         if dim_covariates:
-            self.log_season = nn.Parameter(torch.tensor(0.3).log())
-            self.log_season_range = nn.Parameter(torch.tensor(2.0).log())
+            self.log_season = nn.Parameter(torch.tensor(INITIAL_VARIANCE).log())
+            self.log_season_range = nn.Parameter(torch.tensor(INITIAL_SEASON_RANGE).log())
             self.log_weights = nn.Parameter(torch.zeros(dim_covariates))
 
     def covariance(

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.defaults import POOLED_ERROR_COUNT
+from taylorformer_forecast.defaults import ERROR_LAG_PENALTY, POOLED_ERROR_COUNT, SCALE_FLOOR
 
 SUMMED_AT_ONCE = 2**22  # numbers of a sum that are held at once
 
@@ -96,7 +96,7 @@ class Residuals:
             x = lagged(error * observed, n_lags)[observed]
             moment += x.mT @ x
             product += x.mT @ error[observed]
-        moment.diagonal().add_(1e-3 * moment.diagonal().mean() + 1e-12)
+        moment.diagonal().add_(ERROR_LAG_PENALTY * moment.diagonal().mean() + 1e-12)
         return torch.linalg.solve(moment, product)
 
     def _predicted(self, weights: Float[Tensor, "*H K"]) -> Float[Tensor, "n H"]:
@@ -131,7 +131,7 @@ class Residuals:
         error of a Gaussian would say, which does not know of them.
         """
         square, absolute = self._square(), self._square(1.0) * math.sqrt(math.pi / 2)
-        scale = (square.sqrt() * absolute).sqrt().clamp_min(1e-3)
+        scale = (square.sqrt() * absolute).sqrt().clamp_min(SCALE_FLOOR)
         return _repeat_last(scale.log(), horizon)
 
 

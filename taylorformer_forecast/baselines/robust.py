@@ -106,8 +106,8 @@ def without_outliers(
     values one season before and after it. What lies further from this range than four large steps (the 0.9
     quantile of the steps around it; in a long series six of them) is an outlier and becomes missing, if it is
     one of two in a row at most: more are a shift of the level. At both ends one cannot tell an outlier from a
-    shift: there the last two values are moved to half of that distance. Series with many zeros, or with
-    outliers time and again, stay as they are.
+    shift: there the last two values are moved to two large steps from the range. Series with many zeros, or
+    with outliers time and again, stay as they are.
 
     Parameters
     ----------

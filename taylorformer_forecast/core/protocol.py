@@ -61,7 +61,10 @@ class ForecastNet(nn.Module):
 
     @property
     def inflates(self) -> bool:
-        """Whether the width of its paths is checked after training: steps around forecasts of the context."""
+        """Whether its forecasts may be inflated after training.
+
+        So it is for a network that draws paths step by step around a baseline from the context.
+        """
         return not self.one_shot and self.baseline is not None and self.baseline.from_context
 
     def forward(self, window: Window) -> Distribution:

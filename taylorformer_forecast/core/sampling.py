@@ -152,7 +152,8 @@ def sample_paths(
     generator : torch.Generator, optional
         Source of randomness, on the window's device; the global one by default.
     max_rows : int, default=8192
-        Upper bound on windows times paths in memory at once; long horizons lower it further.
+        Upper bound on windows times paths that a network which predicts one target after another processes
+        at once; long horizons lower it further. Other networks process windows, whatever the paths.
     keep_observed : bool, default=False
         Whether targets that were observed keep their values: those after them are drawn conditional on them.
         Put them first, so that all others are. By default the values of all targets are ignored.
@@ -250,7 +251,7 @@ def forecast_paths(
     generator : torch.Generator, optional
         Source of randomness, on the window's device.
     max_rows : int, default=8192
-        Upper bound on windows times paths in memory at once.
+        See :func:`sample_paths`.
     past_only : int, default=0
         How many covariates, the last ones, are known of the past only: targets do not see them.
     keep_observed : bool, default=False

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from taylorformer_forecast.core.window import Window, holds_everywhere
 from taylorformer_forecast.defaults import LARGEST_FULL_MAP, LOW_RANK
 
 TOLERANCE = 1e-3  # of times, in steps
+
+
+def last_seen(seen: Bool[Tensor, "B N *D"], otherwise: int = -1) -> Int[Tensor, "B N *D"]:
+    """Number of the last point that is seen up to each, another number before the first.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.temporal import last_seen
+    >>> last_seen(torch.tensor([[False, True, False, True]])).tolist()
+    [[-1, 1, 1, 3]]
+    """
+    place = torch.arange(seen.shape[1], device=seen.device).view(-1, *[1] * (seen.ndim - 2))
+    return torch.where(seen, place, otherwise).cummax(1).values
 
 
 def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
@@ -59,7 +73,7 @@ def interpolate(
     y, observed = (v.mT.flatten(0, 1) for v in (y, observed))  # columns may miss different points
     t = t.repeat_interleave(n_columns, 0)
     position = torch.arange(n, device=t.device)
-    before = F.pad(torch.where(observed, position, -1).cummax(1).values, (1, 0), value=-1)
+    before = F.pad(last_seen(observed), (1, 0), value=-1)
     after = F.pad(torch.where(observed, position, n).flip(1).cummin(1).values.flip(1), (0, 1), value=n)
     seen = torch.where(observed, t, -torch.inf).cummax(1).values
     passed = torch.searchsorted(seen, (grid + tolerance).repeat(t.shape[0], 1))  # points up to each grid time

@@ -152,7 +152,7 @@ class Window:
     def to_draw(self) -> Window:
         """The window as sampling sees it: targets hold zero and count as observed.
 
-        When a target is looked at, it will have been drawn.
+        A target is attended only after it has been drawn.
         """
         is_target = torch.arange(self.y.shape[1], device=self.y.device)[:, None] >= self.n_context
         return replace(self, y=self.y.masked_fill(is_target, 0.0), observed=self.observed | is_target)

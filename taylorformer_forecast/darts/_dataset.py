@@ -41,15 +41,15 @@ def samples_by_weight(dataset: Sequence[Any], most: int, n_targets: int) -> tupl
         If all weights are zero.
     """
     stride = -(-len(dataset) // most)
-    samples, overlap = [dataset[i] for i in range(0, len(dataset), stride)], -(-n_targets // stride)
+    samples, embargo = [dataset[i] for i in range(0, len(dataset), stride)], -(-n_targets // stride)
     if samples[0].sample_weight is None:
-        return samples, overlap
+        return samples, embargo
     total = np.cumsum([float(np.mean(sample.sample_weight)) for sample in samples])
     if not total[-1] > 0:
         raise ValueError("sample_weight has no positive weight")
     places = (np.arange(len(samples)) + 0.5) * total[-1] / len(samples)
     chosen = np.searchsorted(total, places)
-    last = np.searchsorted(chosen, chosen + overlap)  # the first that shares no target with each
+    last = np.searchsorted(chosen, chosen + embargo)  # the first that shares no target with each
     return [samples[i] for i in chosen], int((last - np.arange(len(chosen))).max())
 
 

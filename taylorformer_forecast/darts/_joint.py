@@ -16,6 +16,7 @@ from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._windows import BatchWindows
 from taylorformer_forecast.defaults import N_CALIBRATION_WINDOWS, N_COPULA_PATHS
 from taylorformer_forecast.engine.copula import GaussianCopula, scores_among
+from taylorformer_forecast.engine.training import evaluating
 
 
 class JointComponents(nn.Module):
@@ -69,12 +70,9 @@ class JointWindows(BatchWindows):
         n_targets = self.output_chunk_length or 1
         samples, _ = samples_by_weight(dataset, N_CALIBRATION_WINDOWS, n_targets)
         window = self.training_windows(samples, collate)
-        training = self.net.training
-        self.net.eval()
         # Likelihoods of darts draw from the global generator.
-        with torch.random.fork_rng(range(torch.cuda.device_count())):
+        with evaluating(self.net), torch.random.fork_rng(range(torch.cuda.device_count())):
             drawn = sample_paths(self.net, window, N_COPULA_PATHS).paths
-        self.net.train(training)
         y, observed = window.targets
         y = rearrange(y.masked_fill(~observed, torch.nan), "(b g) t 1 -> (b t) g", g=len(self.floor))
         drawn = rearrange(drawn, "(b g) s t 1 -> s (b t) g", g=len(self.floor))

@@ -29,6 +29,7 @@ from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS,
 from taylorformer_forecast.engine.calibration import inflate_by_paths
 from taylorformer_forecast.engine.explanation import baseline_alone, with_part
 from taylorformer_forecast.engine.lightning import make_optimizer, time_spent
+from taylorformer_forecast.engine.training import evaluating
 from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
 
@@ -145,8 +146,8 @@ class ForecastModule(JointWindows):
         self.started.fill_(True)
         n_targets = self.output_chunk_length or 1
         n_points = len(self.floor) * (self.input_chunk_length + n_targets)
-        samples, overlap = samples_by_weight(dataset, fitting_windows(n_points), n_targets)
-        self.net.fit_closed_form(self.training_windows(samples, collate), len(self.floor) * overlap)
+        samples, embargo = samples_by_weight(dataset, fitting_windows(n_points), n_targets)
+        self.net.fit_closed_form(self.training_windows(samples, collate), len(self.floor) * embargo)
 
     def finish(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Settle the width of forecasts by windows of the training set, once after every training."""
@@ -155,10 +156,8 @@ class ForecastModule(JointWindows):
         self.finished = True
         samples, _ = samples_by_weight(dataset, N_CALIBRATION_WINDOWS, self.output_chunk_length or 1)
         window = self.training_windows(samples, collate)
-        training = self.net.training
-        self.net.eval()
-        inflate_by_paths(self.net, window)
-        self.net.train(training)
+        with evaluating(self.net):
+            inflate_by_paths(self.net, window)
         self.fit_joint(dataset, collate)
 
     def forward(self, x_in: PLModuleInput) -> PLModuleOutput:

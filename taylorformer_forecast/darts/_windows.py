@@ -116,7 +116,7 @@ class BatchWindows(PLForecastingModule):
             if width:
                 values = torch.cat([fill(before, n_context, width), fill(after, n, width)], 1)
                 values = _in_units(values.to(wide), units)
-                # Phases, the last of the future covariates, come first: a prior sees these alone.
+                # Phases, the last of the future covariates, come first: pretrained networks see these alone.
                 shared += [values.nan_to_num(0.0).roll(n_phases, -1), (~values[..., flags].isnan()).to(wide)]
         y = rearrange(y, "b n (g w) -> (b g) n w", **self.sizes) / self.head.unit
         parts = [part.repeat_interleave(len(y) // n_series, 0) for part in shared]

@@ -72,7 +72,9 @@ def fitting_inflation(paths: Float[Tensor, "B S T D"], window: Window) -> float:
 
 @torch.no_grad()
 def inflate_by_paths(net: ForecastNet, window: Window) -> None:
-    """Inflate the forecasts of a trained Taylorformer if its paths cover too few targets of its training.
+    """Inflate the forecasts of a trained network if its paths cover too few targets of its training.
+
+    This concerns networks that draw paths step by step around a baseline from the context.
 
     A network that sees true earlier values learns the error of one step; along a path of its own draws errors
     accumulate to more, or to less. Windows of the training can show that intervals are too narrow, but not
@@ -82,8 +84,8 @@ def inflate_by_paths(net: ForecastNet, window: Window) -> None:
     Parameters
     ----------
     net : ForecastNet
-        In evaluation mode. Others than a Taylorformer that carries errors on or interpolates them, and point
-        forecasts, stay as they are.
+        In evaluation mode. Networks that predict all targets at once, those around another baseline or none,
+        and point forecasts stay as they are.
     window : Window
         Scaled training windows, one after another as they were cut.
 
@@ -178,8 +180,8 @@ def calibrate_gaussian_process(
 ) -> tuple[float, float, float]:
     """Choose weights and inflation of networks around a Gaussian process.
 
-    The numbers minimise the loss of targets that training has not seen: a network overfits the others. Few
-    targets say little about the width, so that it counts as if a further ten had confirmed it.
+    The numbers minimise the loss of targets that training has not seen: a network overfits the others. With
+    few targets the inflation is shrunk towards 1, with the weight of ten targets.
 
     Parameters
     ----------

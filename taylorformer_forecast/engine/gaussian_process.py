@@ -17,7 +17,6 @@ def fit_gaussian_process(
     process: GaussianProcessBaseline,
     windows: Iterable[Window],
     n_steps: int = GAUSSIAN_PROCESS_STEPS,
-    lr: float = GAUSSIAN_PROCESS_LR,
 ) -> float:
     """Maximise the marginal likelihood of whole windows, and leave the parameters fixed.
 
@@ -31,8 +30,6 @@ def fit_gaussian_process(
         Scaled windows, as the network sees them.
     n_steps : int, default=150
         Steps of Adam.
-    lr : float, default=0.15
-        Peak learning rate.
 
     Returns
     -------
@@ -40,7 +37,7 @@ def fit_gaussian_process(
         Negative log-density of a value in the last batch, in nats; NaN without steps.
     """
     process.requires_grad_(True)
-    optimizer, schedule = make_optimizer(process, lr, n_steps, weight_decay=0.0)
+    optimizer, schedule = make_optimizer(process, GAUSSIAN_PROCESS_LR, n_steps, weight_decay=0.0)
     loss = torch.tensor(float("nan"))
     for window in islice(windows, n_steps):
         optimizer.zero_grad()

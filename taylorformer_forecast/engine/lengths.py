@@ -9,10 +9,13 @@ from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.defaults import (
     CONTEXT_SEASONS,
+    CONTEXTS_IN_SERIES,
     LONGER_CONTEXT_ERROR,
     LONGER_CONTEXT_LENGTH,
+    LONGER_CONTEXTS_IN_SERIES,
     SHORTEST_CONTEXT,
     SHORTEST_TRAINING_HORIZON,
+    TARGETS_IN_SERIES,
     USUAL_HORIZON,
 )
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
@@ -66,13 +69,13 @@ def choose_lengths(
         targets = min(max(season, USUAL_HORIZON[0]), USUAL_HORIZON[1])
     else:
         targets = min(max(ahead, SHORTEST_TRAINING_HORIZON), spec.longest_horizon)
-    targets = max(1, min(targets, longest // 4))
+    targets = max(1, min(targets, longest // TARGETS_IN_SERIES))
     context = max(CONTEXT_SEASONS * season, 2 * targets, SHORTEST_CONTEXT)
     context = min(context, spec.context(n_columns))
     # Two weeks of hours: calendar cycles are certain, seasons that the autocorrelation shows are not.
     context = max(context, min(2 * seasonal.cycle, spec.longest_context))
-    # A third of a short series, or one season of it: the rest are windows to learn from.
-    most = max(longest // 3, min(season, longest // 2))
+    # A part of a short series, or one season of it: the rest are windows to learn from.
+    most = max(longest // CONTEXTS_IN_SERIES, min(season, longest // 2))
     context = context_length or max(2, min(context, most))
     return context, horizon or min(targets, longest - min(context, longest // 2))
 
@@ -98,7 +101,7 @@ def longer_context(
     int
         Points of the context.
     """
-    most = min(spec.longest_context, longest // 4)
+    most = min(spec.longest_context, longest // LONGER_CONTEXTS_IN_SERIES)
     if most < LONGER_CONTEXT_LENGTH * context or spec.joins_columns:
         return context
     short, long = (error_of_context(series, length, horizon, most) for length in (context, most))

@@ -35,7 +35,7 @@ class Pretrained:
     Parameters
     ----------
     weights : mapping of str to Tensor
-        All parameters but those of the baseline.
+        All parameters but those of the baseline and of the calibration.
     settings : mapping
         Values of :data:`SETTINGS`.
     weight : float

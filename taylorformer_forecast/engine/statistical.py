@@ -144,7 +144,7 @@ def _columns(
     n, size = len(q.y), y.shape[0]
     at = torch.as_tensor(q.at, dtype=torch.float64)
     step = torch.where(at <= n - 1, at.round(), at) - n  # 0 is the first step ahead
-    if bool(found.counts[0]):
+    if bool(found.intermittent[0]):
         step = step.ceil()  # demand belongs to a whole step
     future, whole = step > -1, step.ceil().long()
     edges = torch.empty(len(step), len(STATISTICAL_LEVELS), dtype=torch.float64)
@@ -169,7 +169,7 @@ def _columns(
     least = 0.0 if bool((y[~y.isnan()] >= 0).all()) else -torch.inf
     edges, drawn = (edges + added[:, None]).clamp_min(least), (drawn + added).clamp_min(least)
     low = (low + added).clamp_min(least)
-    parts, intermittent = pieces_between(edges, low), bool(found.counts[0])
+    parts, intermittent = pieces_between(edges, low), bool(found.intermittent[0])
     if intermittent:
         parts = _with_masses(parts, found, future)
     middle, half, mass = (part.numpy() for part in parts)
@@ -178,7 +178,7 @@ def _columns(
 
 def _standard(found: Forecast, z: Tensor) -> Tensor:
     """Errors in units of their scale, at standard normal scores."""
-    if bool(found.counts[0]):
+    if bool(found.intermittent[0]):
         return z  # the scale of intermittent series is a standard deviation
     return found.standard(z.reshape(1, 1, -1)).view(z.shape)
 

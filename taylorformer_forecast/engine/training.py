@@ -80,6 +80,29 @@ def own_state(net: torch.nn.Module | None = None) -> Iterator[None]:
 
 
 @contextmanager
+def evaluating(net: torch.nn.Module) -> Iterator[None]:
+    """Put a network into evaluation mode for a block, and back into its mode afterwards.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.engine.training import evaluating
+    >>> net = torch.nn.Dropout()
+    >>> with evaluating(net):
+    ...     net.training
+    False
+    >>> net.training
+    True
+    """
+    before = net.training
+    net.eval()
+    try:
+        yield
+    finally:
+        net.train(before)
+
+
+@contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
     """Restore the attributes of an estimator if a block fails or is interrupted.
 

@@ -16,14 +16,14 @@ from taylorformer_forecast.engine.training import own_state
 
 CHECKSUM = "checksum"
 # The largest that a file may hold: numbers, which half precision counts up to 65,504, and sizes of networks.
-LARGEST: dict[str, float] = {
+FILE_LIMITS: dict[str, float] = {
     "d_model": 1024,
     "n_heads": 64,
     "n_layers": 24,
     "n_derivative_neighbours": 64,
     "slots": 8,
 }
-LARGEST |= {"taylor_order": 8, "weight": 1e5, "characters of a header": 100_000}
+FILE_LIMITS |= {"taylor_order": 8, "weight": 1e5, "characters of a header": 100_000}
 ERRORS = (AttributeError, KeyError, OSError, RecursionError, RuntimeError, TypeError, ValueError)
 
 Built = TypeVar("Built")
@@ -125,13 +125,13 @@ def _read(path: Path, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
     if name not in metadata:
         raise ValueError(f"it has no header {name!r}")
-    if len(metadata[name]) > LARGEST["characters of a header"]:
+    if len(metadata[name]) > FILE_LIMITS["characters of a header"]:
         raise ValueError("its header is too long")
     header = dict(json.loads(metadata[name]))
     if header.pop(CHECKSUM, None) not in (None, _checksum(header, tensors)):
         raise ValueError("it is damaged: its checksum is another")
     for key, value in tensors.items():
-        if value.is_floating_point() and not bool((value.abs() <= LARGEST["weight"]).all()):
+        if value.is_floating_point() and not bool((value.abs() <= FILE_LIMITS["weight"]).all()):
             raise ValueError(f"it is damaged: a number of {key} is not finite, or too large")
     weights = {key: value.float() if value.is_floating_point() else value for key, value in tensors.items()}
     return header, weights
@@ -151,8 +151,8 @@ def check_sizes(settings: Mapping[str, Any], names: Collection[str]) -> None:
     """Raise a ValueError if a setting of a file is no whole number within its bounds."""
     for name in names:
         value = settings[name]
-        if type(value) is not int or not 0 <= value <= LARGEST[name]:
-            most = LARGEST[name]
+        if type(value) is not int or not 0 <= value <= FILE_LIMITS[name]:
+            most = FILE_LIMITS[name]
             raise ValueError(f"{name}={_shortened(repr(value))}, but it must be a whole number up to {most}")
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import torch
 from einops import rearrange
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline
@@ -21,6 +21,7 @@ from taylorformer_forecast.core.continuous.interpolation import Interpolation, t
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
+from taylorformer_forecast.core.temporal import last_seen
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.blocks import Block, head_width
 from taylorformer_forecast.models.stepwise import start_at_baseline
@@ -51,18 +52,15 @@ class Points:
     y: Tensor
 
 
-def last_visible(visible: Bool[Tensor, "B N"]) -> Int[Tensor, "B N"]:
-    """Number of the last visible point up to each, 0 before the first."""
-    return torch.where(visible, torch.arange(visible.shape[1], device=visible.device), 0).cummax(1).values
-
-
 class ContinuousLayers(ForecastNet):
     """What the direct network and the one for joint paths share: embedding, layers, reference points.
 
     Parameters
     ----------
     dim_y, dim_covariates, d_model, n_heads, n_layers, dim_encoding, dropout, distribution, scale, baseline
-        See :class:`ContiFormer`; so are the others.
+        See :class:`ContiFormer`.
+    weight, time_min, time_max, **options
+        See :class:`ContiFormer`.
     """
 
     def __init__(
@@ -126,8 +124,7 @@ class ContinuousLayers(ForecastNet):
         order = order.gather(1, torch.minimum(place, (count - 1).clamp_min(0)))
         t, features, y = t.gather(1, order), take(features, order), take(y, order)
         observed = take(observed, order)
-        known = torch.where(observed, place[..., None], 0).cummax(1).values
-        before = y.gather(1, known)
+        before = y.gather(1, last_seen(observed, 0))
         tokens = torch.cat([y, observed.to(y.dtype), features], -1)
         return Points(t, place < count, tokens, features, before)
 
@@ -135,7 +132,7 @@ class ContinuousLayers(ForecastNet):
         self, points: Points, mask: Bool[Tensor, "#B #M N"], layers: Sequence[Block]
     ) -> Float[Tensor, "B N I"]:
         """States after some layers; where nothing was observed, they stay as at the point before."""
-        held = last_visible(points.visible)
+        held = last_seen(points.visible, 0)
         x = take(self.embed(points.tokens), held)
         for layer in layers:
             x = take(layer.finish(layer.attention(x, points.t, mask), x), held)
@@ -186,8 +183,8 @@ class ContiFormer(ContinuousLayers, OneShotNet):
         Dropout in the feed-forward parts.
     distribution : str or Family, default="studentt"
         Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family.
-    scale : {"exp", "bounded"}, default="exp"
-        How raw scales become positive.
+    scale : {"exp", "bounded", "softplus"}, default="exp"
+        How the unconstrained scale becomes positive.
     baseline : Baseline, optional
         What locations are measured from (:mod:`taylorformer_forecast.baselines`), in the place of the last
         value. :meth:`fit_closed_form` fits it.

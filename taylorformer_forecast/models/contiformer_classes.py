@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
+from taylorformer_forecast.core.temporal import last_seen
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.contiformer import ContinuousLayers
 from taylorformer_forecast.models.stepwise import start_at_baseline
@@ -30,9 +31,7 @@ def slopes(window: Window) -> Float[Tensor, "B N D"]:
     >>> slopes(Window(torch.arange(3.0)[None], y[None, :, None], n_context=3)).flatten().tolist()
     [0.0, 0.0, 1.0]
     """
-    place = torch.arange(window.y.shape[1], device=window.y.device)[:, None]
-    last = torch.where(window.observed, place, -1).cummax(1).values
-    before = F.pad(last[:, :-1], (0, 0, 1, 0), value=-1)
+    before = F.pad(last_seen(window.observed)[:, :-1], (0, 0, 1, 0), value=-1)
     known = window.observed & (before >= 0)
     before = before.clamp_min(0)
     times = window.times.expand_as(window.y)

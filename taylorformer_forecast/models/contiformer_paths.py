@@ -14,8 +14,9 @@ from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.continuous.incremental import IncrementalSums
 from taylorformer_forecast.core.continuous.interpolation import take
+from taylorformer_forecast.core.temporal import last_seen
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.models.contiformer import ContiFormer, ContinuousLayers, Points, last_visible
+from taylorformer_forecast.models.contiformer import ContiFormer, ContinuousLayers, Points
 from taylorformer_forecast.models.stepwise import BaselineState, StepwiseNet
 
 NEEDED = {"interpolation": "hold", "both_sides": False, "window": None, "attention": "full"}
@@ -112,8 +113,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
             torch.cat([r.y, y], 1),
             torch.cat([torch.ones_like(r.y, dtype=torch.bool), observed], 1),
         )
-        place = torch.arange(t.shape[1], device=t.device)[:, None]
-        values = values.gather(1, torch.where(seen, place, 0).cummax(1).values)
+        values = values.gather(1, last_seen(seen, 0))
         visible = torch.cat([r.visible, observed.any(-1)], 1)
         return Points(t, visible, tokens, torch.cat([r.features, features], 1), values)
 
@@ -130,7 +130,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         *inner, last = self.layers
         x = self.states(s, s.visible[:, None] & (place[:, None] >= place), inner)
         # The last layer is asked at the targets alone.
-        before = last_visible(s.visible)[:, first - 1 : -1]
+        before = last_seen(s.visible, 0)[:, first - 1 : -1]
         shift = self.target(s.features[:, first:] - take(s.features, before))
         x_at = take(x, before) + shift
         strictly = s.visible[:, None] & (place[first:, None] > place)
@@ -146,7 +146,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         """Process the context once for all paths and steps; see ``ForecastNet``."""
         s, n = self.sequence(window), window.n_context
         t, visible = s.t[:, :n], s.visible[:, :n]
-        held = last_visible(visible)
+        held = last_seen(visible, 0)
         x, sums = self.embed(s.tokens[:, :n]), []
         for layer in self.layers:
             x = take(x, held)

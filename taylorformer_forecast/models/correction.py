@@ -164,7 +164,7 @@ def _step_tokens(
         ],
         -1,
     )
-    shape = fit.z[:, None].expand(-1, size[1], -1)
+    shape = fit.error_quantiles[:, None].expand(-1, size[1], -1)
     series = torch.cat([series, at.weights[..., :N_SEEN], shape], -1)[:, :, None].expand(-1, -1, size[2], -1)
     steps = torch.stack(
         [

@@ -15,7 +15,7 @@ from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import OneShotNet
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.defaults import FINETUNE_LR_FACTOR
+from taylorformer_forecast.defaults import FINETUNE_LR_FACTOR, USUAL_WEIGHT
 from taylorformer_forecast.models.stepwise import start_at_baseline
 from taylorformer_forecast.models.streams import Streams
 
@@ -71,7 +71,7 @@ class DirectTaylorformer(OneShotNet):
         n_phases: int | None = None,
         distribution: str | Family = "normal",
         scale: str = "exp",
-        weight: float = 0.5,
+        weight: float = USUAL_WEIGHT,
         **options: Any,
     ) -> None:
         super().__init__(find_family(distribution, scale), baseline, weight)

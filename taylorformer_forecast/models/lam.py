@@ -48,13 +48,13 @@ class LAMTransformer(OneShotNet):
     distribution : str or Family, default="studentt"
         Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family. The paper's own is "mse".
     scale : {"exp", "bounded", "softplus"}, default="exp"
-        How raw scales become positive.
+        How the unconstrained scale becomes positive.
     preset : {"modern", "faithful"}, default="modern"
         "modern": linear embedding, pre-norm encoder with GELU, a map over time shared by all features.
         "faithful": the paper's encoder and decoder, post-norm with LeakyReLU.
     attention : str or callable, default="local"
-        Name in :data:`~taylorformer_forecast.core.attention.registry.KERNELS`, or a kernel with that
-        signature.
+        Name in :data:`~taylorformer_forecast.core.attention.registry.KERNELS`, or a kernel: a callable of
+        ``(q, k, v, mask=None, scale=None)``.
     baseline : Baseline, optional
         Modern: what locations are measured from (:mod:`taylorformer_forecast.baselines`); zero by default,
         the mean of a scaled window. :meth:`fit_closed_form` fits it.

@@ -10,7 +10,7 @@ from typing import Any
 
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.defaults import SHORTEST_CONTEXT
+from taylorformer_forecast.defaults import SHORTEST_CONTEXT, USUAL_WEIGHT
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ModelSpec:
 
     name: str
     build: Callable[..., ForecastNet]
-    weight: float = 0.5
+    weight: float = USUAL_WEIGHT
     max_steps: int = 400
     num_epochs: int = 15
     usual_context: int = 192

@@ -146,3 +146,4 @@ def place_features(loc: Tensor, scale: Tensor | float) -> Float[Tensor, "*b D2"]
 def start_at_baseline(layer: nn.Linear) -> None:
     """Make the last map of a network add nothing, so that training starts from the baseline's forecast."""
     nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)

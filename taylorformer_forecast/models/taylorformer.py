@@ -55,10 +55,11 @@ class Taylorformer(StepwiseNet):
     ----------
     dim_y, dim_t, dim_covariates : int
         Columns of y, time coordinates (1 or 2) and covariates.
-    distribution : {"normal", "studentt", "mixture"} or Head, default="normal"
-        Predictive distribution of a point given all earlier ones.
+    distribution : str or Family, default="normal"
+        Predictive distribution of a point given all earlier ones: a name in
+        :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family.
     scale : {"exp", "bounded", "softplus"}, default="exp"
-        How raw scales become positive.
+        How the unconstrained scale becomes positive.
     preset : {"paper", "code"}, default="paper"
         ``"code"`` follows the published code to the bit: slopes divided by the absolute offset, no neighbour
         derivative, scores divided by the square root of the total width, batch statistics of derivatives in

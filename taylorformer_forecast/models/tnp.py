@@ -104,7 +104,7 @@ class TNPA(StepwiseNet):
         Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family: the predictive
         distribution of a point given all earlier ones.
     scale : {"exp", "bounded", "softplus"}, default="exp"
-        How raw scales become positive. "bounded" is the paper's choice for images.
+        How the unconstrained scale becomes positive. "bounded" is the paper's choice for images.
     value_noise : float, default=0.0
         Standard deviation of noise on the values that targets show in training. The published code adds 0.05
         to images.

@@ -78,7 +78,7 @@ class UNN(ForecastNet):
         Name in :data:`~taylorformer_forecast.core.families.FAMILIES`, or a family: the predictive
         distribution of a point given all earlier ones.
     scale : {"exp", "bounded", "softplus"}, default="softplus"
-        How raw scales become positive.
+        How the unconstrained scale becomes positive.
     history_indicator : bool, default=True
         Whether it is seen which series earlier points belong to. Without, only the series of the point that
         is predicted is known, and differences between series cannot be learnt.

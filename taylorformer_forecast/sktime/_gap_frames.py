@@ -19,8 +19,8 @@ from taylorformer_forecast.sktime._frames import check_values, instances, shown,
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._imputations import fill_gaps
+from taylorformer_forecast.sktime._logarithm import Logarithm
 from taylorformer_forecast.sktime._requests import ColumnSeries
-from taylorformer_forecast.sktime._scale import Logarithm
 from taylorformer_forecast.sktime.distributions import PathMixture
 
 
@@ -75,7 +75,7 @@ class GapMethods(Host):
             whole = Series(t, (y if log is None else log(y))[:, None], covariates)
             yield Gaps(ColumnSeries.of(t, whole.y, covariates), whole.take(np.isnan(column)), log)
 
-    def _fills(self, X, n_paths):
+    def _impute(self, X, n_paths):
         """Draw all that is missing in X."""
         jobs, places, first = [], [], 0
         for key, part in self._checked(X):
@@ -101,27 +101,27 @@ class GapMethods(Host):
             (job, sample, np.searchsorted(rows, row), d)
             for job, sample, (row, d) in zip(jobs, samples, places, strict=True)
         ]
-        return Fills(rows, values[rows], n_paths, parts)
+        return Imputations(rows, values[rows], n_paths, parts)
 
-    def _mixture(self, X, fills):
+    def _mixture(self, X, imputed):
         """The marginal distributions of the rows of X in which something is missing."""
-        bent = any(job.log for job, *_ in fills.parts)  # all cells are of one family
-        found = [(job.mixture(sample.conditionals, bent), at, d) for job, sample, at, d in fills.parts]
-        like, known = found[0][0], fills.values[..., None]
+        bent = any(job.log for job, *_ in imputed.parts)  # all cells are of one family
+        found = [(job.mixture(sample.conditionals, bent), at, d) for job, sample, at, d in imputed.parts]
+        like, known = found[0][0], imputed.values[..., None]
 
         def full(value):
-            return np.broadcast_to(value, (*fills.values.shape, like.loc.shape[-1])).copy()
+            return np.broadcast_to(value, (*imputed.values.shape, like.loc.shape[-1])).copy()
 
         # What is known has the weights and shapes of others.
         points = full(known), full(POINT_MASS * np.where(known == 0, 1.0, np.abs(known)))
         mixture = replace(like.map(lambda value: full(value.mean())), loc=points[0], scale=points[1])
         for part, at, d in found:
             mixture[at, d] = part
-        return PathMixture._of(mixture, self._seed, X.index[fills.rows], X.columns)
+        return PathMixture._of(mixture, self._seed, X.index[imputed.rows], X.columns)
 
 
 @dataclass(frozen=True)
-class Fills:
+class Imputations:
     """What was drawn for a frame.
 
     Parameters

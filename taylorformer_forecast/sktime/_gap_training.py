@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import torch
 
+from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
 from taylorformer_forecast.defaults import (
     CONTEXT_FLOOR,
     ENOUGH_GAP_POINTS,
     GAP_HOLDOUT,
     GAUSSIAN_PROCESS_STEPS,
     GAUSSIAN_PROCESS_WINDOWS,
+    LOGARITHM_BATCH,
+    LOGARITHM_STEPS,
+    LOGARITHM_WINDOWS,
     MIN_GAP_HOLDOUT_POINTS,
     MOST_GAP_HOLDOUT,
     MOST_GAP_ROUNDS,
@@ -23,13 +28,13 @@ from taylorformer_forecast.defaults import (
     USUAL_GAPS,
 )
 from taylorformer_forecast.engine.calibration import calibrate_gaussian_process
-from taylorformer_forecast.engine.gaps import GapBatches, gaps_like
+from taylorformer_forecast.engine.gaps import GapBatches, gaps_like, scale_gaps
 from taylorformer_forecast.engine.training import fit, private_rng
 from taylorformer_forecast.engine.windows import WindowMaker
 from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
-from taylorformer_forecast.sktime._logarithm import choose_offsets, nats_of_columns
+from taylorformer_forecast.sktime._logarithm import choose_offsets
 
 
 class GapTraining:
@@ -53,14 +58,14 @@ class GapTraining:
             self.offsets_ = dict(zip(every, choose_offsets(nats, low >= 0), strict=True))
 
     def _train(self, columns, lengths, seed):
-        """Train without some points, which say how far to trust the network; if they are few, several times.
+        """Train without some points, which set the weight of the network; if they are few, several times.
 
         Where one split is enough, its network is used; else another one is trained on all points.
         """
         generator, length = torch.Generator().manual_seed(seed), self.window_length_
         checks, seen, n_rounds = [], 0, 0
         while self.max_steps and seen < ENOUGH_GAP_POINTS and n_rounds < MOST_GAP_ROUNDS:
-            split = [keep(gaps, lengths or USUAL_GAPS, generator) for gaps in columns]
+            split = [hold_out(gaps, lengths or USUAL_GAPS, generator) for gaps in columns]
             if not any(len(gaps.points.t) for gaps in split):
                 break
             self._fit_network([gaps.column.series for gaps in split], seed + n_rounds)
@@ -74,7 +79,7 @@ class GapTraining:
             self._fit_network([gaps.column.series for gaps in columns], seed + n_rounds)
         weight, mean_weight, inflation = found
         n_points = sum(len(gaps.column.series.t) for gaps in columns)
-        inflation *= too_small(self.network_.baseline, n_points)
+        inflation *= degrees_of_freedom_factor(self.network_.baseline, n_points)
         self.network_.calibration.set(weight, inflation, mean_weight)
         self.training_ |= {"weight": weight, "mean_weight": mean_weight, "inflation": inflation}
         self.training_["calibration_points"] = seen
@@ -102,16 +107,73 @@ class GapTraining:
             )
 
 
-def too_small(process, n_points):
+def degrees_of_freedom_factor(process, n_points):
     """How much too small deviations are that were fitted by maximum likelihood: as those of a regression."""
     n_parameters = sum(p.numel() for p in process.parameters())
     return (1.0 - min(MOST_LOST_FREEDOM, n_parameters / n_points)) ** -0.5
 
 
-def keep(gaps, lengths, generator):
+def hold_out(gaps, lengths, generator):
     """Hide some observed points of a column, unless there are few: what is left, and they as gaps."""
     s = gaps.column.series
     n = len(s.t)
     n_hidden = min(int(GAP_HOLDOUT * n), MOST_GAP_HOLDOUT) if n >= MIN_GAP_HOLDOUT_POINTS else 0
     hidden = gaps_like(n, lengths, n_hidden, generator).numpy()
     return Gaps(replace(gaps.column, series=s.take(~hidden)), s.take(hidden))
+
+
+def nats_of_columns(
+    columns: Sequence[Gaps], n_columns: int, length: int, n_hidden: int, n_steps: int, seed: int
+) -> np.ndarray:
+    """Negative log-density of every column, in nats, by a Gaussian process fitted to all.
+
+    It is that of all observed values in the units of the data. Densities of logarithms are those of the
+    values times their slope, so that columns as they are and their logarithms compare [1]_.
+
+    Parameters
+    ----------
+    columns : sequence of Gaps
+        Those of one instance after another.
+    n_columns : int
+        Columns of an instance.
+    length, n_hidden : int
+        Points of a window, and how many of them are hidden in training.
+    n_steps : int
+        Steps of the fit, at most.
+    seed : int
+        Of the windows.
+
+    References
+    ----------
+    .. [1] Box, Cox: "An Analysis of Transformations", Journal of the Royal Statistical Society B 26 (1964)
+    """
+    from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
+
+    def batches(chosen: Sequence[Gaps]) -> GapBatches:
+        maker = WindowMaker(
+            [gaps.column.series for gaps in chosen], length - 1, 1, float(length), CONTEXT_FLOOR
+        )
+        return GapBatches(maker, n_hidden, LOGARITHM_BATCH, seed)
+
+    first = columns[0].column.series.covariates
+    process = GaussianProcessBaseline(0 if first is None else first.shape[1])
+    fit_gaussian_process(process, batches(columns), min(LOGARITHM_STEPS, n_steps))
+    found = []
+    for own in (columns[d::n_columns] for d in range(n_columns)):
+        data = batches(own)
+        starts = data.starts[torch.linspace(0, len(data.starts) - 1, LOGARITHM_WINDOWS).long()]
+        window = data.maker.cut(starts)
+        scaled, scale = scale_gaps(window, data.maker.time_unit, data.maker.floor)
+        of = starts[:, 0].tolist()
+        center, spread = (
+            torch.tensor([getattr(own[i].column, name).item() for i in of])[:, None, None]
+            for name in ("center", "spread")
+        )
+        bent = torch.tensor([own[i].log is not None for i in of])[:, None, None]
+        # The slope of a logarithm z is exp(-z) where values were observed.
+        steep = torch.where(bent, center + spread * window.y, 0.0)
+        units = ((scale.scale.log() + spread.log() + steep) * window.observed).sum() / window.observed.sum()
+        with torch.no_grad():
+            each = process.loss(scaled) + units
+        found.append(each.item() * sum(len(gaps.column.series.t) for gaps in own))
+    return np.array(found)

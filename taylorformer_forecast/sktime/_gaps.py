@@ -11,8 +11,8 @@ from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.defaults import JOINT_POINTS
 from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.windows import Series
+from taylorformer_forecast.sktime._logarithm import Logarithm
 from taylorformer_forecast.sktime._requests import ColumnSeries
-from taylorformer_forecast.sktime._scale import Logarithm
 
 
 @dataclass(frozen=True)

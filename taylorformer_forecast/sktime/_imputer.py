@@ -1,4 +1,4 @@
-"""What every imputer of the package does: fit, update, and fill; other methods are in :mod:`._gap_answers`.
+"""What every imputer does: fit, update, and fill; other methods are in :mod:`._imputation_methods`.
 
 An imputer names its parameters and its network (:class:`~taylorformer_forecast.models.spec.ModelSpec`);
 everything else is here.
@@ -17,12 +17,12 @@ from taylorformer_forecast.engine.training import all_or_nothing
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
 from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
-from taylorformer_forecast.sktime._gap_answers import GapAnswers
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
+from taylorformer_forecast.sktime._imputation_methods import ImputationMethods
 
 
-class BaseImputer(GapAnswers, GapTraining, Estimator, BaseTransformer):
+class BaseImputer(ImputationMethods, GapTraining, Estimator, BaseTransformer):
     """Base of the package's imputers.
 
     Parameters
@@ -124,7 +124,7 @@ class BaseImputer(GapAnswers, GapTraining, Estimator, BaseTransformer):
         return self
 
     def _transform(self, X, y=None):
-        fills = self._fills(X, self.num_samples)
-        if not len(fills.rows):
+        imputed = self._impute(X, self.num_samples)
+        if not len(imputed.rows):
             return X.copy()
-        return fill_frame(X, fills.rows, fills.lost, self._mixture(X, fills).mean().to_numpy())
+        return fill_frame(X, imputed.rows, imputed.lost, self._mixture(X, imputed).mean().to_numpy())

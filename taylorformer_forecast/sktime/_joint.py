@@ -49,7 +49,8 @@ class JointPaths(Host):
     def _fitted_copula(self):
         """How series go together, from the errors of forecasts of the past; None where nothing shows it."""
         y = self._cur_y
-        if self._is_point or side_by_side(y, y.index, y.columns).shape[1] == 1:
+        n_instances = len(y.index.droplevel(-1).unique()) if y.index.nlevels > 1 else 1
+        if self._is_point or n_instances * y.shape[1] == 1:
             return None
         regular = self._irregular() is None
         if regular and self._strategy.name in (*STATISTICAL, "averaged"):

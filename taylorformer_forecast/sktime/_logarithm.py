@@ -1,24 +1,60 @@
-"""Choose for every column whether its gaps are filled on a logarithmic scale."""
+"""Logarithms of values whose spread grows with their level, and the choice of their offsets."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
-from taylorformer_forecast.defaults import (
-    CONTEXT_FLOOR,
-    LOGARITHM_BATCH,
-    LOGARITHM_EVIDENCE,
-    LOGARITHM_OFFSETS,
-    LOGARITHM_STEPS,
-    LOGARITHM_WINDOWS,
-)
-from taylorformer_forecast.engine.gaps import GapBatches, scale_gaps
-from taylorformer_forecast.engine.windows import WindowMaker
-from taylorformer_forecast.sktime._gaps import Gaps
+from taylorformer_forecast.defaults import LOGARITHM_EVIDENCE, LOGARITHM_OFFSETS
+
+
+@dataclass(frozen=True)
+class Logarithm:
+    """The map from ``y`` to ``log(y + offset)``; beyond the largest value known it goes on straight.
+
+    What lies above all that was seen is thus not raised to a power: heavy tails keep their weight, and
+    moments exist.
+
+    Parameters
+    ----------
+    offset : float
+        Added before the logarithm is taken.
+    top : float
+        Where the straight part begins.
+    """
+
+    offset: float
+    top: float
+
+    @classmethod
+    def of(cls, y: np.ndarray, offset: float | None) -> Logarithm | None:
+        """The map for observed values; None if there is no offset, or for values that go below zero.
+
+        Parameters
+        ----------
+        y : ndarray
+            Values, NaN where missing.
+        offset : float or None
+            In units of the mean, so that what is filled follows the units of the data.
+        """
+        if offset is None or np.nanmin(y) < 0 or np.nanmax(y) == 0 or (offset == 0 and np.nanmin(y) == 0):
+            return None
+        return cls(offset * float(np.nanmean(y)), float(np.nanmax(y)))
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        """Logarithms of values."""
+        edge = self.top + self.offset
+        beyond = np.maximum(y - self.top, 0.0)
+        return np.log(np.minimum(y, self.top) + self.offset) + beyond / edge
+
+    def inverse(self, z: np.ndarray) -> np.ndarray:
+        """Values of logarithms."""
+        edge = self.top + self.offset
+        highest = math.log(edge)
+        return np.exp(np.minimum(z, highest)) - self.offset + np.maximum(z - highest, 0.0) * edge
 
 
 def choose_offsets(
@@ -51,60 +87,3 @@ def choose_offsets(
         chosen = [offset if better else old for better, old in zip(open_, chosen, strict=True)]
         lowest = np.where(open_, found, lowest)
     return chosen
-
-
-def nats_of_columns(
-    columns: Sequence[Gaps], n_columns: int, length: int, n_hidden: int, n_steps: int, seed: int
-) -> np.ndarray:
-    """Negative log-density of every column, in nats, by a Gaussian process fitted to all.
-
-    It is that of all observed values in the units of the data. Densities of logarithms are those of the
-    values times their slope, so that columns as they are and their logarithms compare [1]_.
-
-    Parameters
-    ----------
-    columns : sequence of Gaps
-        Those of one instance after another.
-    n_columns : int
-        Columns of an instance.
-    length, n_hidden : int
-        Points of a window, and how many of them are hidden in training.
-    n_steps : int
-        Steps of the fit, at most.
-    seed : int
-        Of the windows.
-
-    References
-    ----------
-    .. [1] Box, Cox: "An Analysis of Transformations", Journal of the Royal Statistical Society B 26 (1964)
-    """
-    from taylorformer_forecast.engine.gaussian_process import fit_gaussian_process
-
-    def batches(chosen: Sequence[Gaps]) -> GapBatches:
-        maker = WindowMaker(
-            [gaps.column.series for gaps in chosen], length - 1, 1, float(length), CONTEXT_FLOOR
-        )
-        return GapBatches(maker, n_hidden, LOGARITHM_BATCH, seed)
-
-    first = columns[0].column.series.covariates
-    process = GaussianProcessBaseline(0 if first is None else first.shape[1])
-    fit_gaussian_process(process, batches(columns), min(LOGARITHM_STEPS, n_steps))
-    found = []
-    for own in (columns[d::n_columns] for d in range(n_columns)):
-        data = batches(own)
-        starts = data.starts[torch.linspace(0, len(data.starts) - 1, LOGARITHM_WINDOWS).long()]
-        window = data.maker.cut(starts)
-        scaled, scale = scale_gaps(window, data.maker.time_unit, data.maker.floor)
-        of = starts[:, 0].tolist()
-        center, spread = (
-            torch.tensor([getattr(own[i].column, name).item() for i in of])[:, None, None]
-            for name in ("center", "spread")
-        )
-        bent = torch.tensor([own[i].log is not None for i in of])[:, None, None]
-        # The slope of a logarithm z is exp(-z) where values were observed.
-        steep = torch.where(bent, center + spread * window.y, 0.0)
-        units = ((scale.scale.log() + spread.log() + steep) * window.observed).sum() / window.observed.sum()
-        with torch.no_grad():
-            each = process.loss(scaled) + units
-        found.append(each.item() * sum(len(gaps.column.series.t) for gaps in own))
-    return np.array(found)

@@ -20,6 +20,7 @@ from taylorformer_forecast.engine.statistical import forecast_series
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
 from taylorformer_forecast.sktime._joint import JointPaths
+from taylorformer_forecast.sktime._panel import by_name
 from taylorformer_forecast.sktime._predictive import Sampler, predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
 from taylorformer_forecast.sktime.distributions import PathMixture
@@ -113,9 +114,8 @@ class PredictiveMethods(JointPaths):
 
     def _as_given(self, index, keys, result):
         """Instances and columns in the order of the data."""
-        columns = list(self._cur_y.columns)
-        if columns != sorted(columns, key=str):
-            result = result.take(columns=[sorted(columns, key=str).index(column) for column in columns])
+        if (across := by_name(self._cur_y.columns)) != sorted(across):
+            result = result.take(columns=np.argsort(across))
         if index.nlevels == 1:
             return index, result
         first = self._cur_y.index.droplevel(-1).unique()

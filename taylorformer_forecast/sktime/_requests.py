@@ -142,7 +142,7 @@ class Predictive:
             first += len(request.at) if d == levels.shape[1] - 1 else 0
         return found
 
-    def take(self, rows: list | np.ndarray | slice = slice(None), columns: list | slice = slice(None)):
+    def take(self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""
         mixture = self.mixture.map(lambda value: value[rows][:, columns])
         return Predictive(self.paths[:, rows][:, :, columns], mixture)

@@ -198,10 +198,10 @@ def test_a_step_of_a_season_that_was_seen_once_explains_nothing():
 def test_counts_have_whole_quantiles_and_sensible_probabilities():
     y = torch.poisson(torch.full((200, 60), 0.7).double(), generator=torch.Generator().manual_seed(0))
     found = forecast(y[:, :48], H, 12)
-    assert found.counts.float().mean() > 0.9
-    q = found.quantiles(DECILES)[found.counts]
+    assert found.intermittent.float().mean() > 0.9
+    q = found.quantiles(DECILES)[found.intermittent]
     assert (q == q.round()).all()
-    close(found.loc[found.counts, -1].mean(), torch.tensor(0.7).double(), atol=0.1, rtol=0.0)
+    close(found.loc[found.intermittent, -1].mean(), torch.tensor(0.7).double(), atol=0.1, rtol=0.0)
     demand = fit_intermittent(y[:, :48])
     assert (demand.cdf.diff(dim=1) >= -1e-12).all()
     close(demand.cdf[:, -1], torch.ones(200).double())

@@ -13,7 +13,7 @@ from taylorformer_forecast.core.continuous import merging, problem
 from taylorformer_forecast.core.continuous.attention import DYNAMICS, ContinuousAttention
 from taylorformer_forecast.core.continuous.closed_form import Relaxation, moment
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
-from taylorformer_forecast.core.continuous.solvers import shared
+from taylorformer_forecast.core.continuous.solvers import integrate_all
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -199,8 +199,8 @@ def test_the_shared_solver_equals_a_fine_reference(method, bound, options):
         return out
 
     k, v = heads.key(x), heads.value(x)
-    got = shared(query, k, v, *fields, HEADS, method)
-    fine = shared(query.refine(knots), spread(k), spread(v), *fields, HEADS, "rk4")
+    got = integrate_all(query, k, v, *fields, HEADS, method)
+    fine = integrate_all(query.refine(knots), spread(k), spread(v), *fields, HEADS, "rk4")
     for part, reference in zip(got, fine, strict=True):
         rows = 2 if part.shape[1] == HEADS else 1
         reference = reference.index_select(rows, place).index_select(rows + 1, place)
@@ -382,6 +382,14 @@ def test_local_attention_is_a_window_that_follows_from_the_number_of_points(opti
     assert not torch.allclose(local(x, t), layer(**options)(x, t))
     given = layer(attention="local", window=3, **options)
     assert torch.equal(given(x, t), layer(window=3, **options)(x, t))
+
+
+@pytest.mark.parametrize("options", [{}, {"dynamics": "mlp"}])
+def test_a_single_point_sees_itself_under_local_attention_too(options):
+    x, t, _, _ = draw(n=1)
+    local = layer(attention="local", **options)
+    assert torch.equal(local(x, t), layer(**options)(x, t))
+    assert not torch.allclose(local(x, t), local.heads.out.bias)
 
 
 # --- gradients and errors ---------------------------------------------------------------------------------

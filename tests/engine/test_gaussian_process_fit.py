@@ -33,7 +33,7 @@ def test_a_known_process_is_found_as_far_as_its_density_tells():
         truth.log_variance.copy_(torch.tensor([1e-3, 1e-3, 1.0]).log())
     unseen = draws(truth, 64, seed=99)
     best, before = truth.loss(unseen).item(), process.loss(unseen).item()
-    fit_gaussian_process(process, [draws(truth, 16, seed) for seed in range(100)], 100, lr=0.2)
+    fit_gaussian_process(process, [draws(truth, 16, seed) for seed in range(100)], 100)
     assert before > best + 0.2
     assert process.loss(unseen).item() == pytest.approx(best, abs=0.02)
     assert not any(p.requires_grad for p in process.parameters())

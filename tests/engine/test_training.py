@@ -19,7 +19,7 @@ from pytorch_lightning.callbacks import Callback, LambdaCallback
 
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.engine import lightning
-from taylorformer_forecast.engine.training import fit, private_rng, resolve_device
+from taylorformer_forecast.engine.training import evaluating, fit, private_rng, resolve_device
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
@@ -79,6 +79,14 @@ def test_the_network_ends_on_the_cpu_in_evaluation_mode():
     net, _ = trained(max_steps=1)
     assert not any(module.training for module in net.modules())
     assert {p.device.type for p in net.parameters()} == {"cpu"}
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_network_that_is_evaluated_is_back_in_its_mode_even_after_an_error(training):
+    net = network().train(training)
+    with pytest.raises(ValueError, match="False"), evaluating(net):
+        raise ValueError(net.training)
+    assert net.training == training
 
 
 def test_no_steps_leave_the_network_as_it_was():

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
+from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.models.contiformer_classes import ContiFormerClasses
 from taylorformer_forecast.sktime import ContiFormerClassifier
 
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1, "random_state": 0, "device": "cpu", "verbose": False}
@@ -35,6 +37,15 @@ def test_irregular_series_of_different_lengths_with_gaps_are_told_apart(fitted):
     found = fitted.predict_proba(X)
     assert found.shape == (60, 2)
     np.testing.assert_allclose(found.sum(1), 1.0, atol=1e-6)
+
+
+def test_a_network_that_was_not_trained_gives_its_linear_scores():
+    scores = torch.randn(3, 2)
+    covariates = torch.cat([torch.zeros(3, 12, 2), scores[:, None]], 1)
+    t, y = torch.rand(3, 13).sort().values, torch.randn(3, 13, 1)
+    window = Window(t, y, covariates=covariates, n_context=12)
+    net = ContiFormerClasses(2, d_model=8, n_heads=2).eval()
+    torch.testing.assert_close(net(window).probs, (net.steepness * scores).softmax(1))
 
 
 def test_the_probabilities_of_a_series_do_not_depend_on_those_beside_it(fitted):

@@ -14,7 +14,7 @@ from sktime.forecasting.naive import NaiveForecaster
 from sktime.transformations.impute import Imputer
 
 from taylorformer_forecast.sktime import ContiFormerImputer, TaylorformerForecaster, TaylorformerImputer
-from taylorformer_forecast.sktime._scale import Logarithm
+from taylorformer_forecast.sktime._logarithm import Logarithm
 
 pytestmark = pytest.mark.filterwarnings("ignore:The default of config:FutureWarning")  # sktime's own
 

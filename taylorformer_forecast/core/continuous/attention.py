@@ -28,7 +28,7 @@ from taylorformer_forecast.core.continuous.closed_form import LinearField, Relax
 from taylorformer_forecast.core.continuous.interpolation import INTERPOLATIONS, Interpolation
 from taylorformer_forecast.core.continuous.merging import between_all, to_last
 from taylorformer_forecast.core.continuous.problem import Problem, differences, few_windows
-from taylorformer_forecast.core.continuous.solvers import MLPField, shared
+from taylorformer_forecast.core.continuous.solvers import MLPField, integrate_all
 from taylorformer_forecast.core.window import holds_everywhere
 
 DYNAMICS = {  # solvers of each, the default first
@@ -212,8 +212,8 @@ class ContinuousAttention(nn.Module):
         return heads.merge(self.mix(weights, heads.split(problem.value), values, elapsed.abs()))
 
     def window_among(self, n: int) -> int | None:
-        """Window among ``n`` reference points, None if there is none."""
-        return self.window(n) if callable(self.window) else self.window
+        """Window among ``n`` reference points, at least 1; None if there is none."""
+        return max(self.window(n), 1) if callable(self.window) else self.window
 
     def averages(self, p: Problem) -> tuple[Float[Tensor, "B H M N"], Float[Tensor, "B M N F"] | None]:
         """Scores of reference points that are not later than the query, and the values that it sees.
@@ -230,7 +230,7 @@ class ContinuousAttention(nn.Module):
             every, rows, columns = (p, None, None) if p.at_knots else p.at_all_times()
             window = self.window_among(every.key.shape[1]) if p.at_knots else None
             parts = (every.query, every.key, every.value)
-            integrals, values = shared(*parts, *fields, *options, window, every.offset, self.last)
+            integrals, values = integrate_all(*parts, *fields, *options, window, every.offset, self.last)
             if rows is not None and columns is not None:
                 integrals = pick(integrals, rows, columns)
                 values = pick(values.movedim(3, 1), rows, columns).movedim(1, 3)

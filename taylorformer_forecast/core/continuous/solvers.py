@@ -1,8 +1,8 @@
 """Averages over time of inner products and values, for keys and values that follow any field.
 
-Every key is one curve that starts at its own time. :func:`shared` follows each of them once through all knots
-and adds up the integrals on the way. The published code solves an equation for every pair of a reference
-point and a query time instead. The linear field has a closed form
+Every key is one curve that starts at its own time. :func:`integrate_all` follows each of them once through
+all knots and adds up the integrals on the way. The published code solves an equation for every pair of a
+reference point and a query time instead. The linear field has a closed form
 (:mod:`~taylorformer_forecast.core.continuous.closed_form`), which needs neither.
 """
 
@@ -64,7 +64,7 @@ def _rk4(field: Field, t: Tensor, h: Tensor, x: Tensor, slope: Tensor) -> Tensor
 STEPS = {"midpoint": _midpoint, "rk4": _rk4}
 
 
-def shared(
+def integrate_all(
     query: Interpolation,
     key: Float[Tensor, "B N F"],
     value: Float[Tensor, "B N F"],

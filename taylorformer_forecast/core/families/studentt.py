@@ -23,11 +23,14 @@ from taylorformer_forecast.core.families.base import (
     ResidualScale,
 )
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
-from taylorformer_forecast.defaults import MIN_DF, NEARLY_NORMAL_DF
+from taylorformer_forecast.defaults import INITIAL_DF, MIN_DF, NEARLY_NORMAL_DF
 
 
 class QuickStudentT(StudentT):
-    """Student-t that reads no value back from its device, where torch's own checks and writes by masks."""
+    """Student-t that reads no value back from its device.
+
+    torch's own checks its parameters and writes through masks, which waits for the device.
+    """
 
     def __init__(self, df: Tensor, loc: Tensor, scale: Tensor) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
@@ -74,8 +77,7 @@ class StudentTFamily(LocationScaleFamily):
 
     def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
         """Student-t with location ``loc + scale * raw[..., 0]``."""
-        # Twelve degrees of freedom at raw = 0: nearly Gaussian at the start, so that early paths do not jump.
-        df = (2.0 + F.softplus(raw[..., 2] + 10.0)).clamp_min(MIN_DF)
+        df = (2.0 + F.softplus(raw[..., 2] + (INITIAL_DF - 2.0))).clamp_min(MIN_DF)
         return self.of(df=df, loc=loc + scale * raw[..., 0], scale=scale * self.positive(raw[..., 1]))
 
     def of(self, **parameters: Tensor) -> Distribution:

@@ -16,7 +16,7 @@ from taylorformer_forecast.sktime.distributions import PathMixture
 from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
 
-class GapAnswers(GapMethods):
+class ImputationMethods(GapMethods):
     """Public methods of a :class:`BaseImputer`, all of one draw."""
 
     def _inner(self, X):
@@ -58,11 +58,11 @@ class GapAnswers(GapMethods):
         levels = np.atleast_1d([0.05, 0.95] if alpha is None else alpha).astype(float).tolist()
         if not all(0 <= level <= 1 for level in levels):
             raise ValueError(f"alpha={levels}, but probabilities lie between 0 and 1")
-        fills = self._fills(X, self.num_samples)
+        imputed = self._impute(X, self.num_samples)
         values = np.repeat(to_float(X)[..., None], len(levels), 2)
-        if len(fills.rows):
-            quantiles = np.moveaxis(self._mixture(X, fills).quantile_array(levels), 0, -1)
-            values[fills.rows] = np.where(fills.lost[..., None], quantiles, values[fills.rows])
+        if len(imputed.rows):
+            quantiles = np.moveaxis(self._mixture(X, imputed).quantile_array(levels), 0, -1)
+            values[imputed.rows] = np.where(imputed.lost[..., None], quantiles, values[imputed.rows])
         columns = pd.MultiIndex.from_product([X.columns, levels])
         return pd.DataFrame(values.reshape(len(values), -1), index=X.index, columns=columns)
 
@@ -81,7 +81,7 @@ class GapAnswers(GapMethods):
         -------
         PathMixture or SamplePaths
             Rows of X where any column is missing. Columns that are observed there are known: their
-            distribution is a point, for the mixture one whose scale is 1e-12 of that of the column.
+            distribution is a point, for the mixture one whose scale is 1e-12 of the value.
 
         Raises
         ------
@@ -98,12 +98,13 @@ class GapAnswers(GapMethods):
         (6, 1)
         """
         X = self._inner(X)
-        fills = self._fills(X, self.num_samples)
-        if not len(fills.rows):
+        imputed = self._impute(X, self.num_samples)
+        if not len(imputed.rows):
             raise ValueError("nothing is missing in X, so that there is no distribution")
         if marginal:
-            return self._mixture(X, fills)
-        return SamplePaths(fills.paths, index=X.index[fills.rows], columns=X.columns, random_state=self._seed)
+            return self._mixture(X, imputed)
+        index = X.index[imputed.rows]
+        return SamplePaths(imputed.paths, index=index, columns=X.columns, random_state=self._seed)
 
     def sample(self, X: Any, n_samples: int = 1) -> pd.DataFrame:
         """Draw X with its gaps filled, jointly over time.
@@ -140,6 +141,6 @@ class GapAnswers(GapMethods):
         if not is_whole(n_samples, 1):
             raise ValueError(f"n_samples={n_samples!r}, but it must be a whole number, at least 1")
         X = self._inner(X)
-        fills = self._fills(X, n_samples)
-        draws = [fill_frame(X, fills.rows, fills.lost, path) for path in fills.paths]
+        imputed = self._impute(X, n_samples)
+        draws = [fill_frame(X, imputed.rows, imputed.lost, path) for path in imputed.paths]
         return pd.concat(draws, keys=range(n_samples), names=[None, *X.index.names])
