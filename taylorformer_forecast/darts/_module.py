@@ -23,6 +23,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
+from taylorformer_forecast.darts._state import finished_state
 from taylorformer_forecast.darts._windows import without_unknown_past
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS, N_PARAMETER_PATHS
@@ -139,6 +140,12 @@ class ForecastModule(JointWindows):
         if over or trainer.global_step == trainer.max_steps:
             self.finish(trainer.train_dataloader.dataset, trainer.train_dataloader.collate_fn)
 
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Save a module whose width of forecasts is settled, also in the midst of training."""
+        super().on_save_checkpoint(checkpoint)
+        if self.started and not self.finished:
+            checkpoint["state_dict"] = finished_state(self)
+
     def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Fit what has a closed-form solution to windows of the training set, once."""
         if self.started:
@@ -214,8 +221,7 @@ class ForecastModule(JointWindows):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
-        n = self.pred_n
-        parameters = self.predict_likelihood_parameters
+        n, parameters = self.pred_n, self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
         near = batch.replace(past_target=batch.past_target[:, -self.input_chunk_length :])
         samples = self.sample(near, n, n_paths, self.pred_roll_size or n)
@@ -272,16 +278,14 @@ class ForecastModule(JointWindows):
         """Metrics over windows whose targets were all observed."""
         complete = ~target.isnan().any(-1).any(-1)
         if bool(complete.any()):
-            super()._update_metrics(
-                output.replace(prediction=output.prediction[complete]), target[complete], metrics
-            )
+            output = output.replace(prediction=output.prediction[complete])
+            super()._update_metrics(output, target[complete], metrics)
 
     def configure_optimizers(self) -> Any:
         """AdamW with warm-up and cosine, unless an optimiser or scheduler was asked for."""
         if not self.own_optimizer:
             return super().configure_optimizers()
-        steps = self.trainer.estimated_stepping_batches
-        steps = int(steps) if steps < 2**31 else 2**31
+        steps = int(min(self.trainer.estimated_stepping_batches, 2**31))
         optimizer, schedule = make_optimizer(
             self.net, self.lr * self.net.lr_factor, steps, spent=time_spent(self)
         )

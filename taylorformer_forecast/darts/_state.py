@@ -1,4 +1,4 @@
-"""Restore a darts model where a fit fails, and run whatever the caller has set in torch."""
+"""State of a darts model: restored where a fit fails, calibrated in checkpoints, apart from the caller's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import torch
 
 from taylorformer_forecast.engine.training import interruptible, own_state
 
@@ -46,6 +48,28 @@ def as_before_a_failure(model: Any) -> Iterator[None]:
             vars(module).update(inside)
             module.load_state_dict(weights)
         raise
+
+
+def finished_state(module: Any) -> dict[str, Any]:
+    """State that a module would have if its training ended now; the training can go on.
+
+    Parameters
+    ----------
+    module : ForecastModule
+        In training.
+
+    Returns
+    -------
+    dict
+        Copies of parameters and buffers, after calibration.
+    """
+    loader, before = module.trainer.train_dataloader, copy.deepcopy(module.state_dict())
+    with torch.random.fork_rng(range(torch.cuda.device_count())):
+        module.finish(loader.dataset, loader.collate_fn)
+    found = copy.deepcopy(module.state_dict())
+    module.load_state_dict(before)
+    module.finished = False
+    return found
 
 
 def _copied(value: Any) -> Any:

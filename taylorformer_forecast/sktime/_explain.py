@@ -88,4 +88,5 @@ class Explaining(Host):
         y = self._cur_y[early].astype(float)
         groups = list(range(y.index.nlevels - 1))
         lag = y.groupby(level=groups).cumcount(ascending=False) if groups else np.arange(len(y))[::-1]
-        return self._with(_cur_y=y.mask(np.asarray((lag >= first) & (lag < last))[:, None]))
+        hidden = np.asarray((lag >= first) & (lag < last))[:, None]
+        return self._with(_cur_y=y.mask(np.broadcast_to(hidden, y.shape)))

@@ -510,6 +510,17 @@ def test_checkpoints_go_on_training(model_class, series, tmp_path):
 
 
 @each_model
+def test_training_goes_on_as_without_checkpoints(model_class, series, tmp_path):
+    keep = {"save_checkpoints": True, "model_name": "m", "work_dir": str(tmp_path)}
+    keep["pl_trainer_kwargs"] = {**QUIET, "enable_checkpointing": True}
+    models = [
+        make(model_class, n_epochs=3, **options).fit(series, val_series=series) for options in ({}, keep)
+    ]
+    plain, saved = (model.model.state_dict() for model in models)
+    assert all(torch.equal(value, saved[name]) for name, value in plain.items())
+
+
+@each_model
 def test_fine_tuning_some_layers(model_class, series, tmp_path):
     path = str(tmp_path / "model.pt")
     make(model_class).fit(series).save(path)

@@ -258,6 +258,20 @@ def test_weights_of_a_darts_checkpoint_have_the_copula(tmp_path):
     np.testing.assert_allclose(before, np.moveaxis(again, 2, 0), rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["LAM", "Taylorformer"])
+def test_the_best_checkpoint_of_darts_draws_components_together(tmp_path, name):
+    y = series_of(related(2, n=200))
+    keep = {"save_checkpoints": True, "model_name": "m", "work_dir": str(tmp_path)}
+    keep["pl_trainer_kwargs"] = {**QUIET, "enable_checkpointing": True}
+    options = {"strategy": "train"} if name == "Taylorformer" else {}
+    model = darts_model(name, options, joint=True, n_epochs=4, lr=0.05, **keep)
+    model.fit(y[:150], val_series=y[130:], load_best=True)
+    loaded = type(model).load_from_checkpoint("m", work_dir=str(tmp_path), best=True)
+    for one in (model, loaded):
+        paths = one.predict(H, series=y[:150], num_samples=S, random_state=0).all_values()
+        assert np.corrcoef(paths[1])[0, 1] > 0.6
+
+
 def test_a_backtest_and_rolled_forecasts_of_darts_are_joint():
     series = series_of(related())
     model = darts_model("LAM", {}, True).fit(series)

@@ -92,6 +92,16 @@ def test_lags_are_left_out_block_by_block_in_every_series():
     pd.testing.assert_frame_equal(parts["forecast"] - parts["lags 15-28"], left_out)
 
 
+def test_lags_are_left_out_of_several_columns():
+    y = panel(1.0, 10.0)["y"].unstack("series")
+    forecaster = TaylorformerForecaster(strategy="pretrained", context_length=30, random_state=0)
+    parts = forecaster.fit(y, fh=[1, 2]).explain(lags=14)
+    assert list(parts.columns.unique(1)) == ["a", "b"]
+    left_out = forecaster._with(_cur_y=y.mask(np.isin(np.arange(90)[::-1], range(14))[:, None] & (y == y)))
+    found = parts["forecast"] - parts["lags 1-14"]
+    pd.testing.assert_frame_equal(found, left_out.predict(), check_names=False)
+
+
 @pytest.mark.parametrize("lags", [0, -1, 1.5, "a"])
 def test_lags_that_are_no_length_are_refused(lags):
     forecaster = TaylorformerForecaster(random_state=0).fit(panel(1.0).loc["a"], fh=1)

@@ -244,6 +244,17 @@ def test_an_instance_that_is_new_in_an_update_is_forecast_from_then_on(y, update
     assert list(forecast.loc["d"].index) == list(stamps("periods", 12, 2))
 
 
+@pytest.mark.parametrize("strategy", ["corrected", "pretrained", "train"])
+def test_values_that_come_late_for_one_instance_hide_none_of_the_others(y, strategy):
+    late = y.loc[["a"]].iloc[-10:-5]
+    known = y.drop(y.loc[["a"]].index[-10:])
+    fitted = tiny(strategy=strategy, distribution="studentt").fit(known, fh=[1, 2])
+    before = fitted.predict()
+    after = fitted.update(late, update_params=False).predict()
+    assert after.loc["a"].index[0] == before.loc["a"].index[0] + 5
+    assert after.loc["b"].index.equals(before.loc["b"].index)
+
+
 def test_an_update_that_fails_changes_nothing(y):
     forecaster = tiny().fit(y)
     before = forecaster.predict(fh=[1, 2])
