@@ -207,10 +207,10 @@ class TimeAxis:
                 same = stamps.as_unit(like.unit)
                 return same if (same == stamps).all() else stamps
             if relative_int:
-                cutoff = pd.DatetimeIndex(cutoff, freq=None)
-                cutoff.freq = self.freq if self.freq.is_on_offset(last) else None
-                if cutoff.freq is None:
+                if name_of(self.freq) == "C" or not self.freq.is_on_offset(last):  # sktime forgets holidays
                     return pd.DatetimeIndex([last + k * self.freq for k in fh.to_pandas()])
+                cutoff = pd.DatetimeIndex(cutoff, freq=None)
+                cutoff.freq = self.freq
         known = f"but the index of y holds {content(like)}"
         if isinstance(cutoff, pd.PeriodIndex) and isinstance(fh.to_pandas(), pd.TimedeltaIndex):
             raise TypeError(f"fh holds differences of time, {known}: give whole steps")

@@ -45,4 +45,6 @@ def kind_of(freq: Any) -> str:
     name = name_of(freq).split("-")[0]
     if name in ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE"):
         return "month"
-    return "business" if name == "B" else "clock"
+    # Holidays of an exchange are days without a value: other days keep their places in the week.
+    weekdays = name == "B" or (name == "C" and freq.weekmask == "Mon Tue Wed Thu Fri")
+    return "business" if weekdays else "clock"

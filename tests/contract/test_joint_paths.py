@@ -62,9 +62,8 @@ def darts_model(name, options, joint, **more):
 
         options["likelihood"] = QuantileRegression([0.1, 0.3, 0.5, 0.7, 0.9])
     known = {"input_chunk_length": 12, "output_chunk_length": H, "n_epochs": 1, "batch_size": 64}
-    return getattr(in_darts, f"{name}Model")(
-        **known, **TINY, **options, joint=joint, pl_trainer_kwargs={**QUIET, "max_steps": 3}, **more
-    )
+    known["pl_trainer_kwargs"] = {**QUIET, "max_steps": 3}
+    return getattr(in_darts, f"{name}Model")(**{**known, **TINY, **options, **more}, joint=joint)
 
 
 def darts_paths(name, options, y, joint):

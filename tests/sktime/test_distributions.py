@@ -277,6 +277,15 @@ def test_uniform_mixtures_end_where_their_outermost_component_with_weight_ends()
     assert np.isnan(d.ppf(1.5))
 
 
+def test_the_density_of_pieces_side_by_side_has_no_hole_where_they_meet():
+    ends = np.sort(np.random.default_rng(0).uniform(90, 110, (200, 2)).cumsum(1) ** 1.1, axis=1)
+    ends = np.concatenate([ends[:, :1] - 3, ends], 1)
+    m, s = (ends[:, :-1] + ends[:, 1:]) / 2, (ends[:, 1:] - ends[:, :-1]) / 2
+    d = PathMixture(m[:, None], s[:, None], family="uniform")
+    expected = (1 / (2 * s)).mean(1) / 2
+    np.testing.assert_allclose(d.pdf(ends[:, 1:2]).to_numpy()[:, 0], expected)
+
+
 @pytest.mark.parametrize("weights", [None, [0.1, 0.2, 0.3, 0.4]])
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e12])
 def test_quantiles_of_single_values_are_those_values(unit, weights):

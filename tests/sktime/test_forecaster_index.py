@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sktime.forecasting.base import ForecastingHorizon
 
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
 
 N = 50
 
@@ -436,3 +436,16 @@ def test_dates_of_the_horizon_that_nanoseconds_cannot_count_are_refused(date):
         TaylorformerForecaster(strategy="baseline").fit(y).predict(fh)
     with pytest.raises(ValueError, match=message):
         TaylorformerForecaster(strategy="baseline").fit(y, fh=fh)
+
+
+@pytest.mark.parametrize("forecaster", [TaylorformerForecaster, LAMForecaster])
+def test_an_exchange_calendar_skips_its_holidays_and_has_weeks_of_five_days(forecaster):
+    freq = pd.offsets.CustomBusinessDay(holidays=["2024-04-01"])
+    index = pd.date_range("2024-01-02", periods=70, freq=freq)
+    y = pd.Series(20.0 + 8 * (index.dayofweek == 4) + 0.1 * np.sin(np.arange(70.0)), index)
+    fitted = forecaster(max_steps=5, random_state=0).fit(y[:60], fh=range(1, 9))
+    forecast = fitted.predict()
+    assert forecast.index.equals(pd.DatetimeIndex([y.index[59] + k * freq for k in range(1, 9)]))
+    assert fitted.summary().seasons == ("week",)
+    before = 4 if forecaster is LAMForecaster else 8  # LAM counts rows: a holiday moves its weeks
+    assert np.abs(forecast - y[60:68])[:before].max() < 3.0

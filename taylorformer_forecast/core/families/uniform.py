@@ -17,6 +17,8 @@ from taylorformer_forecast.core.families.base import (
 )
 from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape, Weights
 
+ROUNDING = 1e-9  # around the ends of a piece: rounding is less
+
 
 class UniformFamily(LocationScaleFamily):
     """Uniform distributions between ``loc - scale`` and ``loc + scale``.
@@ -60,8 +62,9 @@ class UniformFamily(LocationScaleFamily):
         return np.clip((z + 1) / 2, 0, 1)
 
     def log_pdf(self, z: Array, shape: Shape) -> Array:
-        """Log-density."""
-        return np.where((z >= -1) & (z < 1), -np.log(2), -np.inf)
+        """Log-density; half of it at the ends, so that where pieces meet neither both count nor none."""
+        inside, end = np.abs(z) < 1 - ROUNDING, np.abs(z) <= 1 + ROUNDING
+        return np.where(inside, -np.log(2), np.where(end, -np.log(4), -np.inf))
 
     def variance(self, shape: Shape) -> Array:
         """One third."""
