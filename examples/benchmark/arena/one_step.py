@@ -84,11 +84,11 @@ def outcome(book: dict[str, Any]) -> str:
             if not rules or row["model"] in RULES:
                 continue
             rule = min(rules, key=lambda rule: rule["nll"])
-            gap = row["nll"] - rule["nll"]
-            verdict, side = ("Won", "below") if gap < 0 else ("Lost", "above")
+            gap = round(row["nll"] - rule["nll"], 3)
+            verdict, side = ("Won", "below") if gap < 0 else ("Lost", "above") if gap else ("Equal", "from")
             name, other = LABELS[row["model"]], LABELS[rule["model"]]
             scores = f'NLL {abs(gap):.3f} {side} "{other}", MSE {row["mse"] / rule["mse"]:.2f} times its.'
-            steps = f"{row['steps']:,} steps at {row['lr']:g}"
+            steps = f"{row['steps']:,} steps at {row['lr']:g}, seed {row['seed']}"
             lines.append(f"- {verdict}: {series}, {targets} targets. {name}, {steps}: {scores}")
         models = {row["model"] for row in rows}
         if missing := [label for model, label in LABELS.items() if model not in models]:

@@ -81,7 +81,8 @@ def recorded() -> str:
     head = "Rows were recorded one after the other. Where rows were recorded again, the later line holds:"
     code = (
         "The package changed in between. Points of the curve at 5 and 15 seconds are of older code than\n"
-        "those at 60, but for airline."
+        "those at 60, but for airline. After all rows, the seasons that are found in sunspots, which has no\n"
+        "calendar, went from 123 and 685 months to 127 and 693; its rows were not recorded again."
     )
     return "\n".join([f"{head}\n", "| rows | machine |", "|---|---|", *lines, f"\n{code}"])
 
