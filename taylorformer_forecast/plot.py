@@ -186,7 +186,9 @@ def _tidy(ax: Axes, x: Any = ()) -> None:
 def _parts(forecast: Any, coverage: Sequence[float], paths: int) -> tuple[list[Column], list[Any], list[Any]]:
     """Columns of the mean; of low and high of every band; of every path."""
     joint = forecast
-    if hasattr(forecast, "predict_proba"):
+    if hasattr(forecast, "predict_proba") and not forecast.get_tag("capability:pred_int"):
+        forecast = forecast.predict()  # points alone
+    elif hasattr(forecast, "predict_proba"):
         joint = forecast.predict_proba(marginal=False) if paths else None
         forecast = forecast.predict_proba()
     if hasattr(forecast, "ppf"):  # a distribution

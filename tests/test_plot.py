@@ -119,6 +119,15 @@ def test_points_are_drawn_without_bands():
         assert len(lines(axes)["forecast"].get_ydata()) == 2
 
 
+def test_a_forecaster_of_points_is_drawn_without_bands():
+    y = pd.Series(VALUES)
+    forecaster = fitted(y, strategy="train", distribution="mse", max_steps=2)
+    axes = plot_forecast(y, forecaster).axes[0]
+    assert not axes.collections
+    drawn = [line.get_ydata() for line in axes.lines if len(line.get_ydata()) >= H]
+    assert any(np.allclose(one[-H:], forecaster.predict().to_numpy().ravel()) for one in drawn)
+
+
 def test_parts_of_a_forecast_are_drawn_with_the_size_of_every_change():
     y = pd.DataFrame({"a": VALUES}, pd.period_range("2020-01", periods=N, freq="M"))
     parts = fitted(y).explain(lags=6)
