@@ -191,6 +191,7 @@ ALIKE_PEAK_ERRORS = 2.0  # the same in standard errors, if that is more; by hand
 PEAK_DISTANCE = 0.1  # of a season, from one peak to the next that counts; by hand
 MULTIPLE_TOLERANCE = 0.1  # of a season, from a multiple of it; by hand
 MULTIPLE_SHARE = 0.05  # the same as a part of the multiple, if that is more; by hand
+LEAST_MULTIPLE = 0.9  # height of the peak at a multiple, relative to that of the period; by hand
 MOST_MULTIPLES = 8  # of a period, whose peaks say how long it is; by hand
 LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much; by hand
 

@@ -9,6 +9,7 @@ import numpy as np
 from taylorformer_forecast.defaults import (
     ALIKE_PEAK_ERRORS,
     ALIKE_PEAKS,
+    LEAST_MULTIPLE,
     MIN_AUTOCORRELATION,
     MOST_FOUND_SEASONS,
     MOST_MULTIPLES,
@@ -119,9 +120,9 @@ def _by_multiples(acf: np.ndarray, lag: int) -> float:
     """Period of the peak at a lag: peaks at multiples of it are as far off as that, and say it better."""
     period, times = float(lag), 2
     while times <= MOST_MULTIPLES and times * period < len(acf) // 3:
-        around, half = round(times * period), max(1, round(0.2 * period))
+        around, half = round(times * period), max(1, round(2 * PEAK_DISTANCE * period))
         peak = around - half + int(acf[around - half : around + half + 1].argmax())
-        if acf[peak] < 0.9 * acf[lag]:
+        if acf[peak] < LEAST_MULTIPLE * acf[lag]:
             break
         period, times = peak / times, 2 * times
     return period

@@ -99,7 +99,7 @@ class BaseTorchForecaster(
     def update(self, y: Any, X: Any = None, update_params: bool = True) -> Self:
         """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
         with all_or_nothing(self):
-            self._latest = getattr(self, "_cutoff", None)
+            self._latest = self.cutoff
             return super().update(y=y, X=X, update_params=update_params)
 
     def pretrain(self, y: Any, X: Any = None, fh: Any = None) -> Self:
@@ -163,7 +163,7 @@ class BaseTorchForecaster(
         y = y.set_axis(self._cur_y.columns, axis=1)
         if self._scaler is not None:
             self._cur_X = update_data(self._cur_X, self._accepted(X, y, "update"))
-        if not y.index.isin(self._cur_y.index).all() and self._latest[0] > self.cutoff[0]:
+        if self._latest[0] > self.cutoff[0] and not y.index.isin(self._cur_y.index).all():
             self._set_cutoff(self._latest)  # values that come late hide none that are known
         self._cur_y = update_data(self._cur_y, y)
         self._check_usable()

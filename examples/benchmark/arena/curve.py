@@ -109,10 +109,11 @@ def curve(book: dict[str, Any]) -> Curve | None:
     if not known.any():
         return None
 
+    names = [name for name, use in zip(book["series"], known, strict=True) if use]
+
     def point(model: str, budget: float) -> Point:
         wql, seconds = scores[model, budget][:, known]
         ratio = float(np.exp(np.log(wql / naive[known]).mean()))
-        names = [name for name, use in zip(book["series"], known, strict=True) if use]
         rows = [row for row in rows_at(book, budget) if row["model"] == model and "wql" in row]
         took = {name: [row["fit_s"] for row in rows if row["series"] == name] for name in names}
         longest = max(max(own) for own in took.values())
@@ -121,7 +122,7 @@ def curve(book: dict[str, Any]) -> Curve | None:
     levels = {model: point(model, own[0]).ratio for model, own in of_model.items() if not trains(model)}
     ordered = [model for model in LABELS if model in lines]
     return Curve(
-        [name for name, use in zip(book["series"], known, strict=True) if use],
+        names,
         sorted({budget for own in lines.values() for budget in own}),
         {model: {budget: point(model, budget) for budget in lines[model]} for model in ordered},
         {model: ratio for model, ratio in levels.items() if np.isfinite(ratio)},
