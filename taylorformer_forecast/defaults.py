@@ -25,6 +25,8 @@ LOW_RANK = 256  # of those; by hand
 
 # --- Linear baseline: ridge regression, shrunk to simple forecasts -----------------------------------------
 RIDGE_PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # to choose from, per window; by hand
+MOST_OWN_MAPS = 32  # series that have a map of their own; by hand
+MOST_OWN_NUMBERS = 2**22  # of all of these maps; by hand
 N_RIDGE_BLOCKS = 4  # of the cross-validation; by hand
 MIN_RIDGE_WINDOWS = 2 * N_RIDGE_BLOCKS  # of a fit: two in a block; by hand
 FARTHEST_TARGET = 20.0  # deviations of the context; targets beyond are outliers or shifts; by hand

@@ -11,7 +11,7 @@ from torch import Tensor
 from taylorformer_forecast.baselines.base import Neighbourhood, Placed, given
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.neighbour import NeighbourBaseline
-from taylorformer_forecast.baselines.residuals import lagged
+from taylorformer_forecast.baselines.residuals import Residuals, lagged
 from taylorformer_forecast.core.neighbours import gather_points
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import N_ERROR_LAGS
@@ -69,26 +69,16 @@ class LinearPathBaseline(LinearBaseline):
         weights[:, -1] = 1.0  # before the fit errors stay as they are
         self.register_buffer("weights", weights)
 
-    @torch.no_grad()
-    def fit_closed_form(self, window: Window, embargo: int = 0) -> None:
-        """Fit the map, the autoregression of its errors, and the scale of what that leaves.
-
-        Parameters
-        ----------
-        window, embargo
-            See :meth:`~taylorformer_forecast.baselines.linear.LinearBaseline.fit_map`.
-        """
-        residuals = self.fit_map(window, embargo)
-        if residuals is None:
-            return
-        inside, outside = residuals
+    def settle(self, inside: Residuals, outside: Residuals) -> None:
+        """Set the autoregression of errors, and the scale of what it leaves."""
         weights = outside.autoregression(N_ERROR_LAGS, self.horizon)
         self.weights.copy_(weights)
         self._fit_scale(inside.after(weights), outside.after(weights))
 
     def encode(self, window: Window, n_paths: int) -> LinearState:
         """Forecasts, scales and weights at the targets."""
-        steps = torch.cat([self.weights[:1], self.weights])[None]
+        steps = self.own_of("weights", window)
+        steps = torch.cat([steps[:, :1], steps], 1)
         return LinearState(self(window), self.scales(window), self.at_targets(steps, window))
 
     def teacher_forced(
@@ -132,20 +122,10 @@ class LinearTwoSidedBaseline(LinearBaseline):
         super().__init__(n_context, horizon, shift)
         self.between = NeighbourBaseline(both_sides=True)
 
-    @torch.no_grad()
-    def fit_closed_form(self, window: Window, embargo: int = 0) -> None:
-        """Fit the map, and the scale of what it leaves.
-
-        Parameters
-        ----------
-        window, embargo
-            See :meth:`~taylorformer_forecast.baselines.linear.LinearBaseline.fit_map`.
-        """
-        residuals = self.fit_map(window, embargo)
-        if residuals is not None:  # on one side of all known points, the error of the neighbour stays
-            inside, outside = residuals
-            weights = outside.error.new_ones(self.horizon, 1)
-            self._fit_scale(inside.after(weights), outside.after(weights))
+    def settle(self, inside: Residuals, outside: Residuals) -> None:
+        """Set the scale of errors: on one side of all known points, the error of the neighbour stays."""
+        weights = outside.error.new_ones(self.horizon, 1)
+        self._fit_scale(inside.after(weights), outside.after(weights))
 
     def encode(self, window: Window, n_paths: int) -> LinearState:
         """Forecasts and scales at the targets."""

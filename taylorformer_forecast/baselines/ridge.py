@@ -82,9 +82,9 @@ def ridge(x: Contexts, y: Steps, observed: Known, intercept: bool) -> Ridge:
 
 
 def blocks(
-    past: Contexts, y: Steps, observed: Known, embargo: int, intercept: bool
-) -> list[tuple[slice, Ridge]]:
-    """Contiguous blocks of windows, and for each the ridge regression on the others.
+    past: Contexts, y: Steps, observed: Known, embargo: int, intercept: bool, bounds: Sequence[int] = ()
+) -> list[tuple[Tensor, Ridge]]:
+    """Blocks of windows, contiguous within each series, and for each the ridge regression on the others.
 
     Windows that share targets with those of a block are left out of its fit too, while enough remain.
 
@@ -96,6 +96,8 @@ def blocks(
         How many windows after a window share targets with it.
     intercept : bool
         See :func:`ridge`.
+    bounds : sequence of int, optional
+        Where series start, and the end of the last; by default all windows are of one.
 
     Examples
     --------
@@ -103,15 +105,19 @@ def blocks(
     >>> from taylorformer_forecast.baselines.ridge import blocks
     >>> x, y = torch.randn(40, 3), torch.randn(40, 2)
     >>> parts = blocks(x, y, torch.ones(40, 2, dtype=torch.bool), embargo=2, intercept=False)
-    >>> [part.start for part, _ in parts]
+    >>> [int(part[0]) for part, _ in parts]
     [0, 10, 20, 30]
     """
     found = []
-    for low, high in pairwise(round(k * len(y) / N_RIDGE_BLOCKS) for k in range(N_RIDGE_BLOCKS + 1)):
-        others = torch.ones(len(y), dtype=torch.bool)
-        margin = max(0, min(embargo, (len(y) - (high - low) - MIN_RIDGE_WINDOWS) // 2))
-        others[max(0, low - margin) : high + margin] = False
-        found.append((slice(low, high), ridge(past[others], y[others], observed[others], intercept)))
+    for k in range(N_RIDGE_BLOCKS):
+        others, within = torch.ones(len(y), dtype=torch.bool), []
+        for start, stop in pairwise(bounds or (0, len(y))):
+            n = stop - start
+            low, high = (start + round(j * n / N_RIDGE_BLOCKS) for j in (k, k + 1))
+            margin = max(0, min(embargo, (n - (high - low) - MIN_RIDGE_WINDOWS) // 2))
+            others[max(start, low - margin) : min(stop, high + margin)] = False
+            within.append(torch.arange(low, high))
+        found.append((torch.cat(within), ridge(past[others], y[others], observed[others], intercept)))
     return found
 
 
@@ -141,6 +147,7 @@ def fit_shrunk(
     targets: Sequence[StepWeights],
     embargo: int,
     intercepts: Sequence[bool],
+    bounds: Sequence[int] = (),
 ) -> ShrunkFit:
     """Ridge regression with the penalty, shrinkage target and intercept of least held-out squared error.
 
@@ -150,7 +157,7 @@ def fit_shrunk(
         Contexts, targets, and which of these are known.
     targets : sequence of Tensor
         Maps that the fit may be shrunk to.
-    embargo : int
+    embargo, bounds
         See :func:`blocks`.
     intercepts : sequence of bool
         Whether there may be intercepts: the choices.
@@ -172,13 +179,13 @@ def fit_shrunk(
     known = observed.repeat(1, len(targets))  # side by side: one factorisation serves all of them
     rest = y.repeat(1, len(targets)) - past @ torch.cat(list(targets), 1)
 
-    def errors(part: slice, fit: Ridge, penalty: float) -> Tensor:
+    def errors(part: Tensor, fit: Ridge, penalty: float) -> Tensor:
         """Errors of a block of windows, shape (rows, shrinkage target, step): no more of them are kept."""
         weight, bias = fit.map(penalty)
         missed = torch.where(known[part], rest[part] - past[part] @ weight - bias, 0.0)
         return missed.unflatten(1, (len(targets), -1))
 
-    found = {intercept: blocks(past, rest, known, embargo, intercept) for intercept in intercepts}
+    found = {intercept: blocks(past, rest, known, embargo, intercept, bounds) for intercept in intercepts}
     squares = {
         (intercept, penalty): torch.stack(
             [errors(*block, penalty).square().sum((0, 2)) for block in parts]
@@ -188,7 +195,44 @@ def fit_shrunk(
     }
     intercept, penalty = min(squares, key=lambda choice: float(squares[choice].min()))
     target = int(squares[intercept, penalty].argmin())
-    held_out = torch.cat([errors(*block, penalty)[:, target] for block in found[intercept]])
+    held_out = torch.empty_like(y)
+    for block in found[intercept]:
+        held_out[block[0]] = errors(*block, penalty)[:, target]
     whole = ridge(past, rest, known, intercept).map(penalty)
     weight, bias = (v.chunk(len(targets), -1)[target] for v in whole)
     return ShrunkFit(weight + targets[target], bias, held_out)
+
+
+def averaged(alone: ShrunkFit, shared: ShrunkFit, held_out: Steps, observed: Known) -> ShrunkFit:
+    """Average of the map of one series and that of all.
+
+    Four parts of the windows have each a weight of least held-out squared error. The least of these is taken,
+    so that what is good for a while only does not count.
+
+    Parameters
+    ----------
+    alone, shared : ShrunkFit
+        The maps.
+    held_out : Tensor of shape (n, H)
+        Held-out errors of the map of all on the windows of the series.
+    observed : bool Tensor of shape (n, H)
+        Which of them are known.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.ridge import ShrunkFit, averaged
+    >>> ones = torch.ones(4, 1)
+    >>> alone, shared = (ShrunkFit(w * ones, 0 * ones[0], w * ones) for w in (1.0, 3.0))
+    >>> averaged(alone, shared, -3 * ones, ones > 0).weight.flatten().tolist()
+    [1.5, 1.5, 1.5, 1.5]
+    """
+    better = torch.where(observed, held_out - alone.held_out, 0.0)
+    products, squares = (held_out * better).sum(1), better.square().sum(1)
+    parts = zip(products.tensor_split(N_RIDGE_BLOCKS), squares.tensor_split(N_RIDGE_BLOCKS), strict=True)
+    weight = torch.stack([p.sum() / s.sum().clamp_min(1e-12) for p, s in parts]).min().clamp(0.0, 1.0)
+    return ShrunkFit(
+        torch.lerp(shared.weight, alone.weight, weight),
+        torch.lerp(shared.bias, alone.bias, weight),
+        held_out - weight * better,
+    )

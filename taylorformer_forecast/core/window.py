@@ -69,7 +69,7 @@ class Window:
     covariates : Tensor of shape (B, N, C), optional
         Features known at every point, targets included.
     series : int Tensor of shape (B, N), optional
-        Number of the series that each point belongs to, for windows of points of several series.
+        Number of the series that each point belongs to; -1 where it is none of those of the fit.
     n_context : int
         Number of context points L.
 

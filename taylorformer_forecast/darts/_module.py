@@ -154,7 +154,7 @@ class ForecastModule(JointWindows):
         n_targets = self.output_chunk_length or 1
         n_points = len(self.floor) * (self.input_chunk_length + n_targets)
         samples, embargo = samples_by_weight(dataset, fitting_windows(n_points), n_targets)
-        self.net.fit_closed_form(self.training_windows(samples, collate), len(self.floor) * embargo)
+        self.net.fit_closed_form(self.training_windows(samples, collate), embargo)
 
     def finish(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Settle the width of forecasts by windows of the training set, once after every training."""

@@ -126,7 +126,12 @@ class BatchWindows(PLForecastingModule):
             static = rearrange(static, "b (g w) s -> (b g) 1 (w s)", **self.sizes)
             parts.insert(1 if self.n_future else 0, static.expand(-1, n_context + n, -1))
         covariates = torch.cat(parts, -1) if parts else None
-        return Window(t.expand(len(y), -1), y, covariates=covariates, n_context=n_context)
+        numbers = None  # components have those of the fit, if there are as many
+        if y.shape[2] == 1 < n_components == len(self.floor):
+            numbers = torch.arange(n_components, device=y.device).repeat(n_series)[:, None]
+            numbers = numbers.expand(y.shape[:2])
+        t = t.expand(len(y), -1)
+        return Window(t, y, covariates=covariates, series=numbers, n_context=n_context)
 
     def to_dtype(self, dtype: torch.dtype) -> None:
         """Cast the network, as darts does when a model is loaded, to both kinds of 16 bits too."""

@@ -86,7 +86,10 @@ def stack_contexts(
 
     y = np.full((*t.shape, contexts[0].y.shape[1]), np.nan) if y is None else y
     times, values = stack([tail(c.t) for c in contexts], t), stack([tail(c.y, np.nan) for c in contexts], y)
+    numbers = torch.tensor([c.number for c in contexts])[:, None]
+    series = None if (numbers < 0).all() else numbers.expand(times.shape)
     if covariates is not None:
         past = [tail(c.covariates) for c in contexts if c.covariates is not None]
-        return Window(times, values, covariates=stack(past, covariates), n_context=n_context)
-    return Window(times, values, n_context=n_context)
+        features = stack(past, covariates)
+        return Window(times, values, covariates=features, series=series, n_context=n_context)
+    return Window(times, values, series=series, n_context=n_context)

@@ -65,16 +65,19 @@ class Series:
         Values, NaN where missing. Best standardised by the caller, in float64: windows hold float32.
     covariates : ndarray of shape (n, C), optional
         Features of every point.
+    number : int, default=-1
+        Which of the series of the fit it is; -1 for none of them.
     """
 
     t: np.ndarray
     y: np.ndarray
     covariates: np.ndarray | None = None
+    number: int = -1
 
     def take(self, rows: np.ndarray | slice) -> Series:
         """Some of the rows."""
         covariates = None if self.covariates is None else self.covariates[rows]
-        return Series(self.t[rows], self.y[rows], covariates)
+        return Series(self.t[rows], self.y[rows], covariates, self.number)
 
 
 class WindowMaker:
@@ -127,10 +130,10 @@ class WindowMaker:
         y = np.concatenate([s.y for s in series])
         self.y = torch.as_tensor(np.nan_to_num(y), dtype=torch.get_default_dtype())
         self.observed = torch.as_tensor(~np.isnan(y))
-        self.covariates = None
-        if series[0].covariates is not None:
-            stacked = np.concatenate([s.covariates for s in series if s.covariates is not None])
-            self.covariates = torch.as_tensor(stacked, dtype=torch.get_default_dtype())
+        numbers = torch.tensor([s.number for s in series])
+        self.numbers = None if (numbers < 0).all() else numbers
+        stacked = [s.covariates for s in series if s.covariates is not None]
+        self.covariates = torch.as_tensor(np.concatenate(stacked), dtype=self.y.dtype) if stacked else None
 
     @property
     def n_covariates(self) -> int:
@@ -194,6 +197,7 @@ class WindowMaker:
             self.y[index],
             self.observed[index] & inside[..., None],
             None if self.covariates is None else self.covariates[index],
+            None if self.numbers is None else self.numbers[starts[:, :1]].expand_as(index),
             n_context=self.n_context,
         )
 
@@ -277,9 +281,7 @@ class Batches:
     def __iter__(self) -> Iterator[Window]:
         """Yield scaled windows."""
         if self.seed is None:
-            for chunk in self.starts.split(self.batch_size):
-                yield self._windows(chunk)
-            return
+            return (yield from map(self._windows, self.starts.split(self.batch_size)))
         generator = torch.Generator().manual_seed(self.seed + process_rank())
         while True:
             chunks = [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 
 from taylorformer_forecast.engine.contexts import robust_columns
@@ -14,6 +17,8 @@ from taylorformer_forecast.sktime._requests import ColumnSeries
 
 class KnownData(Host):
     """Series and covariates of a :class:`BaseTorchForecaster`, up to the cutoff."""
+
+    _numbers: Mapping = MappingProxyType({})  # of the series of the fit, by instance and column
 
     def _known(self):
         """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back.
@@ -64,8 +69,12 @@ class KnownData(Host):
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
         if self._scaler is None:
             values = robust_columns(t, values, self._seasonal.lengths)
-        groups = [values] if self.spec.joins_columns else np.split(values, values.shape[1], 1)
-        return [ColumnSeries.of(t, group, covariates, self.spec.regular) for group in groups]
+        if self.spec.joins_columns:
+            return [ColumnSeries.of(t, values, covariates, self.spec.regular)]
+        about = covariates, self.spec.regular
+        numbers = [self._numbers.get((key, name), -1) for name in y.columns]
+        groups = zip(np.split(values, len(numbers), 1), numbers, strict=True)
+        return [ColumnSeries.of(t, group, *about, number) for group, number in groups]
 
     def _series(self):
         """What windows are cut from: all columns of all instances."""

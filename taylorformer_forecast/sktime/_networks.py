@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 
+from taylorformer_forecast.defaults import MOST_OWN_MAPS
 from taylorformer_forecast.engine.correction import choose_correction, holds_correction
 from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
@@ -30,7 +32,10 @@ class NetworkFitting(Host):
         weights, own = None, self.strategy == "auto" and self.pretrained != "default"
         if self.strategy in ("pretrained", "finetune") or (own and not holds_correction(self.pretrained)):
             weights = load_pretrained(self.pretrained)
-        n_observed = Panel.of(self._cur_y).count().ravel().tolist()
+        panel = Panel.of(self._cur_y).arranged()
+        names = list(product(panel.keys, panel.columns))
+        self._numbers = {name: k for k, name in enumerate(names) if 1 < len(names) <= MOST_OWN_MAPS}
+        n_observed = panel.count().ravel().tolist()
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
         of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL, "averaged")
         irregular = self._irregular() if of_statistics else None

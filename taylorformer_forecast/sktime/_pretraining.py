@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +36,8 @@ class FromPanel:
         Steps taken and last losses.
     strategy : Strategy
         How it came to be.
+    numbers : mapping
+        Of the series of the panel, by instance and column.
     """
 
     network: torch.nn.Module
@@ -44,14 +47,14 @@ class FromPanel:
     scaler: ExogenousScaler | None
     training: dict
     strategy: Strategy
+    numbers: Mapping
 
     @classmethod
     def of(cls, forecaster) -> FromPanel:
         """What a fitted forecaster knows, without its data."""
         f = forecaster
-        return cls(
-            f.network_, f.context_length_, f.horizon_, f._seasonal, f._scaler, f.training_, f._strategy
-        )
+        sizes = f.context_length_, f.horizon_
+        return cls(f.network_, *sizes, f._seasonal, f._scaler, f.training_, f._strategy, f._numbers)
 
     def axis(self, own: TimeAxis, longest: int) -> TimeAxis:
         """The time axis of other series, given their own and the rows of the longest."""
@@ -124,4 +127,5 @@ class Pretraining(Host):
         self._n_ahead = self.horizon_
         self._take_seasons(replace(from_panel.seasonal, axis=self._axis))
         self.training_, self._strategy = from_panel.training, from_panel.strategy
+        self._numbers = from_panel.numbers
         self._load_correction()

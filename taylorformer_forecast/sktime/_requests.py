@@ -36,7 +36,12 @@ class ColumnSeries:
 
     @classmethod
     def of(
-        cls, t: np.ndarray, y: np.ndarray, covariates: np.ndarray | None, keep_missing: bool = False
+        cls,
+        t: np.ndarray,
+        y: np.ndarray,
+        covariates: np.ndarray | None,
+        keep_missing: bool = False,
+        number: int = -1,
     ) -> ColumnSeries:
         """Standardise columns (n, D); drop times without any observation unless they are to be kept."""
         known = ~np.isnan(y).all(1)
@@ -48,7 +53,7 @@ class ColumnSeries:
         still = (np.nanmin(y, 0) == np.nanmax(y, 0)) | (spread == 0)
         level = 0.01 * np.abs(center)
         spread = np.where(still, np.where(level > 0, level, 1.0), spread)
-        return cls(Series(t, (y - center) / spread, covariates), center, spread)
+        return cls(Series(t, (y - center) / spread, covariates, number), center, spread)
 
     def before(self, stop: int, length: int) -> Series:
         """Up to ``length`` points before point number ``stop``; before the first, that one, not observed."""

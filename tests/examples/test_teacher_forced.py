@@ -129,8 +129,13 @@ def test_the_section_tells_losses_as_well_as_wins(bench):
         row("B", "ar", -1.25, 0.02),
     ]
     text = section({"rows": rows})
-    assert '- Lost: A, 96 targets. Taylorformer, 500 steps at 0.002, seed 0: NLL 0.100 above "the previous' in text
-    assert '- Won: B, 96 targets. Taylorformer, 500 steps at 0.002, seed 0: NLL 0.250 below "linear in' in text
+    assert (
+        '- Lost: A, 96 targets. Taylorformer, 500 steps at 0.002, seed 0: NLL 0.100 above "the previous'
+        in text
+    )
+    assert (
+        '- Won: B, 96 targets. Taylorformer, 500 steps at 0.002, seed 0: NLL 0.250 below "linear in' in text
+    )
     assert "- Not run: A, 96 targets. linear in the last 8 true values, TNP-A." in text
     assert text.count("**-") == 2
     assert "| A | 96 | the previous true value | **-1.000** | 0.01000 | – | – | – | – | – | – |" in text

@@ -15,6 +15,7 @@ from sktime.performance_metrics.forecasting import MeanAbsoluteError
 from sktime.performance_metrics.forecasting.probabilistic import CRPS
 from sktime.split import ExpandingWindowSplitter, InstanceSplitter
 
+from taylorformer_forecast.defaults import MOST_OWN_MAPS
 from taylorformer_forecast.sktime import (
     ContiFormerForecaster,
     LAMForecaster,
@@ -70,8 +71,25 @@ def test_fit_trains_nothing_and_takes_over_what_the_panel_said(pretrained):
 
 
 def test_the_panel_itself_is_not_kept(pretrained):
-    size = len(pickle.dumps(tiny(type(pretrained)).pretrain(panel(keys="abcdefghijklmnop"), fh=range(1, 7))))
+    many = panel(keys=[f"{k}" for k in range(MOST_OWN_MAPS + 1)])  # so that none has a map of its own
+    size = len(pickle.dumps(tiny(type(pretrained)).pretrain(many, fh=range(1, 7))))
     assert size < 1.02 * len(pickle.dumps(pretrained))
+
+
+def test_series_of_the_panel_keep_their_own_linear_forecasts():
+    r, t = np.random.default_rng(0), np.arange(300)
+    values = {"season": np.sin(t / 2) + 0.1 * r.normal(size=300), "walk": r.normal(size=300).cumsum()}
+    y = pd.concat({key: pd.DataFrame({"y": v}, index=t) for key, v in values.items()})
+    taught = TaylorformerForecaster(context_length=24, max_steps=1, random_state=0)
+    taught.pretrain(y, fh=range(1, 9))
+    assert len(taught.pretrained_.network.baseline.own) == 2
+
+    def forecast(key):
+        instance = pd.concat({key: y.loc["season"]})
+        found = taught.clone().fit(instance).predict(fh=range(1, 9))["y"].to_numpy()
+        return np.abs(found - np.sin(np.arange(300, 308) / 2)).mean()
+
+    assert forecast("season") < 0.8 * forecast("unknown")
 
 
 def test_pretraining_is_fitting_to_the_panel(pretrained):
