@@ -188,17 +188,21 @@ class LocationScaleAdapter(LikelihoodFamily):
         The likelihood.
     variance : float or None
         Variance at scale 1; None where there is none.
+    mean : float, default=0.0
+        Mean at scale 1 and location 0, or the median where there is none.
     """
 
     variance: float | None = None
+    mean: float = 0.0
 
     has_location = True
 
     def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
-        """Location, and the number whose softplus is the scale."""
+        """Location, and the number whose softplus is the scale: at zero, mean and deviation as given."""
         unit = torch.as_tensor(scale)[..., None]
-        found = unit * F.softplus(raw[..., 1:] + UNIT_SCALE)
-        return torch.cat([loc[..., None] + unit * raw[..., :1], inverse_softplus(found)], -1)
+        found = unit * F.softplus(raw[..., 1:] + UNIT_SCALE) / math.sqrt(self.variance or 1.0)
+        center = loc[..., None] + unit * raw[..., :1]
+        return torch.cat([center - self.mean * found, inverse_softplus(found)], -1)
 
     def components(self, distribution: Distribution) -> Components:
         """Location and scale."""
@@ -210,15 +214,16 @@ class LocationScaleAdapter(LikelihoodFamily):
         return torch.cat([parts.loc, inverse_softplus(parts.scale)], -1)
 
     def center(self, distribution: Distribution) -> Tensor:
-        """The location."""
-        return _raw(distribution)[..., 0]
+        """The mean, or the median where there is none."""
+        loc, scale = _raw(distribution).unbind(-1)
+        return loc + self.mean * F.softplus(scale)
 
     def _marginal(self, parts: Components, paths: Tensor) -> Tensor:
-        loc, scale = parts.loc.mean(1), parts.scale.mean(1)
+        means, scale = parts.loc + self.mean * parts.scale, parts.scale.mean(1)
         if self.variance is not None:
-            variance = self.variance * parts.scale.square().mean(1) + parts.loc.var(1, unbiased=False)
+            variance = self.variance * parts.scale.square().mean(1) + means.var(1, unbiased=False)
             scale = (variance / self.variance).sqrt()
-        return self.to_raw(Components(self, loc, scale))
+        return self.to_raw(Components(self, means.mean(1) - self.mean * scale, scale))
 
 
 class RegisteredAdapter(LikelihoodFamily):

@@ -28,6 +28,7 @@ from taylorformer_forecast.darts._checks import (
     check_alike,
     check_dated,
     check_horizon,
+    check_observed,
     check_series,
     warn_of_empty_inputs,
 )
@@ -36,6 +37,7 @@ from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import SharedParameters
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
+from taylorformer_forecast.darts._tuning import Tuned
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.engine.rules import check_rules
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
@@ -43,7 +45,7 @@ from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import ModelSpec
 
 
-class BaseForecastModel(SharedParameters, Explaining):
+class BaseForecastModel(SharedParameters, Explaining, Tuned):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
@@ -133,6 +135,8 @@ class BaseForecastModel(SharedParameters, Explaining):
                 check_series(target, {name: series2seq(kwargs.get(name)) for name in names})
                 check_alike(target)
                 self._check_index(target, f"{part}series")
+                if not part:
+                    check_observed(target)
         if self.model is None:
             self._choose(series2seq(series), kwargs)
         return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
@@ -181,8 +185,6 @@ class BaseForecastModel(SharedParameters, Explaining):
     def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         """Choose what the user left open, from the series to train on; ``options`` are those of the fit."""
         values = [np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float) for one in series]
-        if not any(np.isfinite(v).any() for v in values):
-            raise ValueError("the target series has no observed value")
         indexes = [one.time_index for one in series]
         longest = int(np.argmax([len(index) for index in indexes]))
         params = self._arguments

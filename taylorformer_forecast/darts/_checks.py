@@ -57,6 +57,12 @@ def check_alike(series: Sequence[TimeSeries]) -> None:
             )
 
 
+def check_observed(series: Sequence[TimeSeries]) -> None:
+    """Raise a ValueError if series to train on have no value at all."""
+    if not any(np.isfinite(one.all_values(copy=False).astype(float)).any() for one in series):
+        raise ValueError("the target series has no observed value")
+
+
 def check_dated(series: Sequence[TimeSeries], name: str) -> None:
     """Raise a ValueError if series have integers where phases of the calendar need dates."""
     if not all(one.has_datetime_index for one in series):

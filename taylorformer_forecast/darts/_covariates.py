@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from darts import TimeSeries
+from torch import Tensor
 
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.covariates import center_and_spread
@@ -54,3 +55,24 @@ def scales_of(values: Sequence[np.ndarray]) -> tuple[tuple[float, ...], float]:
     floor = [least_spread([v[:, k] for v in values]) * CONTEXT_FLOOR for k in range(values[0].shape[1])]
     every = np.abs(np.concatenate([v.ravel() for v in values]))
     return tuple(floor), float(every[np.isfinite(every)].mean()) or 1.0
+
+
+def check_gaps(values: Sequence[Tensor | None], flags: Sequence[int], name: str) -> None:
+    """Raise a ValueError if components miss values that had none missing in training.
+
+    Parameters
+    ----------
+    values : sequence of (Tensor of shape (B, n, C), or None)
+        Covariates of a batch, of several stretches of time.
+    flags : sequence of int
+        Components with missing values in training: of these the network sees where they are known.
+    name : str
+        What they are, as the user calls them.
+    """
+    for part in values:
+        gaps = [] if part is None else part.isnan().any(0).any(0).nonzero()[:, 0].tolist()
+        if new := sorted({*gaps} - {*flags}):
+            raise ValueError(
+                f"{name} has missing values in component number {new[0]} (from 0), which had none in "
+                f"training: the network has learnt nothing for them; fill them, or train with some missing"
+            )

@@ -38,13 +38,15 @@ def samples_by_weight(dataset: Sequence[Any], most: int, n_targets: int) -> tupl
     Raises
     ------
     ValueError
-        If all weights are zero.
+        If all weights are zero, or one is missing.
     """
     stride = -(-len(dataset) // most)
     samples, embargo = [dataset[i] for i in range(0, len(dataset), stride)], -(-n_targets // stride)
     if samples[0].sample_weight is None:
         return samples, embargo
     total = np.cumsum([float(np.mean(sample.sample_weight)) for sample in samples])
+    if np.isnan(total[-1]):
+        raise ValueError("sample_weight has missing values")
     if not total[-1] > 0:
         raise ValueError("sample_weight has no positive weight")
     places = (np.arange(len(samples)) + 0.5) * total[-1] / len(samples)

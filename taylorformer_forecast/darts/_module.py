@@ -11,7 +11,6 @@ from darts.utils.data.torch_datasets.utils import (
     PLModuleInput,
     PLModuleOutput,
     TorchInferenceBatch,
-    TorchTrainingBatch,
 )
 from einops import rearrange
 from torch import Tensor
@@ -20,11 +19,12 @@ from taylorformer_forecast.core.families import Components, center_of, component
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
+from taylorformer_forecast.darts._losses import ObservedLoss
 from taylorformer_forecast.darts._state import finished_state
-from taylorformer_forecast.darts._windows import without_unknown_past
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS, N_PARAMETER_PATHS
 from taylorformer_forecast.engine.calibration import inflate_by_paths
@@ -35,12 +35,13 @@ from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
 
 
-class ForecastModule(JointWindows):
+class ForecastModule(JointWindows, ObservedLoss):
     """Base of the package's darts modules; a subclass names its model.
 
     Every component of a series is a window of its own: what is missing in one leaves the others alone, and
-    one network serves any number of components. Where the network joins columns, all components share one
-    window. Times are the positions on the series' grid.
+    one network serves any number of components. Linear forecasts of a component may be its own, that of its
+    place, where a series has as many components as those of the fit. Where the network joins columns, all
+    components share one window. Times are the positions on the series' grid.
 
     Parameters
     ----------
@@ -221,6 +222,10 @@ class ForecastModule(JointWindows):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
+        future = batch.historic_future_covariates, batch.future_covariates
+        check_gaps(future, self.future_flags, "future_covariates")
+        past = batch.past_covariates, batch.future_past_covariates
+        check_gaps(past, self.past_flags, "past_covariates")
         n, parameters = self.pred_n, self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
         near = batch.replace(past_target=batch.past_target[:, -self.input_chunk_length :])
@@ -249,37 +254,6 @@ class ForecastModule(JointWindows):
             return self.likelihood.predict_likelihood_parameters(raw)[None]
         paths = self.head.to_data(samples.paths)
         return rearrange(paths, "(b g) s n w -> s b n (g w)", b=len(batch.past_target))
-
-    def _train_val_step(self, batch: TorchTrainingBatch, *args: Any, **kwargs: Any) -> Tensor:
-        return super()._train_val_step(without_unknown_past(batch), *args, **kwargs)
-
-    def _compute_loss(
-        self, output: PLModuleOutput, target: Tensor, criterion: Any, sample_weight: Any
-    ) -> Tensor:
-        """Loss over the targets that were observed."""
-        observed = ~target.isnan()
-        if bool(observed.all()):
-            return super()._compute_loss(output, target, criterion, sample_weight)
-        if not bool(observed.any()):
-            return 0.0 * output.prediction.sum()
-        if self.likelihood is None:
-            loss = criterion(output.prediction[observed][:, 0], target[observed])
-            if sample_weight is not None:
-                loss = (loss * sample_weight.expand_as(target)[observed]).mean()
-            return loss
-        # A value within the support stands in for what is missing, with weight zero.
-        target = torch.where(observed, target, target[observed][0])
-        weight = observed.to(target.dtype) * (observed.numel() / observed.sum())
-        return super()._compute_loss(
-            output, target, criterion, weight if sample_weight is None else weight * sample_weight
-        )
-
-    def _update_metrics(self, output: PLModuleOutput, target: Tensor, metrics: Any) -> None:
-        """Metrics over windows whose targets were all observed."""
-        complete = ~target.isnan().any(-1).any(-1)
-        if bool(complete.any()):
-            output = output.replace(prediction=output.prediction[complete])
-            super()._update_metrics(output, target[complete], metrics)
 
     def configure_optimizers(self) -> Any:
         """AdamW with warm-up and cosine, unless an optimiser or scheduler was asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
 
@@ -37,7 +37,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     _strategy: Strategy | None
 
     def _set_up(self, arguments: Mapping[str, Any]) -> None:
-        self._strategy, self._tuning = None, False
+        self._strategy = None
         self._settings: Mapping[str, Any] | None = None  # of the pretrained network, once they are known
         asked, source = arguments["strategy"], arguments["pretrained"]
         if isinstance(source, PathLike):  # darts loads no paths
@@ -86,7 +86,10 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         dataset = super()._build_inference_dataset(n, series, *args, **kwargs)
         if not (self._is_statistical or self._is_averaged):
             return dataset
-        return WholePast(dataset, min(max(map(len, series)), LONGEST_PAST))
+        longest, trained = max(map(len, series)), self.training_series
+        if len(series) == 1 and trained is not None and trained.end_time() == series[0].end_time():
+            longest = min(longest, len(trained))  # backtests hand over what comes before train_length too
+        return WholePast(dataset, min(longest, LONGEST_PAST))
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""
@@ -138,6 +141,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """Train on a dataset; see darts. Only "train" and "finetune" train anything."""
         if self._strategy is not None and self._strategy.name in UNTRAINED:
             epochs = 0
+            kwargs["load_best"] = False  # nothing is trained that could be best
             if self.save_checkpoints:
                 warnings.warn(
                     f"save_checkpoints=True saves nothing, as strategy={self._strategy.name!r} trains no "
@@ -145,24 +149,6 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
                     stacklevel=2,
                 )
         return super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
-
-    def lr_find(self, *args: Any, **kwargs: Any) -> Any:
-        """Look for a learning rate; see darts."""
-        return self._tuned(super().lr_find, *args, **kwargs)
-
-    def scale_batch_size(self, *args: Any, **kwargs: Any) -> Any:
-        """Look for a batch size; see darts."""
-        return self._tuned(super().scale_batch_size, *args, **kwargs)
-
-    def _tuned(self, tune: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Tune the training of a network, however short the series; what was fitted stays."""
-        before = (self.model, self.train_sample, self._strategy, self.n_epochs)
-        self._tuning = True
-        try:
-            return tune(*args, **kwargs)
-        finally:
-            self._tuning = False
-            self.model, self.train_sample, self._strategy, self.n_epochs = before
 
     def _create_model(self, train_sample: TorchTrainingSample) -> PLForecastingModule:
         asked = self._arguments["strategy"]

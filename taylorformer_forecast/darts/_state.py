@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -34,20 +34,41 @@ def as_before_a_failure(model: Any) -> Iterator[None]:
     model : TorchForecastingModel
         The model. Its weights, which training changes in place, are copied.
     """
-    before = {name: _copied(value) for name, value in vars(model).items()}
-    module = model.model
-    inside = {} if module is None else dict(vars(module))
-    weights = {} if module is None else copy.deepcopy(module.state_dict())
+    restore = _restorer(model)
     try:
         with in_own_state(model):
             yield
     except BaseException:
+        restore()
+        raise
+
+
+@contextmanager
+def as_before(model: Any) -> Iterator[None]:
+    """Leave a darts model as it was, whatever happens; see :func:`as_before_a_failure`."""
+    restore = _restorer(model)
+    try:
+        with in_own_state(model):
+            yield
+    finally:
+        restore()
+
+
+def _restorer(model: Any) -> Callable[[], None]:
+    """What makes a model again what it is now."""
+    before = {name: _copied(value) for name, value in vars(model).items()}
+    module = model.model
+    inside = {} if module is None else dict(vars(module))
+    weights = {} if module is None else copy.deepcopy(module.state_dict())
+
+    def restore() -> None:
         model.__dict__ = before
         if module is not None:
             module.on_fit_end()  # a loss that was made to keep its terms apart is put together again
             vars(module).update(inside)
             module.load_state_dict(weights)
-        raise
+
+    return restore
 
 
 def finished_state(module: Any) -> dict[str, Any]:

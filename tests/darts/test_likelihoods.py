@@ -67,8 +67,10 @@ def test_unconstrained_parameters_of_zero_leave_baseline_and_scale_as_they_are(l
         close = torch.distributions.Normal(7.0, 3.0).icdf(torch.tensor(likelihood.quantiles))
         torch.testing.assert_close(parts.loc.flatten(), close)
     else:
-        torch.testing.assert_close(parts.loc.flatten(), torch.tensor([7.0]))
-        torch.testing.assert_close(parts.scale.flatten(), torch.tensor([3.0]), atol=0.01, rtol=0)
+        torch.testing.assert_close(center_of(found).flatten(), torch.tensor([7.0]))
+        unit = getattr(family, "variance", None) or 1.0
+        close = torch.tensor([3.0 / unit**0.5])
+        torch.testing.assert_close(parts.scale.flatten(), close, atol=0.01, rtol=0)
 
 
 def test_scales_survive_the_way_to_darts_and_back_at_any_size():
@@ -168,3 +170,12 @@ def test_the_marginal_of_many_paths_has_their_mean_and_variance():
     paths = torch.distributions.Normal(parts.loc[0, ..., 0], parts.scale[0, ..., 0]).sample((400,))
     torch.testing.assert_close(mean[0], paths.mean((0, 1)), rtol=0.02, atol=0.02)
     torch.testing.assert_close(sigma[0], paths.std((0, 1)), rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("likelihood", LOCATED[:3], ids=repr)
+def test_unconstrained_parameters_of_zero_give_mean_and_deviation_of_the_baseline(likelihood):
+    loc, scale = torch.tensor([[3.0]]), torch.tensor([[2.0]])
+    raw = family_of_likelihood(likelihood).parameters(torch.zeros(1, 1, 1, 2), loc[None], scale[None])
+    found = likelihood._distr_from_params(likelihood._params_from_output(raw))
+    torch.testing.assert_close(found.mean.squeeze(), torch.tensor(3.0))
+    torch.testing.assert_close(found.stddev.squeeze(), torch.tensor(2.0))

@@ -1,0 +1,42 @@
+"""Tuning and loading of weights that leave a darts model as it was: always, or where they fail."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
+
+from taylorformer_forecast.darts._state import as_before, as_before_a_failure
+
+
+class Tuned(MixedCovariatesTorchModel):
+    """Base of the package's darts models: what was fitted outlives a search for training parameters."""
+
+    batch_size: int
+    _tuning = False  # whether such a search goes on, which trains a network however short the series
+
+    @wraps(MixedCovariatesTorchModel.lr_find)
+    def lr_find(self, *args: Any, **kwargs: Any) -> Any:
+        with as_before(self):
+            self._tuning = True
+            return super().lr_find(*args, **kwargs)
+
+    @wraps(MixedCovariatesTorchModel.scale_batch_size)
+    def scale_batch_size(self, *args: Any, **kwargs: Any) -> Any:
+        with as_before(self):
+            self._tuning = True
+            found = super().scale_batch_size(*args, **kwargs)
+            size = self.batch_size
+        self.batch_size = size
+        return found
+
+    @wraps(MixedCovariatesTorchModel.load_weights)
+    def load_weights(self, *args: Any, **kwargs: Any) -> Any:
+        with as_before_a_failure(self):
+            return super().load_weights(*args, **kwargs)
+
+    @wraps(MixedCovariatesTorchModel.load_weights_from_checkpoint)
+    def load_weights_from_checkpoint(self, *args: Any, **kwargs: Any) -> Any:
+        with as_before_a_failure(self):
+            return super().load_weights_from_checkpoint(*args, **kwargs)
