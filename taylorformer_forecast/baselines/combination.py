@@ -176,6 +176,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
 
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
+    At origins where a season was not known yet, a member with it has lost what the best of those had that
+    need to know less: it is compared where it has forecasts of its own (a sleeping expert).
     Weights are products of the weight of a member in its family and of the family.
 
     Parameters
@@ -192,7 +194,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
 
     References
     ----------
-    Cesa-Bianchi and Lugosi, "Prediction, learning, and games", 2006, chapter 2.
+    Cesa-Bianchi and Lugosi, "Prediction, learning, and games", 2006, chapter 2. Freund, Schapire, Singer and
+    Warmuth, "Using and combining predictors that specialize", 1997.
 
     Examples
     --------
@@ -208,14 +211,19 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     started = (~y.isnan()).cumsum(1) > 0
     loss = y.new_zeros(*y.shape, len(found.family))
     hit = torch.zeros_like(started)
+    whole, own = y.new_zeros(*y.shape, 1), y.new_zeros(found.awake.shape)
     for step, share in _steps(horizon):
         if step >= n - 1:
             break
         ahead = targets(y, step)[:, : n - step - 1, None]
         known = ~ahead.isnan() & started[:, : n - step - 1, None]
         error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()
-        loss[:, step + 1 :].addcmul_(error, known.to(loss), value=share / (step + 1))
+        awake = known * torch.where(found.awake[:, : n - step - 1], 1.0, found.doubt)
+        loss[:, step + 1 :].addcmul_(error, awake[..., found.group], value=share / (step + 1))
+        whole[:, step + 1 :] += known * share / (step + 1)
+        own[:, step + 1 :] += awake * share / (step + 1)
         hit[:, step + 1 :] |= known[..., 0]
+    _lose_asleep(loss, 1 - own / whole.clamp_min(1e-300), found)
     loss, count = loss.cumsum(1), hit.cumsum(1)[..., None]
     # Relative to the best; errors that are rounding only are equal.
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
@@ -229,6 +237,15 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
     return torch.cat(weights, -1)[..., torch.cat(members).argsort()]
+
+
+def _lose_asleep(loss: Float[Tensor, "B n M"], asleep: Float[Tensor, "B n F"], found: Members) -> None:
+    """Add to losses at each time, for the part of them asleep, those of the best so far of lower rank."""
+    for rank in found.rank.unique().tolist()[1:]:
+        lower, at = (found.rank < rank).nonzero()[:, 0], (found.rank == rank).nonzero()[:, 0]
+        best = loss[..., lower].cumsum(1).argmin(-1, keepdim=True)
+        lost = loss[..., lower].gather(-1, best)
+        loss[..., at] += lost * asleep[..., found.group[at]]
 
 
 def _steps(horizon: int) -> list[tuple[int, float]]:

@@ -19,7 +19,12 @@ from taylorformer_forecast.baselines.autoregression import autoregression
 from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, slope_so_far
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, smooth
-from taylorformer_forecast.defaults import LONGEST_REGRESSED_SEASON, REGRESSION_CYCLES, THETA_SLOPE
+from taylorformer_forecast.defaults import (
+    DOUBTED_SEASON,
+    LONGEST_REGRESSED_SEASON,
+    REGRESSION_CYCLES,
+    THETA_SLOPE,
+)
 
 __all__ = ["FAMILIES", "REGRESSION", "Members", "members"]
 
@@ -35,6 +40,8 @@ class _Stream:
     index: Float[Tensor, "B n H"] | None
     known: Bool[Tensor, "B n"]
     multiplicative: bool
+    rank: int = 0
+    season: int = 1
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,15 @@ class Members:
         Origins from which seasonal autoregressions count.
     low, high : Tensor of shape (B, n, H)
         Bounds.
+    awake : bool Tensor of shape (B, n, K + S)
+        Origins from which each stream, and each of the others, has forecasts of its own.
+    doubt : Tensor of shape (K + S,)
+        Part of the errors before those that counts as their own: all for seasons of at most 12 steps.
+    group : int Tensor of shape (M,)
+        Which of those a member belongs to.
+    rank : int Tensor of shape (M,)
+        How much a member must know of the series: 0 without a season, and more for each further season, first
+        for its repetition and then for its indices.
     family : int Tensor of shape (M,)
         Number of the family of every member, see ``FAMILIES``; M = K * G + S.
     weight : Tensor of shape (M,)
@@ -81,6 +97,10 @@ class Members:
     regressed: Bool[Tensor, "B n"]
     low: Float[Tensor, "B n H"]
     high: Float[Tensor, "B n H"]
+    awake: Bool[Tensor, "B n F"]
+    doubt: Float[Tensor, " F"]
+    group: Int[Tensor, " M"]
+    rank: Int[Tensor, " M"]
     family: Int[Tensor, " M"]
     weight: Float[Tensor, " M"]
 
@@ -99,7 +119,7 @@ class Members:
     def at_origins(self, origins: Int[Tensor, "B K"]) -> Members:
         """The same from K origins of every series only."""
         rows = torch.arange(len(origins), device=origins.device)[:, None]
-        names = ("base", "slope", "shift", "factor", "others", "regressed", "low", "high")
+        names = ("base", "slope", "shift", "factor", "others", "regressed", "low", "high", "awake")
         return replace(self, **{name: getattr(self, name)[rows, origins] for name in names})
 
 
@@ -140,8 +160,16 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
     steps = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)[:, None]
     n_plain = int(plain.sum())
     growth = torch.cat([steps.expand(-1, 2 * n_plain), (grid.damping[~plain] ** steps).cumsum(0)], 1)
-    others, regressed = _others(y, seasons, horizon, base[:, :, 0])
+    others, regressed, repeats = _others(y, seasons, horizon, base[:, :, 0])
     n_regressions = others.shape[2] - max(len(seasons), 1)
+    awake = torch.cat([torch.stack([s.known for s in streams], 2), repeats], 2)
+    lengths = [s.season for s in streams] + (list(seasons) or [1]) + [1] * n_regressions
+    doubt = (DOUBTED_SEASON / torch.tensor(lengths, dtype=y.dtype, device=y.device)).clamp_max(1.0)
+    sizes = torch.tensor([len(grid.level) + n_plain] * len(streams) + [1] * others.shape[2])
+    group = torch.arange(len(sizes)).repeat_interleave(sizes).to(y.device)
+    ranks = (
+        [s.rank for s in streams] + ([2 * k + 1 for k in range(len(seasons))] or [0]) + [0] * n_regressions
+    )
     family = [0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain)
     family = family * len(streams) + [3] * max(len(seasons), 1) + [REGRESSION] * n_regressions
     weight = torch.cat([grid.level[plain], grid.level[plain], grid.level[~plain]]).repeat(len(streams))
@@ -161,6 +189,10 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
         regressed,
         low,
         high,
+        awake,
+        doubt,
+        group,
+        torch.tensor(ranks, device=y.device)[group],
         torch.tensor(family, device=y.device),
         F.pad(weight, (0, others.shape[2]), value=1.0),
     )
@@ -168,15 +200,18 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
 
 def _others(
     y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int, levels: Float[Tensor, "B n G"]
-) -> tuple[Float[Tensor, "B n S H"], Bool[Tensor, "B n"]]:
-    """Seasonal naive forecasts, then seasonal autoregressions, and the origins from which these count."""
+) -> tuple[Float[Tensor, "B n S H"], Bool[Tensor, "B n"], Bool[Tensor, "B n S"]]:
+    """Seasonal naive forecasts, then seasonal autoregressions; and the origins from which they count."""
     repeated = torch.stack([repeat_season(y, m, horizon) for m in seasons or (1,)], 2)
+    awake = ~repeated[..., 0].isnan()
     repeated = torch.where(repeated.isnan(), levels[:, :, : repeated.shape[2], None], repeated)
     longest = max(seasons, default=LONGEST_REGRESSED_SEASON + 1)
     if longest > LONGEST_REGRESSED_SEASON or y.shape[1] < REGRESSION_CYCLES * longest:
-        return repeated, torch.zeros_like(y, dtype=torch.bool)
+        return repeated, torch.zeros_like(y, dtype=torch.bool), awake
     found, known = autoregression(y, longest, horizon)
-    return torch.cat([repeated, torch.where(found.isnan(), repeated[:, :, -1:], found)], 2), known
+    found = torch.where(found.isnan(), repeated[:, :, -1:], found)
+    always = torch.ones_like(found[..., 0], dtype=torch.bool)
+    return torch.cat([repeated, found], 2), known, torch.cat([awake, always], 2)
 
 
 def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> list[_Stream]:
@@ -184,15 +219,15 @@ def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> l
     streams = [_Stream(y, None, torch.ones_like(y, dtype=torch.bool), False)]
     positive = positive_so_far(y)
     logs = torch.where(y > 0, y, torch.nan).log()
-    for season in seasons:
+    for number, season in enumerate(seasons):
         if y.shape[1] < 2 * season:
             continue
         found = seasonal(torch.cat([y, logs]), season, horizon)
         (adjusted, log), (index, log_index), (known, log_known) = (
             part.tensor_split(2) for part in (found.adjusted, found.index, found.known)
         )
-        streams.append(_Stream(adjusted, index, known, False))
+        streams.append(_Stream(adjusted, index, known, False, 2 * number + 2, season))
         # A value that has no logarithm is smoothed as it is; origins after it have no forecast.
         x = torch.where(logs.isnan(), y, log.exp())
-        streams.append(_Stream(x, log_index, log_known & positive, True))
+        streams.append(_Stream(x, log_index, log_known & positive, True, 2 * number + 2, season))
     return streams

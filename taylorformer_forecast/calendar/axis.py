@@ -249,7 +249,7 @@ class TimeAxis:
             years = pd.PeriodIndex.from_ordinals(ends, freq=self.freq).year
             if years[0] < FIRST_YEAR or years[1] > LAST_YEAR:  # dates, which cycles need, do not go so far
                 return ()
-        most = (self.span if span is None else span) / 1.9
+        most = max((span := self.span if span is None else span) / 1.9, (span + 1.5) / 2)  # 8 quarters count
         return tuple(name for name in ("day", "week", "year") if 3 <= self.cycle_steps(name) <= most)
 
 
