@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -147,7 +148,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     loc = combine(found, weights)
     size = level_unit(clean, loc, positive_so_far(clean))
     error = past_errors(clean, loc)
-    scale = error_scale(error / size, _mean_step(clean) / size[..., 0])
+    scale = error_scale(error / size, _mean_step(clean, season) / size[..., 0])
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
     # An error cannot be much larger than the range that forecasts and values share.
     scale = torch.minimum(scale * size, (found.high - found.low) / 2).clamp_min(ROUNDING)
@@ -161,14 +162,19 @@ def _without_leading_zeros(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
     return torch.where(leading & ~keep[:, None], torch.nan, y)
 
 
-def _mean_step(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
-    """Mean absolute difference of neighbouring observed values up to each point."""
+def _mean_step(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
+    """Mean absolute difference of neighbouring values up to each point, or of those a season apart if less."""
     n = y.shape[1]
     at = torch.where(~y.isnan(), torch.arange(n, device=y.device), -1).cummax(1).values
-    before = torch.nn.functional.pad(at[:, :-1], (1, 0), value=-1)
-    step = (y - y.gather(1, before.clamp_min(0))).abs()
-    known = ~step.isnan() & (before >= 0)
-    return torch.where(known, step, 0.0).cumsum(1) / known.cumsum(1).clamp_min(1)
+    before = F.pad(at[:, :-1], (1, 0), value=-1)
+    step = torch.where(before >= 0, (y - y.gather(1, before.clamp_min(0))).abs(), torch.nan)
+    apart = F.pad(
+        y.diff(dim=1) if season < 2 else y[:, season:] - y[:, :-season], (season, 0), value=torch.nan
+    )
+    both = torch.stack([step, apart[:, :n].abs()], -1)
+    known = (~both.isnan()).cumsum(1)
+    mean = torch.nan_to_num(both).cumsum(1) / known.clamp_min(1)
+    return torch.where((known[..., 1] > 0) & (mean[..., 1] < mean[..., 0]), mean[..., 1], mean[..., 0])
 
 
 def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:

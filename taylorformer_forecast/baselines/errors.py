@@ -110,7 +110,8 @@ def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> ByOrigin:
     mean = _arrived(torch.nan_to_num(error).abs() * recency) / weight.clamp_min(1e-9)
     mean = (count * mean + guess) / (count + 1)
     has = mean > 0
-    own = torch.where(has, (count + 1) / h.clamp_max(MOST_DEPENDENT_STEPS).sqrt(), 0.0)
+    seen = (count > 0) | (count.amax(-1, keepdim=True) == 0)  # what is only guessed bends no curve
+    own = torch.where(has & seen, (count + 1) / h.clamp_max(MOST_DEPENDENT_STEPS).sqrt(), 0.0)
     size, x = torch.where(has, mean, 1.0).log(), h.log().expand_as(mean)
     total = own.sum(-1, keepdim=True).clamp_min(1e-9)
     centre_x, centre = (own * x).sum(-1, keepdim=True) / total, (own * size).sum(-1, keepdim=True) / total
