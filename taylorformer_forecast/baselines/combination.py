@@ -142,7 +142,10 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     unit = unit * ((values / unit).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1))
     unit = torch.where(unit > 0, unit, 1.0)
     season = seasons[0] if seasons else 1
-    clean = winsorise(_without_leading_zeros(y) / unit, season)
+    # Zeros before the first other value are missing, unless a value is negative or all are zero.
+    leading = (y == 0) & ~((y != 0) & observed).cummax(1).values
+    zeros = (y < 0).any(1) | (values == 0).all(1)
+    clean = winsorise(torch.where(leading & ~zeros[:, None], torch.nan, y) / unit, season)
     found = members(clean, seasons, horizon)
     weights = weigh(found, clean)
     loc = combine(found, weights)
@@ -155,15 +158,8 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     return CombinationFit(unit, clean, season, found, weights, loc, scale, error, standard, shape(standard))
 
 
-def _without_leading_zeros(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
-    """Zeros before the first other value are missing, unless a value is negative or all are zero."""
-    leading = (y == 0) & ~((y != 0) & ~y.isnan()).cummax(1).values
-    keep = (y < 0).any(1) | (torch.nan_to_num(y) == 0).all(1)
-    return torch.where(leading & ~keep[:, None], torch.nan, y)
-
-
 def _mean_step(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
-    """Mean absolute difference of neighbouring values up to each point, or of those a season apart if less."""
+    """Mean absolute difference of neighbouring values so far, or of those a season apart where it is less."""
     n = y.shape[1]
     at = torch.where(~y.isnan(), torch.arange(n, device=y.device), -1).cummax(1).values
     before = F.pad(at[:, :-1], (1, 0), value=-1)

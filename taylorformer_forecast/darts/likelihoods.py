@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import torch
 from darts.utils.likelihood_models.base import LikelihoodType
 from darts.utils.likelihood_models.torch import (
@@ -126,15 +127,13 @@ def _refuse(likelihood: TorchLikelihood) -> LikelihoodFamily:
     )
 
 
-EULER = 0.5772156649015329  # mean of the standard Gumbel distribution
-
 # What networks need of darts' likelihoods, by class; a subclass is served like the class it derives from.
 ADAPTERS: dict[type, Callable[..., LikelihoodFamily]] = {
     type(None): PointAdapter,
     FamilyLikelihood: RegisteredAdapter,
     GaussianLikelihood: partial(LocationScaleAdapter, variance=1.0),
     LaplaceLikelihood: partial(LocationScaleAdapter, variance=2.0),
-    GumbelLikelihood: partial(LocationScaleAdapter, variance=math.pi**2 / 6, mean=EULER),
+    GumbelLikelihood: partial(LocationScaleAdapter, variance=math.pi**2 / 6, mean=float(np.euler_gamma)),
     CauchyLikelihood: partial(LocationScaleAdapter, variance=None),
     QuantileRegression: QuantileAdapter,
     PoissonLikelihood: CountAdapter,

@@ -54,6 +54,7 @@ class PredictiveMethods(JointPaths):
             asked = self._asked(fh, y.index)
             if self._scaler is not None:
                 known_X = self._exogenous(key, known_X, ahead, asked, y.index[-1])
+            y = y.iloc[: np.flatnonzero(y.notna().any(axis=1))[-1] + 1]  # what follows is to be forecast
             requests.append(self._request(key, y, known_X, asked))
             keys += [key] * len(asked)
             stamps.append(asked)
@@ -177,9 +178,8 @@ class PredictiveMethods(JointPaths):
         )
 
     def _ahead(self, y, upto):
-        """Regular steps after the last row of y; rows without a value say nothing of where steps lie."""
-        seen = y.index[y.notna().any(axis=1)][-1]
-        stamps = self._axis.between(seen, upto, y.index)
+        """Regular steps after the last row of y."""
+        stamps = self._axis.between(y.index[-1], upto, y.index)
         return stamps[stamps > y.index[-1]]
 
     def _given_after(self, key, last):

@@ -20,7 +20,7 @@ from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.training import on_device, own_state
-from taylorformer_forecast.engine.windows import least_scale
+from taylorformer_forecast.engine.windows import Series, least_scale
 from taylorformer_forecast.sktime._requests import Predictive, Request, reordered
 
 ROWS_AT_ONCE = 8192  # windows times paths
@@ -58,7 +58,7 @@ class Sampler:
 
     def future(self, columns, t, covariates, given) -> PathSamples:
         """Joint paths through times after the columns, and through values that are given (NaN: none)."""
-        contexts = [column.before(len(column.series.t), self.n_context) for column in columns]
+        contexts = [column.before(column.n_known, self.n_context) for column in columns]
         conditional = not np.isnan(given).all()
         order = np.argsort(np.isnan(given).all(2), 1, kind="stable")  # what is given comes first
         if conditional:
@@ -129,22 +129,24 @@ def _predicted(requests: list[Request], sampler: Sampler) -> Predictive:
     n_context = sampler.n_context
     pieces: dict[tuple[int, int], list[tuple[np.ndarray, PathSamples]]] = defaultdict(list)
 
-    # Paths into the future: windows with equally many targets go together.
-    groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    # Paths into the future: windows with equally many targets go together. That of a column which ends before
+    # others begins where it ends.
+    groups: dict[int, list[tuple[int, int, Series]]] = defaultdict(list)
     for i, request in enumerate(requests):
-        if len(request.path_t):
-            groups[len(request.path_t)] += [(i, d) for d in range(len(request.columns))]
+        for d in range(len(request.columns) * bool(len(request.path_t))):
+            late = request.late(d)
+            groups[len(late.t) + len(request.path_t)].append((i, d, late))
     for members in groups.values():
-        chosen = [requests[i] for i, _ in members]
+        chosen = [(requests[i], d, late) for i, d, late in members]
         samples = sampler.future(
-            [requests[i].columns[d] for i, d in members],
-            np.stack([r.path_t for r in chosen]),
-            _stacked([r.path_covariates for r in chosen]),
-            np.stack([requests[i].given(d) for i, d in members]),
+            [r.columns[d] for r, d, _ in chosen],
+            np.stack([np.concatenate([late.t, r.path_t]) for r, _, late in chosen]),
+            _stacked([_joined(late.covariates, r.path_covariates) for r, _, late in chosen]),
+            np.stack([np.concatenate([late.y, r.given(d)]) for r, d, late in chosen]),
         )
-        for row, (i, d) in enumerate(members):
+        for row, (i, d, late) in enumerate(members):
             r = requests[i]
-            at = torch.as_tensor(r.position)
+            at = torch.as_tensor(r.position + len(late.t))
             pieces[i, d].append((np.flatnonzero(~r.is_past), samples.map(lambda v: v[row][:, at])))  # noqa: B023
 
     # In sample: one window for every time.
@@ -179,6 +181,11 @@ def _stacked(covariates: list[np.ndarray | None]) -> np.ndarray | None:
     """Covariates of several windows, if there are any."""
     known = [one for one in covariates if one is not None]
     return np.stack(known) if known else None
+
+
+def _joined(before: np.ndarray | None, after: np.ndarray | None) -> np.ndarray | None:
+    """Covariates of two stretches of time, if there are any."""
+    return None if before is None or after is None else np.concatenate([before, after])
 
 
 def _marginal_where(blind, samples: PathSamples, seed: int) -> PathSamples:

@@ -55,6 +55,11 @@ class ColumnSeries:
         spread = np.where(still, np.where(level > 0, level, 1.0), spread)
         return cls(Series(t, (y - center) / spread, covariates, number), center, spread)
 
+    @property
+    def n_known(self) -> int:
+        """Points up to the last that was observed."""
+        return int(np.flatnonzero(~np.isnan(self.series.y).all(1))[-1]) + 1
+
     def before(self, stop: int, length: int) -> Series:
         """Up to ``length`` points before point number ``stop``; before the first, that one, not observed."""
         found = self.series.take(slice(max(0, stop - length), max(stop, 1)))
@@ -91,6 +96,14 @@ class Request:
     path_covariates: np.ndarray | None
     position: np.ndarray
     path_y: np.ndarray | None = None
+
+    def late(self, number: int) -> Series:
+        """Points of other columns after the last value of one: paths of that begin there."""
+        column, longest = self.columns[number], max(self.columns, key=lambda c: c.series.t[c.n_known - 1])
+        seen = column.series.t[column.n_known - 1]
+        at = longest.series.t[: longest.n_known]
+        found = longest.series.take(np.flatnonzero(at > seen))
+        return replace(found, y=np.full((len(found.t), column.series.y.shape[1]), np.nan))
 
     def covariates_at(self, row: int) -> np.ndarray | None:
         """Covariates of one time to return, shape (1, C)."""

@@ -162,3 +162,34 @@ def test_an_update_is_as_good_as_a_fit_to_all_of_it():
     pd.testing.assert_frame_equal(
         updated.predict_quantiles(fh=FH, alpha=LEVELS), fitted(y).predict_quantiles(fh=FH, alpha=LEVELS)
     )
+
+
+@pytest.mark.parametrize(("freq", "season"), [("Q", 4), ("D", 7), ("M", 12)])
+def test_two_whole_cycles_of_a_short_season_are_enough(freq, season):
+    pattern = np.random.default_rng(1).normal(100, 15, season)
+    y = pd.Series(np.tile(pattern, 3), pd.period_range("2020-01-06", periods=3 * season, freq=freq))
+    forecast = TaylorformerForecaster(random_state=0).fit(y[: 2 * season], fh=range(1, season + 1)).predict()
+    naive = np.abs(pattern - pattern.mean()).mean()
+    assert np.abs(forecast - y[2 * season :]).mean() < 0.4 * naive
+
+
+def test_the_week_of_hours_is_used_from_the_third_week_on():
+    t = np.arange(24 * 7 * 4)
+    shape = 10 * np.sin(2 * np.pi * t / 24) * np.where(t // 24 % 7 < 5, 1.0, 0.3)
+    y = pd.Series(
+        100 + shape + np.random.default_rng(0).normal(size=len(t)),
+        pd.date_range("2024-01-01", periods=len(t), freq="h"),
+    )
+    n = 24 * 19  # the last Saturday is ahead
+    forecast = TaylorformerForecaster(strategy="corrected", random_state=0).fit(y[:n], fh=range(1, 49))
+    assert np.abs(forecast.predict() - y[n : n + 48]).mean() < 1.7
+
+
+def test_steps_without_any_error_do_not_widen_intervals_without_end():
+    r = np.random.default_rng(0)
+    y = pd.Series(100 + 20 * np.tile(r.normal(size=12), 4), pd.period_range("2010-01", periods=48, freq="M"))
+    y += r.normal(0, 5, 48)
+    forecaster = TaylorformerForecaster(random_state=0).fit(y, fh=range(1, 121))
+    ends = forecaster.predict_interval(coverage=0.8)
+    width = (ends.iloc[:, 1] - ends.iloc[:, 0]).to_numpy()
+    assert width[-1] < 6 * width[0]
