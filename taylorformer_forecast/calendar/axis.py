@@ -78,8 +78,9 @@ class TimeAxis:
         elif pd.api.types.is_integer_dtype(longest.dtype):
             kind, freq = "number", None
         else:
-            kinds = "dates, periods or integers"
-            raise TypeError(f"the time index has dtype {longest.dtype}; {kinds} are needed")
+            raise TypeError(
+                f"dates, periods or integers are needed, but the time index has dtype {longest.dtype}"
+            )
         raw = cls(kind, freq, 1.0, 0.0, 0.0)
         gaps = np.concatenate([np.diff(x) for x in raw._counts(indexes)])
         step = float(np.median(gaps)) if len(gaps) else 1.0
@@ -115,9 +116,10 @@ class TimeAxis:
         within = (local - local.normalize()) / pd.Timedelta(days=1)
         if self.kind == "business":
             return np.busday_count("1970-01-01", local.to_numpy("datetime64[D]")) + np.asarray(within)
-        if name_of(self.freq).split("-")[0].endswith("E"):  # month ends: count to the first of the next month
+        name = name_of(self.freq).split("-")[0]
+        if name.endswith("E") and name[0] != "B":  # month ends: count to the first of the next month
             local = local + pd.Timedelta(days=1)
-        fraction = (local.day - 1 + np.asarray(within)) / local.days_in_month
+        fraction = 0.0 if name[0] == "B" else (local.day - 1 + np.asarray(within)) / local.days_in_month
         return np.asarray(local.year * 12.0 + local.month - 1 + fraction)
 
     def _counts(self, indexes: Sequence[pd.Index]) -> list[np.ndarray]:
@@ -207,7 +209,7 @@ class TimeAxis:
                 same = stamps.as_unit(like.unit)
                 return same if (same == stamps).all() else stamps
             if relative_int:
-                if name_of(self.freq) == "C" or not self.freq.is_on_offset(last):  # sktime forgets holidays
+                if self.kind != "clock" or not self.freq.is_on_offset(last):  # sktime has no holidays
                     return pd.DatetimeIndex([last + k * self.freq for k in fh.to_pandas()])
                 cutoff = pd.DatetimeIndex(cutoff, freq=None)
                 cutoff.freq = self.freq
@@ -228,16 +230,14 @@ class TimeAxis:
             "day": day,
             "week": (stamps.dayofweek + day) / 7,
             "month": in_month,
-            # Months of equal length, so that the same month has the same phase in every year.
-            "year": (stamps.month - 1 + in_month) / 12,
+            "year": (stamps.month - 1 + in_month) / 12,  # of equal months: each has one phase in all years
         }
         return np.stack([np.asarray(position[name], dtype="float64") for name in names], -1)
 
     def cycle_steps(self, name: str) -> float:
         """Length of a calendar cycle in steps."""
         if self.kind == "number":
-            needs = f"time_features={name!r} needs dates or periods"
-            raise ValueError(f"{needs}, but the index of y holds integers")
+            raise ValueError(f"time_features={name!r} needs dates or periods, but y has an index of integers")
         return _cycle_counts(name, self.kind, self.freq) / self.step
 
     def usual_cycles(self, span: float | None = None) -> tuple[str, ...]:

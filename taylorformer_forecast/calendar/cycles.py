@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +13,7 @@ import torch
 from taylorformer_forecast.baselines.robust import without_outliers
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
-from taylorformer_forecast.defaults import LONGEST_CONTEXT_PERIOD, N_HARMONICS
+from taylorformer_forecast.defaults import LONGEST_CONTEXT_PERIOD, MOST_OWN_MAPS, N_HARMONICS
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,27 @@ class SeasonalFeatures:
     def choose(
         cls,
         axis: TimeAxis,
-        index: pd.Index,
-        values: np.ndarray,
+        series: Iterable[tuple[pd.Index, np.ndarray]],
         cycles: object = "auto",
         periods: object = "auto",
     ) -> SeasonalFeatures:
-        """Choose what is left at "auto" by a series, given as stamps and values (n,)."""
+        """Choose what is left at "auto" by the longest series, given as stamps and values (n, D).
+
+        Of columns with seasons most decide: those without any have no use for phases, and do not mind them.
+        """
         if isinstance(cycles, str) and cycles == "auto":
             cycles = axis.usual_cycles()
         names: tuple[str, ...] = tuple(cycles or ())  # type: ignore[arg-type]
         if isinstance(periods, str) and periods == "auto":
-            t, y = (torch.tensor(v, dtype=torch.float64) for v in (axis.numbers(index), values))
-            grid = axis.on_grid(index, without_outliers(t, y).numpy())
-            periods = seasons_beside([axis.cycle_steps(name) for name in names], grid)
+            steps, found = [axis.cycle_steps(name) for name in names], Counter[tuple[int, ...]]()
+            pairs = list(series)
+            longest = [pair for pair in pairs if len(pair[0]) == max(len(index) for index, _ in pairs)]
+            for index, values in longest[:MOST_OWN_MAPS]:
+                t = torch.tensor(axis.numbers(index), dtype=torch.float64)
+                for column in torch.tensor(values, dtype=torch.float64).T:
+                    grid = axis.on_grid(index, without_outliers(t, column).numpy())
+                    found[tuple(seasons_beside(steps, grid))] += 1
+            periods = min(found, key=lambda seasons: (not seasons, -found[seasons], seasons))
         seasons = np.atleast_1d(() if periods is None else periods).astype(float)  # type: ignore[call-overload]
         return cls(axis, names, tuple(seasons.tolist()))
 

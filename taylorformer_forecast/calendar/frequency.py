@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.defaults import FIRST_YEAR, LAST_YEAR
+from taylorformer_forecast.defaults import FEW_WEEKDAYS, FIRST_YEAR, LAST_YEAR
 
 
 def name_of(freq: Any) -> str:
@@ -26,17 +26,19 @@ def check_range(index: pd.DatetimeIndex, name: str = "the index") -> None:
 
 
 def frequency(index: pd.DatetimeIndex) -> object:
-    """Frequency of a datetime index: its own, the inferred, or that of month starts or ends with gaps."""
+    """Frequency of a datetime index: its own, the inferred, or that of months or weekdays with gaps."""
     if index.freq is not None:
         return index.freq
     inferred = pd.infer_freq(index) if len(index) >= 3 else None
     if inferred is None and len(index) >= 3:
         whole = (index == index.normalize()).all()
-        apart = np.median(np.diff(index.as_unit("ns").asi8)) > 20 * 86400e9
-        if whole and apart and (index.day == 1).all():
+        days = np.median(np.diff(index.as_unit("ns").asi8)) / 86400e9
+        if whole and days > 20 and (index.day == 1).all():
             inferred = "MS"
-        elif whole and apart and index.is_month_end.all():
+        elif whole and days > 20 and index.is_month_end.all():
             inferred = "ME"
+        elif whole and days == 1 and len(index) >= FEW_WEEKDAYS and (index.dayofweek < 5).all():
+            inferred = "B"  # holidays are missing
     return None if inferred is None else pd.tseries.frequencies.to_offset(inferred)
 
 

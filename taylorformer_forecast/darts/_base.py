@@ -190,8 +190,7 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
         params = self._arguments
         self._seasonal = SeasonalFeatures.choose(
             TimeAxis.of(indexes, series[longest].freq if series[longest].has_datetime_index else None),
-            indexes[longest],
-            values[longest][:, 0],
+            zip(indexes, values, strict=True),
             params["time_features"],
             params["seasonal_periods"],
         )

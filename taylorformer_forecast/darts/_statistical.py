@@ -203,7 +203,7 @@ def _seasonal_features(freq: Any, time_features: object, seasonal_periods: objec
     if not isinstance(freq, int):
         index = pd.date_range("2000-01-01", periods=len(index), freq=freq)
     axis = TimeAxis.of([index], None if isinstance(freq, int) else freq)
-    return SeasonalFeatures.choose(axis, index, np.zeros(len(index)), time_features, seasonal_periods)
+    return SeasonalFeatures.choose(axis, [(index, np.zeros((12, 1)))], time_features, seasonal_periods)
 
 
 def _request(y: np.ndarray, ahead: np.ndarray, end: np.datetime64 | None) -> SeriesRequest:

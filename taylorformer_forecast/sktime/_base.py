@@ -174,9 +174,9 @@ class BaseTorchForecaster(
     def _choose(self, y, fh):
         """Choose what the user left open, from the series."""
         panel = Panel.of(y).arranged()
-        _, at, sample = max(panel.parts(), key=lambda part: len(part[1]))
+        parts = ((panel.stamps[at], values) for _, at, values in panel.parts())
         asked = self.time_features, self.seasonal_periods
-        self._take_seasons(SeasonalFeatures.choose(self._axis, panel.stamps[at], sample[:, 0], *asked))
+        self._take_seasons(SeasonalFeatures.choose(self._axis, parts, *asked))
         longest = int(panel.count().max())
         first = panel.bounds[1]
         seen = ~np.isnan(panel.values[:first]).all(1)

@@ -104,9 +104,9 @@ class BaseImputer(ImputationMethods, GapTraining, Estimator, BaseTransformer):
         fit_seed, self._seed = self._seeds()
         self._columns, self._content = list(X.columns), content(next(iter(parts.values())).index)
         self._axis = TimeAxis.of([part.index for part in parts.values()])
-        sample = max(parts.values(), key=len)
         asked = self.time_features, self.seasonal_periods
-        self._take_seasons(SeasonalFeatures.choose(self._axis, sample.index, to_float(sample)[:, 0], *asked))
+        values = ((part.index, to_float(part)) for part in parts.values())
+        self._take_seasons(SeasonalFeatures.choose(self._axis, values, *asked))
         least, most = FILL_WINDOW
         window = self.window_length or min(max(FILL_SEASONS * self._seasonal.season, least), most)
         self.window_length_ = min(window, longest)

@@ -449,3 +449,58 @@ def test_an_exchange_calendar_skips_its_holidays_and_has_weeks_of_five_days(fore
     assert fitted.summary().seasons == ("week",)
     before = 4 if forecaster is LAMForecaster else 8  # LAM counts rows: a holiday moves its weeks
     assert np.abs(forecast - y[60:68])[:before].max() < 3.0
+
+
+def _plain(index):
+    """Dates as they are read from a file, without a frequency."""
+    return pd.DatetimeIndex(np.asarray(index))
+
+
+def test_weekdays_with_holidays_missing_are_forecast_on_weekdays():
+    days = _plain(pd.bdate_range("2023-01-02", periods=300)).delete([40, 130, 200])
+    y = pd.Series(np.random.default_rng(0).normal(size=len(days)).cumsum(), days)
+    forecast = TaylorformerForecaster(strategy="baseline", random_state=0).fit(y, fh=range(1, 8)).predict()
+    expected = pd.bdate_range(days[-1], periods=8)[1:]
+    assert list(forecast.index) == list(expected)
+
+
+def test_steps_after_an_update_of_part_of_a_week_are_weekdays():
+    days = _plain(pd.bdate_range("2024-01-01", periods=100))
+    y = pd.Series(np.random.default_rng(0).normal(size=100), days)
+    forecaster = TaylorformerForecaster(strategy="baseline", random_state=0).fit(y[:90], fh=[1, 2, 3])
+    forecaster.update(y[90:94], update_params=False)
+    assert list(forecaster.predict().index) == list(forecaster.predict(fh=[1, 2, 3]).index)
+    assert [day.day_name() for day in forecaster.predict(fh=[1, 2, 3]).index] == [
+        "Friday",
+        "Monday",
+        "Tuesday",
+    ]
+
+
+@pytest.mark.parametrize("freq", ["BME", "BMS", "BQE"])
+def test_business_months_are_months(freq):
+    index = pd.date_range("2014-01-31", periods=60, freq=freq)
+    values = 100 + 30 * np.sin(2 * np.pi * np.arange(60) / (4 if freq == "BQE" else 12))
+    kind = "Q" if freq == "BQE" else "M"
+    forecasts = [
+        TaylorformerForecaster(random_state=0).fit(pd.Series(values, at), fh=range(1, 13))
+        for at in (index, index.to_period(kind))
+    ]
+    assert forecasts[0].strategy_ == forecasts[1].strategy_
+    assert forecasts[0].time_features_ == ("year",)
+    np.testing.assert_allclose(forecasts[0].predict(), forecasts[1].predict(), rtol=1e-3)
+    assert forecasts[0].predict().index[-1] == pd.date_range(index[-1], periods=13, freq=freq)[-1]
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_a_column_without_a_season_takes_none_from_others_whatever_its_name(name):
+    t, r = np.arange(300), np.random.default_rng(0)
+    waves = {f"s{k}": 10 * np.sin(2 * np.pi * (t + k) / 60) + r.normal(size=300) for k in range(3)}
+    frame = pd.DataFrame({name: r.normal(size=300), **waves})
+    assert TaylorformerForecaster(strategy="pretrained").fit(frame, fh=range(1, 9)).seasonal_periods_ == (
+        60.0,
+    )
+    panel = pd.concat({key: frame[[key]].set_axis(["y"], axis=1) for key in frame})
+    assert TaylorformerForecaster(strategy="pretrained").fit(panel, fh=range(1, 9)).seasonal_periods_ == (
+        60.0,
+    )
