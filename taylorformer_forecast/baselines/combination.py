@@ -15,9 +15,11 @@ from taylorformer_forecast.baselines.members import FAMILIES, REGRESSION, Member
 from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
+    DOUBTED_SEASON,
     FAMILY_PRIOR,
     LOSS_STEP_SPACING,
     MEMBER_LEVEL_POWER,
+    WAKING_CYCLES,
     WITHIN_POWER,
 )
 
@@ -178,8 +180,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
 
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
-    At origins where a season was not known yet, a member with it has lost what the best of those had that
-    need to know less: it is compared where it has forecasts of its own (a sleeping expert).
+    Where a long season was not known yet, a member with it has lost what the best had of those that need to
+    know less, the more so the more forecasts of its own it has since (a sleeping expert).
     Weights are products of the weight of a member in its family and of the family.
 
     Parameters
@@ -213,20 +215,24 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     started = (~y.isnan()).cumsum(1) > 0
     loss = y.new_zeros(*y.shape, len(found.family))
     hit = torch.zeros_like(started)
-    whole, own = y.new_zeros(*y.shape, 1), y.new_zeros(found.awake.shape)
+    sleepy = bool((found.season > DOUBTED_SEASON).any())
+    whole, part = y.new_zeros(*y.shape, 1), y.new_zeros(found.awake.shape)
+    own = torch.zeros_like(loss) if sleepy else loss
     for step, share in _steps(horizon):
         if step >= n - 1:
             break
         ahead = targets(y, step)[:, : n - step - 1, None]
         known = ~ahead.isnan() & started[:, : n - step - 1, None]
         error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()
-        awake = known * torch.where(found.awake[:, : n - step - 1], 1.0, found.doubt)
-        loss[:, step + 1 :].addcmul_(error, awake[..., found.group], value=share / (step + 1))
-        whole[:, step + 1 :] += known * share / (step + 1)
-        own[:, step + 1 :] += awake * share / (step + 1)
+        loss[:, step + 1 :].addcmul_(error, known.to(loss), value=share / (step + 1))
         hit[:, step + 1 :] |= known[..., 0]
-    _lose_asleep(loss, 1 - own / whole.clamp_min(1e-300), found)
-    loss, count = loss.cumsum(1), hit.cumsum(1)[..., None]
+        if sleepy:
+            awake = (known & found.awake[:, : n - step - 1]).to(loss)
+            own[:, step + 1 :].addcmul_(error, awake[..., found.group], value=share / (step + 1))
+            whole[:, step + 1 :] += known * share / (step + 1)
+            part[:, step + 1 :] += awake * share / (step + 1)
+    asleep = 1 - part / whole.clamp_min(1e-300)
+    loss, count = _lost(loss, own, asleep, found) if sleepy else loss.cumsum(1), hit.cumsum(1)[..., None]
     # Relative to the best; errors that are rounding only are equal.
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
     excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
@@ -241,13 +247,22 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     return torch.cat(weights, -1)[..., torch.cat(members).argsort()]
 
 
-def _lose_asleep(loss: Float[Tensor, "B n M"], asleep: Float[Tensor, "B n F"], found: Members) -> None:
-    """Add to losses at each time, for the part of them asleep, those of the best so far of lower rank."""
+def _lost(
+    loss: Float[Tensor, "B n M"],
+    own: Float[Tensor, "B n M"],
+    asleep: Float[Tensor, "B n F"],
+    found: Members,
+) -> Float[Tensor, "B n M"]:
+    """Losses up to each time, given those at each, those of own forecasts, and the part of time asleep."""
+    total = loss.cumsum(1)
+    free = found.awake.cumsum(1) / (WAKING_CYCLES * found.season)
+    free = torch.minimum(free, (1 - DOUBTED_SEASON / found.season).clamp_min(0.0))
     for rank in found.rank.unique().tolist()[1:]:
         lower, at = (found.rank < rank).nonzero()[:, 0], (found.rank == rank).nonzero()[:, 0]
-        best = loss[..., lower].cumsum(1).argmin(-1, keepdim=True)
-        lost = loss[..., lower].gather(-1, best)
-        loss[..., at] += lost * asleep[..., found.group[at]]
+        best = lower[total[..., lower].argmin(-1, keepdim=True)]
+        instead = loss.gather(-1, best) * asleep[..., found.group[at]] - (loss - own)[..., at]
+        total[..., at] += free[..., found.group[at]] * instead.cumsum(1)
+    return total
 
 
 def _steps(horizon: int) -> list[tuple[int, float]]:

@@ -19,12 +19,7 @@ from taylorformer_forecast.baselines.autoregression import autoregression
 from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, slope_so_far
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, smooth
-from taylorformer_forecast.defaults import (
-    DOUBTED_SEASON,
-    LONGEST_REGRESSED_SEASON,
-    REGRESSION_CYCLES,
-    THETA_SLOPE,
-)
+from taylorformer_forecast.defaults import LONGEST_REGRESSED_SEASON, REGRESSION_CYCLES, THETA_SLOPE
 
 __all__ = ["FAMILIES", "REGRESSION", "Members", "members"]
 
@@ -66,8 +61,8 @@ class Members:
         Bounds.
     awake : bool Tensor of shape (B, n, K + S)
         Origins from which each stream, and each of the others, has forecasts of its own.
-    doubt : Tensor of shape (K + S,)
-        Part of the errors before those that counts as their own: all for seasons of at most 12 steps.
+    season : Tensor of shape (K + S,)
+        Steps of their season, 1 where there is none.
     group : int Tensor of shape (M,)
         Which of those a member belongs to.
     rank : int Tensor of shape (M,)
@@ -98,7 +93,7 @@ class Members:
     low: Float[Tensor, "B n H"]
     high: Float[Tensor, "B n H"]
     awake: Bool[Tensor, "B n F"]
-    doubt: Float[Tensor, " F"]
+    season: Float[Tensor, " F"]
     group: Int[Tensor, " M"]
     rank: Int[Tensor, " M"]
     family: Int[Tensor, " M"]
@@ -164,7 +159,7 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
     n_regressions = others.shape[2] - max(len(seasons), 1)
     awake = torch.cat([torch.stack([s.known for s in streams], 2), repeats], 2)
     lengths = [s.season for s in streams] + (list(seasons) or [1]) + [1] * n_regressions
-    doubt = (DOUBTED_SEASON / torch.tensor(lengths, dtype=y.dtype, device=y.device)).clamp_max(1.0)
+    season = torch.tensor(lengths, dtype=y.dtype, device=y.device)
     sizes = torch.tensor([len(grid.level) + n_plain] * len(streams) + [1] * others.shape[2])
     group = torch.arange(len(sizes)).repeat_interleave(sizes).to(y.device)
     ranks = (
@@ -190,7 +185,7 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
         low,
         high,
         awake,
-        doubt,
+        season,
         group,
         torch.tensor(ranks, device=y.device)[group],
         torch.tensor(family, device=y.device),
