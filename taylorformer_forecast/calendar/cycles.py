@@ -55,7 +55,7 @@ class SeasonalFeatures:
             longest = [pair for pair in pairs if len(pair[0]) == max(len(index) for index, _ in pairs)]
             for index, values in longest[:MOST_OWN_MAPS]:
                 t = torch.tensor(axis.numbers(index), dtype=torch.float64)
-                for column in torch.tensor(values, dtype=torch.float64).T:
+                for column in torch.tensor(values.copy(), dtype=torch.float64).T:
                     grid = axis.on_grid(index, without_outliers(t, column).numpy())
                     found[tuple(seasons_beside(steps, grid))] += 1
             periods = min(found, key=lambda seasons: (not seasons, -found[seasons], seasons))

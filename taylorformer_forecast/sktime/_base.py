@@ -159,6 +159,8 @@ class BaseTorchForecaster(
     def _update(self, y, X=None, update_params=True):
         check_values(y, "y")
         check_same_kind(y, self._cur_y, "y")
+        if set(y.columns) == set(self._cur_y.columns):
+            y = y[list(self._cur_y.columns)]
         check_columns(list(y.columns), list(self._cur_y.columns))
         y = y.set_axis(self._cur_y.columns, axis=1)
         if self._scaler is not None:

@@ -50,3 +50,13 @@ def test_a_missing_label_is_an_error(labels):
     X = pd.concat({k: pd.DataFrame({"v": np.arange(9.0) + k}) for k in range(4)}, names=["i", "t"])
     with pytest.raises(ValueError, match="no label for case 3"):
         ContiFormerClassifier(max_steps=1).fit(X, np.array(labels))
+
+
+def test_an_update_may_have_its_columns_in_another_order():
+    t = np.arange(60.0)
+    frame = pd.DataFrame({"u": t, "v": 100 - t}, pd.period_range("2000-01", periods=60, freq="M"))
+    forecasts = []
+    for names in (["u", "v"], ["v", "u"]):
+        forecaster = TaylorformerForecaster(strategy="baseline", random_state=0).fit(frame[:50], fh=[1, 2])
+        forecasts.append(forecaster.update(frame[50:][names], update_params=False).predict())
+    pd.testing.assert_frame_equal(*forecasts)
