@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from darts import TimeSeries
 from torch import Tensor
 
@@ -57,22 +58,26 @@ def scales_of(values: Sequence[np.ndarray]) -> tuple[tuple[float, ...], float]:
     return tuple(floor), float(every[np.isfinite(every)].mean()) or 1.0
 
 
-def check_gaps(values: Sequence[Tensor | None], flags: Sequence[int], name: str) -> None:
+def check_gaps(parts: Sequence[Tensor | None], flags: Sequence[int], name: str) -> None:
     """Raise a ValueError if components miss values that had none missing in training.
 
     Parameters
     ----------
-    values : sequence of (Tensor of shape (B, n, C), or None)
-        Covariates of a batch, of several stretches of time.
+    parts : sequence of (Tensor of shape (B, n, C), or None)
+        Covariates of a batch, one stretch of time after another. Rows before the first value are padding.
     flags : sequence of int
         Components with missing values in training: of these the network sees where they are known.
     name : str
         What they are, as the user calls them.
     """
-    for part in values:
-        gaps = [] if part is None else part.isnan().any(0).any(0).nonzero()[:, 0].tolist()
-        if new := sorted({*gaps} - {*flags}):
-            raise ValueError(
-                f"{name} has missing values in component number {new[0]} (from 0), which had none in "
-                f"training: the network has learnt nothing for them; fill them, or train with some missing"
-            )
+    given = [part for part in parts if part is not None]
+    if not given:
+        return
+    missing = torch.cat(given, 1).isnan()
+    started = (~missing).any(-1, keepdim=True).cummax(1).values
+    gaps = (missing & started).any(0).any(0).nonzero()[:, 0].tolist()
+    if new := sorted({*gaps} - {*flags}):
+        raise ValueError(
+            f"{name} has missing values in component number {new[0]} (from 0), which had none in "
+            f"training: the network has learnt nothing for them; fill them, or train with some missing"
+        )
