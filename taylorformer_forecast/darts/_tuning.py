@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import Any
 
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
@@ -16,14 +15,14 @@ class Tuned(MixedCovariatesTorchModel):
     batch_size: int
     _tuning = False  # whether such a search goes on, which trains a network however short the series
 
-    @wraps(MixedCovariatesTorchModel.lr_find)
     def lr_find(self, *args: Any, **kwargs: Any) -> Any:
+        """Look for a learning rate; see darts. What was fitted stays."""
         with as_before(self):
             self._tuning = True
             return super().lr_find(*args, **kwargs)
 
-    @wraps(MixedCovariatesTorchModel.scale_batch_size)
     def scale_batch_size(self, *args: Any, **kwargs: Any) -> Any:
+        """Look for a batch size; see darts. What was fitted stays."""
         with as_before(self):
             self._tuning = True
             found = super().scale_batch_size(*args, **kwargs)
@@ -31,12 +30,12 @@ class Tuned(MixedCovariatesTorchModel):
         self.batch_size = size
         return found
 
-    @wraps(MixedCovariatesTorchModel.load_weights)
     def load_weights(self, *args: Any, **kwargs: Any) -> Any:
+        """Load weights of a file; see darts. What is refused leaves the model as it was."""
         with as_before_a_failure(self):
             return super().load_weights(*args, **kwargs)
 
-    @wraps(MixedCovariatesTorchModel.load_weights_from_checkpoint)
     def load_weights_from_checkpoint(self, *args: Any, **kwargs: Any) -> Any:
+        """Load weights of a checkpoint; see darts. What is refused leaves the model as it was."""
         with as_before_a_failure(self):
             return super().load_weights_from_checkpoint(*args, **kwargs)

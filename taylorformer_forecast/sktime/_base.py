@@ -180,19 +180,27 @@ class BaseTorchForecaster(
         asked = self.time_features, self.seasonal_periods
         self._take_seasons(SeasonalFeatures.choose(self._axis, parts, *asked))
         longest = int(panel.count().max())
-        first = panel.bounds[1]
-        seen = ~np.isnan(panel.values[:first]).all(1)
-        ahead = self._steps_ahead(
-            panel.stamps[panel.at[:first]], panel.stamps[panel.at[:first][seen]][-1:], fh
-        )
-        about = longest, self._seasonal, ahead, self._cur_y.shape[1], self.spec
+        ahead = self._steps_ahead(panel.stamps[panel.at[: panel.bounds[1]]], fh)
+        reach = ahead and ahead + self._missing_at_end(panel)
+        about = longest, self._seasonal, reach, self._cur_y.shape[1], self.spec
         self.context_length_, self.horizon_ = choose_lengths(*about, self.context_length, self.horizon)
         self._n_ahead = ahead or self.horizon_
 
-    def _steps_ahead(self, index, last, fh):
-        """Steps from the last value of y to the end of fh, if fh is known and lies ahead."""
+    def _steps_ahead(self, index, fh):
+        """Steps from the end of y to the end of fh, if fh is known and lies ahead."""
         if fh is None:
             return None
         stamps = self._axis.horizon(fh, index[-1], index)
-        steps = self._axis.numbers(stamps[-1:])[0] - self._axis.numbers(last)[0]
+        steps = self._axis.numbers(stamps[-1:])[0] - self._axis.numbers(index[-1:])[0]
         return max(1, round(steps)) if steps > 0 else None
+
+    def _missing_at_end(self, panel):
+        """Steps without a value at the end of most instances, of which a path passes through each."""
+        ends = panel.bounds[1:] - 1
+        empty = np.flatnonzero(np.isnan(panel.values[ends]).all(1))
+        if 2 * len(empty) <= len(ends):
+            return 0
+        seen = ~np.isnan(panel.values).all(1)
+        last = np.maximum.accumulate(np.where(seen, np.arange(len(seen)), 0))[ends]
+        numbers = self._axis.numbers(panel.stamps)[panel.at]
+        return max(0, round(np.median(numbers[ends] - numbers[last])))

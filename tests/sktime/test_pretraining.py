@@ -49,7 +49,7 @@ def panel(index=MONTHS, keys="abcd", **kwargs):
 
 
 def weights(network):
-    return np.concatenate([p.detach().numpy().ravel() for p in network.parameters()])
+    return np.concatenate([p.detach().numpy().ravel() for p in network.parameters() if p.requires_grad])
 
 
 @pytest.fixture(scope="module", params=FORECASTERS)
