@@ -22,7 +22,7 @@ if __name__ == "__main__":
     model.fit(load_airline()[:60], fh=[1, 2])
     weights = torch.cat([p.detach().flatten().double() for p in model.network_.parameters()])
     numbers = model.training_["steps"], weights.sum().item(), weights.square().sum().item()
-    print("trained", *numbers, flush=True)
+    print("trained " + " ".join(map(str, numbers)) + "\\n", end="", flush=True)  # a line of each process
     torch.distributed.barrier()  # the first process ends the others
 """
 
