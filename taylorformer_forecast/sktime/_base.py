@@ -181,7 +181,8 @@ class BaseTorchForecaster(
         self._take_seasons(SeasonalFeatures.choose(self._axis, parts, *asked))
         longest = int(panel.count().max())
         ahead = self._steps_ahead(panel.stamps[panel.at[: panel.bounds[1]]], fh)
-        reach = ahead and ahead + self._missing_at_end(panel)
+        empty = np.isnan(panel.values[panel.bounds[1:] - 1]).all(1)  # in its last row
+        reach = ahead and ahead + (self._missing_at_end(panel) if 2 * empty.sum() > len(empty) else 0)
         about = longest, self._seasonal, reach, self._cur_y.shape[1], self.spec
         self.context_length_, self.horizon_ = choose_lengths(*about, self.context_length, self.horizon)
         self._n_ahead = ahead or self.horizon_
@@ -197,9 +198,6 @@ class BaseTorchForecaster(
     def _missing_at_end(self, panel):
         """Steps without a value at the end of most instances, of which a path passes through each."""
         ends = panel.bounds[1:] - 1
-        empty = np.flatnonzero(np.isnan(panel.values[ends]).all(1))
-        if 2 * len(empty) <= len(ends):
-            return 0
         seen = ~np.isnan(panel.values).all(1)
         last = np.maximum.accumulate(np.where(seen, np.arange(len(seen)), 0))[ends]
         numbers = self._axis.numbers(panel.stamps)[panel.at]
