@@ -92,7 +92,7 @@ class CombinationFit:
         """The combination at some origins, with the forecasts of each family."""
         rows = torch.arange(len(origins), device=origins.device)[:, None]
         found, weights = self.found.at_origins(origins), self.member_weights[rows, origins]
-        family = torch.nn.functional.one_hot(self.found.family, len(FAMILIES)).to(weights)
+        family = F.one_hot(self.found.family, len(FAMILIES)).to(weights)
         of_families = weights @ family
         # Near zero for a family of hardly any weight, which the network was trained with.
         forecasts = [
@@ -166,9 +166,7 @@ def _mean_step(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
     at = torch.where(~y.isnan(), torch.arange(n, device=y.device), -1).cummax(1).values
     before = F.pad(at[:, :-1], (1, 0), value=-1)
     step = torch.where(before >= 0, (y - y.gather(1, before.clamp_min(0))).abs(), torch.nan)
-    apart = F.pad(
-        y.diff(dim=1) if season < 2 else y[:, season:] - y[:, :-season], (season, 0), value=torch.nan
-    )
+    apart = F.pad(y[:, season:] - y[:, :-season], (season, 0), value=torch.nan)
     both = torch.stack([step, apart[:, :n].abs()], -1)
     known = (~both.isnan()).cumsum(1)
     mean = torch.nan_to_num(both).cumsum(1) / known.clamp_min(1)
@@ -216,8 +214,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     loss = y.new_zeros(*y.shape, len(found.family))
     hit = torch.zeros_like(started)
     sleepy = bool((found.season > DOUBTED_SEASON).any())
-    whole, part = y.new_zeros(*y.shape, 1), y.new_zeros(found.awake.shape)
-    own = torch.zeros_like(loss) if sleepy else loss
+    if sleepy:
+        own, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
     for step, share in _steps(horizon):
         if step >= n - 1:
             break
@@ -231,8 +229,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
             own[:, step + 1 :].addcmul_(error, awake[..., found.group], value=share / (step + 1))
             whole[:, step + 1 :] += known * share / (step + 1)
             part[:, step + 1 :] += awake * share / (step + 1)
-    asleep = 1 - part / whole.clamp_min(1e-300)
-    loss, count = _lost(loss, own, asleep, found) if sleepy else loss.cumsum(1), hit.cumsum(1)[..., None]
+    count = hit.cumsum(1)[..., None]
+    loss = _lost(loss, own, 1 - part / whole.clamp_min(1e-300), found) if sleepy else loss.cumsum(1)
     # Relative to the best; errors that are rounding only are equal.
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
     excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
