@@ -147,7 +147,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     # Zeros before the first other value are missing, unless a value is negative or all are zero.
     leading = (y == 0) & ~((y != 0) & observed).cummax(1).values
     zeros = (y < 0).any(1) | (values == 0).all(1)
-    clean = winsorise(torch.where(leading & ~zeros[:, None], torch.nan, y) / unit, season)
+    clean, doubt, shifted = winsorise(torch.where(leading & ~zeros[:, None], torch.nan, y) / unit, season)
     found = members(clean, seasons, horizon)
     weights = weigh(found, clean)
     loc = combine(found, weights)
@@ -155,6 +155,9 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     error = past_errors(clean, loc)
     scale = error_scale(error / size, _mean_step(clean, season) / size[..., 0])
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
+    # A shift of the level says more than earlier errors where forecasts have not followed it.
+    doubt = doubt[:, None].fmax((shifted[:, None] - loc[:, -1]).abs())
+    scale[:, -1] = torch.maximum(scale[:, -1], doubt / size[:, -1])
     # An error cannot be much larger than the range that forecasts and values share.
     scale = torch.minimum(scale * size, (found.high - found.low) / 2).clamp_min(ROUNDING)
     return CombinationFit(unit, clean, season, found, weights, loc, scale, error, standard, shape(standard))

@@ -1,25 +1,28 @@
 """Guards of a forecast: series without outliers, and the range that forecasts may not leave.
 
 Everything but :func:`without_outliers` is causal: row ``t`` of a result depends on the values up to ``t``,
-and of :func:`winsorise` on whether it is one of the last two.
+and of :func:`winsorise` on the next one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from taylorformer_forecast.baselines.smoothing import slope_so_far
 from taylorformer_forecast.defaults import (
     FIRST_CHECKED_VALUE,
     INTERMITTENT_ZEROS,
     LARGE_STEP,
     LARGEST_GROWTH,
     LAST_OUTLIER_SIZE,
-    LEVEL_SHIFT_RUN,
+    LEVEL_SHIFT_MEMORY,
+    LEVEL_SHIFT_PART,
     LONG_SERIES,
     MIN_CHECKED_VALUES,
     MOST_OUTLIERS,
@@ -27,19 +30,36 @@ from taylorformer_forecast.defaults import (
     SPIKE_SIZES,
     STEP_BLOCK,
     STEP_SIZE_MEMORY,
+    UNDECIDED_SIZE,
 )
 
-FLAT = 1e-9  # variance of times below which there is no slope
+
+class Winsorised(NamedTuple):
+    """Series without outliers, and what is not known yet of their ends.
+
+    Parameters
+    ----------
+    values : Tensor of shape (B, n)
+        Values with outliers moved; NaN where nothing was observed.
+    doubt : Tensor of shape (B,)
+        How far the last value was moved to, from the values before it; 0 if it is no outlier.
+    shifted : Tensor of shape (B,)
+        The last value, where a shift of the level was found at one of the last three points; NaN elsewhere.
+    """
+
+    values: Float[Tensor, "B n"]
+    doubt: Float[Tensor, " B"]
+    shifted: Float[Tensor, " B"]
 
 
-def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
+def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     """Pull outliers back to a multiple of the usual step.
 
     A value is compared with the values before it alone: the last one and the one a season ago, both without
     outliers. What lies further outside their range than eight mean absolute steps is an outlier. It is moved
-    to that distance, and stays observed. The third outlier in a row on one side is a shift of the level: it
-    and those after it stay as they are. Whether the last two values are outliers or a shift is not decided
-    yet: they are moved to a quarter of that distance. The first four values are not checked.
+    to that distance, and stays observed. The next value decides: if it lies twice as close to the outlier as
+    to the range before, the level has shifted, and the outlier is put back. Of the last value of a series
+    this is not known yet: it is moved to five steps. The first four values are not checked.
 
     Parameters
     ----------
@@ -50,7 +70,7 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
 
     Returns
     -------
-    Tensor of shape (B, n)
+    Winsorised
         The same with outliers moved.
 
     References
@@ -62,39 +82,45 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
     >>> import torch
     >>> from taylorformer_forecast.baselines.robust import winsorise
     >>> y = torch.tensor([[1.0, 2.0, 1.0, 2.0, 1.0, 1e6, 2.0, 1.0]])
-    >>> winsorise(y).tolist()
+    >>> winsorise(y).values.tolist()
     [[1.0, 2.0, 1.0, 2.0, 1.0, 9.0, 2.0, 1.0]]
     """
     observed = ~y.isnan()
-    rows = _pulled_back(torch.nan_to_num(y).T.numpy(force=True), observed.T.numpy(force=True), season)
-    return torch.where(observed, torch.as_tensor(rows, device=y.device).T, torch.nan)
+    found = _pulled_back(torch.nan_to_num(y).T.numpy(force=True), observed.T.numpy(force=True), season)
+    values, doubt, shifted = (torch.as_tensor(part, device=y.device) for part in found)
+    return Winsorised(torch.where(observed, values.T, torch.nan), doubt, shifted)
 
 
-def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> np.ndarray:
-    """Values without outliers, shape (n, B); numpy, as many small steps take less time there."""
-    rows = np.empty_like(values)
-    last, seen, step, row = np.zeros((4, values.shape[1]), values.dtype)
+def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple[np.ndarray, ...]:
+    """Values without outliers, shape (n, B), and their ends; numpy: many small steps take less time there."""
+    rows, columns = np.empty_like(values), np.arange(values.shape[1])
+    last, seen, step, raw, inside, limit = np.zeros((6, values.shape[1]), values.dtype)  # of the last value
+    held = np.zeros(values.shape[1], bool)
+    at, shift_at = np.zeros((2, values.shape[1]), int)
     for t, (value, now) in enumerate(zip(values, observed, strict=True)):
+        shifted = now & held & (np.abs(value - raw) < LEVEL_SHIFT_PART * np.abs(value - inside))
+        rows[at[shifted], columns[shifted]] = raw[shifted]
+        last, shift_at = np.where(shifted, raw, last), np.where(shifted, t + 1, shift_at)
         low = high = last
         if 1 < season <= t:
             earlier = np.where(observed[t - season], rows[t - season], last)
             low, high = np.minimum(last, earlier), np.maximum(last, earlier)
-        inside = np.maximum(np.minimum(value, high), low)
-        limit = np.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, np.inf)
-        away = value - inside
-        side = np.sign(away) * (np.abs(away) > limit)
-        row = np.where(now, np.where(side * row > 0, row + side, side), row)
-        undecided = (side != 0) & (t > len(values) - LEVEL_SHIFT_RUN)
-        most = np.where(undecided, LAST_OUTLIER_SIZE * step, limit)
-        held = np.maximum(np.minimum(away, most), -most)
-        new = inside + np.where(np.abs(row) >= LEVEL_SHIFT_RUN, away, held)
-        size = (np.minimum(np.abs(new - last), limit) - step) / np.minimum(
+        near = np.maximum(np.minimum(value, high), low)
+        most = np.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, np.inf)
+        new = near + np.maximum(np.minimum(value - near, most), -most)
+        size = (np.minimum(np.abs(new - last), most) - step) / np.minimum(
             np.maximum(seen, 1), STEP_SIZE_MEMORY
         )
         step = np.where(now & (seen > 0), step + size, step)
-        last, seen = np.where(now, new, last), seen + now
+        held = np.where(now, np.abs(value - near) > most, held)
+        raw, inside, limit = np.where(now, (value, near, most), (raw, inside, limit))
+        last, seen, at = np.where(now, new, last), seen + now, np.where(now, t, at)
         rows[t] = new
-    return rows
+    moved = np.where(held, UNDECIDED_SIZE / OUTLIER_SIZE * limit, 0.0)
+    last = np.where(held, inside + np.sign(raw - inside) * moved, last)
+    rows[at[held], columns[held]] = last[held]
+    late = (shift_at > 0) & (len(values) - shift_at < LEVEL_SHIFT_MEMORY)
+    return rows, moved, np.where(late, last, np.nan)
 
 
 def without_outliers(
@@ -222,34 +248,6 @@ def positive_so_far(y: Float[Tensor, "B n"]) -> Tensor:
     [[True, True, False, False]]
     """
     return ~((y <= 0).cumsum(1) > 0)
-
-
-def slope_so_far(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B n"], Float[Tensor, "B n"]]:
-    """Slope of the least-squares line through the values up to each point, and its squared correlation.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.robust import slope_so_far
-    >>> slope, r2 = slope_so_far(torch.tensor([[0.0, 1.0, float("nan"), 3.0]]))
-    >>> slope.tolist(), r2.tolist()
-    ([[0.0, 1.0, 1.0, 1.0]], [[0.0, 1.0, 1.0, 1.0]])
-    """
-    observed = (~y.isnan()).to(y.dtype)
-    t = torch.arange(y.shape[1], dtype=y.dtype, device=y.device) * observed
-    count = observed.cumsum(1).clamp_min(1)
-    first = torch.where(observed.bool(), y, 0.0).gather(1, observed.argmax(1, keepdim=True))
-    x = torch.nan_to_num(y - first)  # offsets would cost digits
-
-    def mean(values: Tensor) -> Tensor:
-        return values.cumsum(1) / count
-
-    at, of = mean(t), mean(x)
-    spread, joint, size = mean(t * t) - at**2, mean(t * x) - at * of, mean(x * x) - of**2
-    known = spread > FLAT
-    slope = torch.where(known, joint / spread.clamp_min(FLAT), 0.0)
-    r2 = torch.where(known & (size > 0), slope * joint / size.clamp_min(1e-300), 0.0)
-    return slope, r2.clamp(0.0, 1.0)
 
 
 def forecast_range(

@@ -1,4 +1,4 @@
-"""Exponential smoothing over a grid of parameters, for many series and from every origin at once."""
+"""Exponential smoothing over a grid of parameters, and lines, of many series from every origin at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.defaults import FLAT_SLOPE_COUNT, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
+
+FLAT = 1e-9  # variance of times below which there is no slope
 
 
 @dataclass(frozen=True)
@@ -108,3 +110,31 @@ def _states(x: np.ndarray, gain: np.ndarray, turn: np.ndarray, damping: np.ndarr
         level = np.add(level, gain[t] * error, out=states[0, t])
         trend = np.add(trend, turn[t] * error, out=states[1, t])
     return states
+
+
+def slope_so_far(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B n"], Float[Tensor, "B n"]]:
+    """Slope of the least-squares line through the values up to each point, and its squared correlation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.smoothing import slope_so_far
+    >>> slope, r2 = slope_so_far(torch.tensor([[0.0, 1.0, float("nan"), 3.0]]))
+    >>> slope.tolist(), r2.tolist()
+    ([[0.0, 1.0, 1.0, 1.0]], [[0.0, 1.0, 1.0, 1.0]])
+    """
+    observed = (~y.isnan()).to(y.dtype)
+    t = torch.arange(y.shape[1], dtype=y.dtype, device=y.device) * observed
+    count = observed.cumsum(1).clamp_min(1)
+    first = torch.where(observed.bool(), y, 0.0).gather(1, observed.argmax(1, keepdim=True))
+    x = torch.nan_to_num(y - first)  # offsets would cost digits
+
+    def mean(values: Tensor) -> Tensor:
+        return values.cumsum(1) / count
+
+    at, of = mean(t), mean(x)
+    spread, joint, size = mean(t * t) - at**2, mean(t * x) - at * of, mean(x * x) - of**2
+    known = spread > FLAT
+    slope = torch.where(known, joint / spread.clamp_min(FLAT), 0.0)
+    r2 = torch.where(known & (size > 0), slope * joint / size.clamp_min(1e-300), 0.0)
+    return slope, r2.clamp(0.0, 1.0)

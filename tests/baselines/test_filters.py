@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
+from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.members import members
-from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, slope_so_far, winsorise
+from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far, winsorise
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
-from taylorformer_forecast.baselines.smoothing import Grid, smooth
+from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.defaults import FLAT_SLOPE_COUNT, THETA_SLOPE
 
 NAN = float("nan")
@@ -119,29 +120,59 @@ def test_seasonal_naive_takes_the_last_observed_value_of_the_phase():
 
 def test_winsorising_leaves_walks_alone_and_moves_outliers():
     y = walk(200, rows=20)
-    close(winsorise(y)[:, 30:], y[:, 30:])
+    close(winsorise(y).values[:, 30:], y[:, 30:])
     spoiled = y.clone()
     spoiled[:, 100] = 1e9
-    assert (winsorise(spoiled)[:, 100] < y[:, 100] + 20).all()
+    assert (winsorise(spoiled).values[:, 100] < y[:, 100] + 20).all()
 
 
 def test_winsorising_follows_a_shift_of_the_level():
     y = walk(60)
     y[:, 40:] += 1e3
-    close(winsorise(y)[:, 42:], y[:, 42:])
+    close(winsorise(y).values[:, 42:], y[:, 42:])
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_outliers_among_the_last_two_values_are_moved_further_than_earlier_ones(count):
+@pytest.mark.parametrize("following", [0.7, 1.0, 1.4])
+def test_an_outlier_is_put_back_when_the_next_value_is_near_it(following):
     y = walk(120, rows=20)
-    step = y.diff(dim=1).abs().mean(1, keepdim=True)
-    y[:, -count:] += 1e3
-    followed = torch.cat([y, y[:, -count - 1, None].expand(-1, 2)], 1)
-    late, early = (
-        (winsorise(rows)[:, 120 - count : 120] - y[:, 119 - count, None]) / step for rows in (y, followed)
-    )
-    assert (late < 3 * count).all()
-    assert (early > 6).all()
+    y[:, -2:] = y[:, -3, None] + 1e3 * torch.tensor([1.0, following])
+    found = winsorise(y)
+    close(found.values[:, -2], y[:, -2])
+    close(found.shifted, found.values[:, -1])
+
+
+@pytest.mark.parametrize("following", [-0.5, 0.0, 0.6, 2.1])
+def test_an_outlier_stays_moved_when_the_next_value_is_not_near_it(following):
+    y = walk(120, rows=20)
+    y[:, -2:] = y[:, -3, None] + 1e3 * torch.tensor([1.0, following])
+    found = winsorise(y)
+    assert (found.values[:, -2] < y[:, -3] + 20).all()
+    assert found.shifted.isnan().all()
+
+
+@pytest.mark.parametrize("gap", [0, 3])
+@pytest.mark.parametrize("size", [12.0, -12.0, 1e6])
+def test_an_outlier_at_the_end_is_moved_to_five_steps(size, gap):
+    y = walk(120, rows=20)
+    step = y.diff(dim=1).abs().mean(1)
+    y[:, -1] = y[:, -2] + size * step
+    found = winsorise(torch.nn.functional.pad(y, (0, gap), value=NAN))
+    moved = (found.values[:, 119] - y[:, -2]) / step
+    assert ((moved.abs() > 3) & (moved.abs() < 7)).all()
+    assert (moved.sign() == (1.0 if size > 0 else -1.0)).all()
+    close(found.doubt, moved.abs() * step)
+    assert found.shifted.isnan().all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("size", [20.0, -20.0])
+def test_intervals_widen_after_a_shift_of_the_level_and_reach_it_from_its_second_value_on(count, size):
+    y = 200 + torch.randn(20, 96, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y[:, -count:] += size
+    low, high = forecast(y, 6).quantiles([0.1, 0.9]).unbind(-1)
+    assert (high - low > 6).all()  # 2.6 without a shift
+    if count > 1:
+        assert ((low < 200 + size) & (high > 200 + size)).double().mean() > 0.8
 
 
 def test_ranges_widen_by_the_width_so_far_and_stay_nonnegative():
