@@ -16,6 +16,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.smoothing import slope_so_far
 from taylorformer_forecast.defaults import (
+    DECIDED_SIZE,
     FIRST_CHECKED_VALUE,
     INTERMITTENT_ZEROS,
     LARGE_STEP,
@@ -56,10 +57,10 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     """Pull outliers back to a multiple of the usual step.
 
     A value is compared with the values before it alone: the last one and the one a season ago, both without
-    outliers. What lies further outside their range than eight mean absolute steps is an outlier. It is moved
-    to that distance, and stays observed. The next value decides: if it lies twice as close to the outlier as
-    to the range before, the level has shifted, and the outlier is put back. Of the last value of a series
-    this is not known yet: it is moved to five steps. The first four values are not checked.
+    outliers. What lies further outside their range than eight mean absolute steps is an outlier. The next
+    value decides on it. If it lies twice as close to the outlier as to the range before, the level has
+    shifted, and the outlier stays as it is. Else it is moved to two steps. The last value of a series is not
+    decided on, and is moved to four steps. The first four values are not checked.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     >>> from taylorformer_forecast.baselines.robust import winsorise
     >>> y = torch.tensor([[1.0, 2.0, 1.0, 2.0, 1.0, 1e6, 2.0, 1.0]])
     >>> winsorise(y).values.tolist()
-    [[1.0, 2.0, 1.0, 2.0, 1.0, 9.0, 2.0, 1.0]]
+    [[1.0, 2.0, 1.0, 2.0, 1.0, 3.0, 2.0, 1.0]]
     """
     observed = ~y.isnan()
     found = _pulled_back(torch.nan_to_num(y).T.numpy(force=True), observed.T.numpy(force=True), season)
@@ -94,33 +95,31 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
 def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple[np.ndarray, ...]:
     """Values without outliers, shape (n, B), and their ends; numpy: many small steps take less time there."""
     rows, columns = np.empty_like(values), np.arange(values.shape[1])
-    last, seen, step, raw, inside, limit = np.zeros((6, values.shape[1]), values.dtype)  # of the last value
-    held = np.zeros(values.shape[1], bool)
+    last, seen, step, raw, inside, unit = np.zeros((6, values.shape[1]), values.dtype)
+    held = np.zeros(values.shape[1], bool)  # whether the last value is an outlier, and not decided yet
     at, shift_at = np.zeros((2, values.shape[1]), int)
     for t, (value, now) in enumerate(zip(values, observed, strict=True)):
-        shifted = now & held & (np.abs(value - raw) < LEVEL_SHIFT_PART * np.abs(value - inside))
-        rows[at[shifted], columns[shifted]] = raw[shifted]
-        last, shift_at = np.where(shifted, raw, last), np.where(shifted, t + 1, shift_at)
+        decided = now & held
+        shifted = decided & (np.abs(value - raw) < LEVEL_SHIFT_PART * np.abs(value - inside))
+        settled = np.where(shifted, raw, inside + np.sign(raw - inside) * DECIDED_SIZE * unit)
+        rows[at[decided], columns[decided]] = settled[decided]
+        last, shift_at = np.where(decided, settled, last), np.where(shifted, t + 1, shift_at)
         low = high = last
         if 1 < season <= t:
             earlier = np.where(observed[t - season], rows[t - season], last)
             low, high = np.minimum(last, earlier), np.maximum(last, earlier)
         near = np.maximum(np.minimum(value, high), low)
-        most = np.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, np.inf)
-        new = near + np.maximum(np.minimum(value - near, most), -most)
-        size = (np.minimum(np.abs(new - last), most) - step) / np.minimum(
-            np.maximum(seen, 1), STEP_SIZE_MEMORY
-        )
-        step = np.where(now & (seen > 0), step + size, step)
-        held = np.where(now, np.abs(value - near) > most, held)
-        raw, inside, limit = np.where(now, (value, near, most), (raw, inside, limit))
-        last, seen, at = np.where(now, new, last), seen + now, np.where(now, t, at)
-        rows[t] = new
-    moved = np.where(held, UNDECIDED_SIZE / OUTLIER_SIZE * limit, 0.0)
-    last = np.where(held, inside + np.sign(raw - inside) * moved, last)
-    rows[at[held], columns[held]] = last[held]
+        limit = np.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, np.inf)
+        far = np.abs(value - near) > limit
+        rows[t] = np.where(far, near + np.sign(value - near) * UNDECIDED_SIZE * step, value)
+        size = np.minimum(np.abs(value - last), limit)
+        held = np.where(now, far, held)
+        raw, inside, unit = np.where(now, (value, near, step), (raw, inside, unit))
+        moved = (size - step) / np.minimum(np.maximum(seen, 1), STEP_SIZE_MEMORY)
+        step = np.where(now & (seen > 0), step + moved, step)
+        last, seen, at = np.where(now, rows[t], last), seen + now, np.where(now, t, at)
     late = (shift_at > 0) & (len(values) - shift_at < LEVEL_SHIFT_MEMORY)
-    return rows, moved, np.where(late, last, np.nan)
+    return rows, np.where(held, UNDECIDED_SIZE * unit, 0.0), np.where(late, last, np.nan)
 
 
 def without_outliers(

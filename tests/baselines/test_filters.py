@@ -133,7 +133,7 @@ def test_winsorising_follows_a_shift_of_the_level():
 
 
 @pytest.mark.parametrize("following", [0.7, 1.0, 1.4])
-def test_an_outlier_is_put_back_when_the_next_value_is_near_it(following):
+def test_an_outlier_stays_as_it_is_when_the_next_value_is_near_it(following):
     y = walk(120, rows=20)
     y[:, -2:] = y[:, -3, None] + 1e3 * torch.tensor([1.0, following])
     found = winsorise(y)
@@ -142,7 +142,7 @@ def test_an_outlier_is_put_back_when_the_next_value_is_near_it(following):
 
 
 @pytest.mark.parametrize("following", [-0.5, 0.0, 0.6, 2.1])
-def test_an_outlier_stays_moved_when_the_next_value_is_not_near_it(following):
+def test_an_outlier_is_moved_when_the_next_value_is_not_near_it(following):
     y = walk(120, rows=20)
     y[:, -2:] = y[:, -3, None] + 1e3 * torch.tensor([1.0, following])
     found = winsorise(y)
@@ -152,13 +152,13 @@ def test_an_outlier_stays_moved_when_the_next_value_is_not_near_it(following):
 
 @pytest.mark.parametrize("gap", [0, 3])
 @pytest.mark.parametrize("size", [12.0, -12.0, 1e6])
-def test_an_outlier_at_the_end_is_moved_to_five_steps(size, gap):
+def test_an_outlier_at_the_end_is_moved_to_four_steps(size, gap):
     y = walk(120, rows=20)
     step = y.diff(dim=1).abs().mean(1)
     y[:, -1] = y[:, -2] + size * step
     found = winsorise(torch.nn.functional.pad(y, (0, gap), value=NAN))
     moved = (found.values[:, 119] - y[:, -2]) / step
-    assert ((moved.abs() > 3) & (moved.abs() < 7)).all()
+    assert ((moved.abs() > 2.5) & (moved.abs() < 5.5)).all()
     assert (moved.sign() == (1.0 if size > 0 else -1.0)).all()
     close(found.doubt, moved.abs() * step)
     assert found.shifted.isnan().all()
