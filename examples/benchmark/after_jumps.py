@@ -6,7 +6,7 @@ last value and the one a season before; eight values precede it. Every series of
 forecast from there, by what it is then. Scores are those of ``short_series.py``; what lies beyond the end of
 a series does not count::
 
-    python examples/benchmark/after_jumps.py --data FOLDER --out docs/results/after_jumps.json
+    python examples/benchmark/after_jumps.py --data FOLDER --out docs/results/short_series_jumps.json
 
 The page is made by ``short_series_report.py``.
 """

@@ -2,8 +2,8 @@
 
 python examples/benchmark/short_series_report.py docs/results/*short_series*.json --out docs/short_series.md
 
-What ``worst_short_series.py`` wrote is a section. Without ``--out`` the page is only printed. Rows
-of networks that others published are written as such.
+What ``worst_short_series.py`` and ``after_jumps.py`` wrote are sections. Without ``--out`` the page is only
+printed. Rows of networks that others published are written as such.
 """
 
 from __future__ import annotations
@@ -132,6 +132,19 @@ file.
 ![The two worst forecasts of each collection](images/worst_short_series.png)
 
 """
+JUMPS = """\
+
+## After a jump
+
+A value far from those before may be an outlier, or the first of a new level. Which it is shows with the next
+value. These are forecasts from one, two and three values after the first jump of every series of M3 that has
+one (`examples/benchmark/after_jumps.py`). A jump is at least eight mean steps high, with eight values
+before it. At first such a value is moved to four mean steps. A next value near it confirms a new level. Else
+it was an outlier, and is moved to two steps. While a level is new, intervals reach as far as it. Scores are
+those of the first table. No model sees the jump coming: after one value all intervals cover too little.
+Scores in the hundreds are those of forecasts that ran away.
+
+"""
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -142,6 +155,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def page(books: Sequence[dict]) -> str:
     """Make the page from what the runs wrote."""
     worst = [row for book in books for row in book.get("worst", ())]
+    jumps = [row for book in books for row in book.get("jumps", ())]
     books = [book for book in books if "results" in book]
     found: dict[tuple[str, int], dict[str, dict]] = {}
     for row in (row for book in books for row in book["results"]):
@@ -178,6 +192,16 @@ def page(books: Sequence[dict]) -> str:
         for name, row in several.items()
     ]
     parts.append(table(["collection", "series", "model", "MASE", "largest", "seconds", "failed"], rows))
+    if jumps:
+        after = {(r["set"], r["row"], r["values"]): r for r in jumps}
+        keys = list(dict.fromkeys((r["set"], r["row"]) for r in jumps))
+        cells = [
+            [NAMES[name], LABELS[row], *(cell(after[name, row, k]) for k in (1, 2, 3))] for name, row in keys
+        ]
+        counts = {name: after[name, row, 1]["n"] for name, row in keys}
+        several = ", ".join(f"{NAMES[name]} {n}" for name, n in counts.items())
+        parts.append(JUMPS + table(["collection", "model", "one value", "two", "three"], cells))
+        parts.append(f"\nSeries after one value: {several}.\n")
     if worst:
         cells = [
             [NAMES.get(r["set"], r["set"]), r["series"], r["values"], r["loss"], r["naive"]] for r in worst

@@ -94,3 +94,42 @@ def test_the_worst_series_of_every_collection_are_shown(script, collections):
     first = module.worst(collection, deciles)[0]
     assert (first["series"], first["values"]) == (0, 34)
     assert first["loss"] > 50 > first["naive"]
+
+
+def test_series_are_cut_after_their_first_jump(script):
+    module = script("after_jumps")
+    y = np.r_[np.tile([1.0, 2.0], 10), 30.0, 31.0, 30.0, np.tile([1.0, 2.0], 3)]
+    assert module.first_jump(y, 1) == 20
+    assert module.first_jump(y[:20], 1) is None
+    assert module.first_jump(np.r_[y[:12], 30.0, y[12:]], 1) == 12
+    seasonal = np.tile(np.r_[np.zeros(5), 1.0, 30.0, 1.0], 4) + np.tile([0.0, 0.1], 16)
+    assert module.first_jump(seasonal[8:], 8) is None
+    collection = module.Collection("a", "M", 1, 4, ["2000-01"] * 2, [y[:22], y[:20]], [y[22:26], y[20:20]])
+    part = module.after_jumps(collection, 2)
+    assert [row.tolist() for row in part.train] == [y[:22].tolist()]
+    assert part.test[0].tolist() == y[22:26].tolist()
+    late = module.after_jumps(collection, 5)
+    assert late.test[0][:1].tolist() == [y[25]]
+    assert np.isnan(late.test[0][1:]).all()
+
+
+def test_forecasts_after_jumps_are_scored_and_shown(script, scripts, tmp_path, monkeypatch):
+    module, report = script("after_jumps"), scripts[1]
+    monkeypatch.setattr(module, "ROWS", {name: module.ROWS[name] for name in list(module.ROWS)[:2]})
+    rng = np.random.default_rng(0)
+    for name in module.SETS:
+        y = 10 + rng.normal(size=(3, 40)) + 50 * (np.arange(40) >= 30)
+        rows = [{"start": "2000-01-01", "train": list(v[:36]), "test": list(v[36:])} for v in y]
+        head = {"name": name, "freq": "M", "season": 1, "horizon": 4}
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in [head, *rows])
+    module.main(["--data", str(tmp_path), "--out", str(tmp_path / "jumps.json")])
+    book = json.loads((tmp_path / "jumps.json").read_text())
+    ours = [row for row in book["jumps"] if row["row"] != "naive"]
+    assert [(row["set"], row["values"], row["n"]) for row in ours] == [
+        (name, k, 3) for name in module.SETS for k in (1, 2, 3)
+    ]
+    recorded = json.loads((ROOT / "docs/results/short_series_part.json").read_text())
+    text = report.page([recorded, book])
+    assert f"| {report.cell(ours[0])} | {report.cell(ours[1])} | {report.cell(ours[2])} |" in text
+    assert "M3 yearly 3, M3 quarterly 3, M3 monthly 3." in text
