@@ -26,13 +26,14 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
-from run import fill_page, machine, quiet, write_json
+from run import fill_page, open_book, quiet, run_missing
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
@@ -172,19 +173,20 @@ def main(argv: list[str] | None = None) -> None:
     import torch
 
     torch.set_num_threads(1)
-    book = json.loads(args.out.read_text()) if args.out.exists() else {"rows": []}
-    book = {"machine": machine(), "settings": json.loads(args.set), "rows": book["rows"]}
-    done = {(row["frame"], row["model"], row["seed"]) for row in book["rows"]}
-    for seed in args.seeds:
-        for frame, wide in frames(args.data, seed):
-            for model in MODELS:
-                if (frame, model, seed) in done:
-                    continue
-                row = {"frame": frame, "model": model, "seed": seed}
-                row |= run(wide, model, seed, book["settings"])
-                print(json.dumps(row), flush=True)
-                book["rows"].append(row)
-                write_json(book, args.out)
+    book = open_book(args.out, json.loads(args.set))
+    run_missing(
+        book,
+        args.out,
+        (
+            (
+                {"frame": frame, "model": model, "seed": seed},
+                partial(run, wide, model, seed, book["settings"]),
+            )
+            for seed in args.seeds
+            for frame, wide in frames(args.data, seed)
+            for model in MODELS
+        ),
+    )
     print(table(book))
     if args.page:
         fill_page(args.page, MARKS, section(book))

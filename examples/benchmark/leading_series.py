@@ -25,13 +25,15 @@ import argparse
 import json
 import sys
 import time
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
-from run import fill_page, machine, quiet, write_json
+from run import fill_page, open_book, quiet, run_missing
 
 from taylorformer_forecast.sktime import UNNForecaster
 
@@ -160,24 +162,15 @@ def main(argv: list[str] | None = None) -> None:
     import torch
 
     torch.set_num_threads(1)
-    book = json.loads(args.out.read_text()) if args.out.exists() else {"rows": []}
-    book = {"machine": machine(), "settings": json.loads(args.set), "rows": book["rows"]}
-    done = {(row["panel"], row["model"], row["seed"]) for row in book["rows"]}
-    for panel in ["simulated", *(["gas furnace"] if args.data else [])]:
-        for model in MODELS:
-            for seed in args.seeds:
-                if (panel, model, seed) in done:
-                    continue
-                wide = simulated(seed) if panel == "simulated" else gas_furnace(args.data)
-                row = {
-                    "panel": panel,
-                    "model": model,
-                    "seed": seed,
-                    **run(wide, model, seed, book["settings"]),
-                }
-                print(row, flush=True)
-                book["rows"].append(row)
-                write_json(book, args.out)
+    book = open_book(args.out, json.loads(args.set))
+
+    def case(panel: str, model: str, seed: int) -> dict:
+        wide = simulated(seed) if panel == "simulated" else gas_furnace(args.data)
+        return run(wide, model, seed, book["settings"])
+
+    names = product(["simulated", *(["gas furnace"] if args.data else [])], MODELS, args.seeds)
+    cases = (dict(zip(("panel", "model", "seed"), one, strict=True)) for one in names)
+    run_missing(book, args.out, ((one, partial(case, **one)) for one in cases))
     print(table(book))
     if args.page is not None:
         fill_page(args.page, MARKS, section(book))

@@ -30,13 +30,15 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
-from run import fill_page, machine, quiet, write_json
+from run import fill_page, open_book, quiet, run_missing, write_json
 from short_series_report import table as markdown
 from sktime.datasets import load_macroeconomic
 
@@ -182,24 +184,22 @@ def main(argv: list[str] | None = None) -> None:
     import torch
 
     torch.set_num_threads(1)
-    known = json.loads(args.out.read_text())["rows"] if args.out.exists() else []
-    book = {"machine": machine(), "settings": json.loads(args.set), "rows": known}
-    done = {(row["panel"], row["model"]) for row in known}
+    book = open_book(args.out, json.loads(args.set))
     panels = args.panels or [name for name in HORIZONS if args.data or name != "machines"]
-    for panel in panels:
-        for model in args.models:
-            if (panel, model) in done:
-                continue
-            row = {
-                "panel": panel,
-                "model": model,
-                **run(panel, model, args.data, args.cases, book["settings"]),
-            }
-            print(row, flush=True)
-            order = [*HORIZONS], [*MODELS]
-            book["rows"].append(row)
-            book["rows"].sort(key=lambda one: (order[0].index(one["panel"]), order[1].index(one["model"])))
-            write_json(book, args.out)
+    run_missing(
+        book,
+        args.out,
+        (
+            (
+                {"panel": panel, "model": model},
+                partial(run, panel, model, args.data, args.cases, book["settings"]),
+            )
+            for panel, model in product(panels, args.models)
+        ),
+    )
+    order = [*HORIZONS], [*MODELS]
+    book["rows"].sort(key=lambda one: (order[0].index(one["panel"]), order[1].index(one["model"])))
+    write_json(book, args.out)
     print(table(book))
     if args.page is not None:
         fill_page(args.page, MARKS, section(book))

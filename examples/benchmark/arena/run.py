@@ -32,7 +32,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
@@ -161,6 +161,25 @@ def write_json(book: dict, path: Path) -> None:
     new = path.with_suffix(".tmp")
     new.write_text(text)
     new.replace(path)
+
+
+def open_book(path: Path, settings: dict) -> dict:
+    """Rows that a file has, or none, with this machine and these settings."""
+    known = json.loads(path.read_text())["rows"] if path.exists() else []
+    return {"machine": machine(), "settings": settings, "rows": known}
+
+
+def run_missing(book: dict, path: Path, cases: Iterable[tuple[dict, Callable[[], dict]]]) -> None:
+    """Run the cases of which a book has no row, and write it after each.
+
+    A case is what names its row, and a function that returns the rest of it.
+    """
+    for names, run_case in cases:
+        if any(all(row.get(key) == value for key, value in names.items()) for row in book["rows"]):
+            continue
+        book["rows"].append({**names, **run_case()})
+        print(json.dumps(book["rows"][-1]), flush=True)
+        write_json(book, path)
 
 
 def fill_page(page: Path, marks: tuple[str, str], text: str) -> None:
