@@ -17,7 +17,7 @@ nothing, and both marks are the same.
 Numbers are nats per point, over the points from the second on, in the units of y. Run from a checkout::
 
     python examples/related_series.py                              # both networks, a few minutes
-    python examples/related_series.py --sizes 1x4 2x4 2x8 3x8      # layers x heads: how they close the gap
+    python examples/related_series.py --sizes 1x1 1x8 2x8 3x8 --seeds 0 1 2      # layers x heads
     python examples/related_series.py --quick
 """
 
@@ -30,6 +30,7 @@ import platform
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -138,33 +139,36 @@ def main(arguments: list[str] | None = None) -> dict[str, object]:
     parser.add_argument("--steps", type=int, default=1500, help="optimiser steps")
     parser.add_argument("--lr", type=float, default=3e-3)
     parser.add_argument("--sizes", nargs="+", default=["2x8"], help="layers x heads of the networks")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of networks and their sequences")
     parser.add_argument("--quick", action="store_true", help="a few steps, as a check")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="where to write the numbers")
     args = parser.parse_args(arguments)
     steps, n_test = (20, 100) if args.quick else (args.steps, 1000)
     torch.set_num_threads(1)
 
-    test = Sequences(args.noise, args.points, n_test, seed=args.seed + 1_000_000)
+    test = Sequences(args.noise, args.points, n_test, seed=1_000_000)
     points = test.draw()
     window = as_window(*points)
     knowing, blind = (mean_and_error(test.exact(*points, blind=b)) for b in (False, True))
     print(f"{args.noise} noise, {args.points} points: exact {knowing[0]:.2f}, blind to k {blind[0]:.2f}")
     print(f"{'layers x heads':>15}{'knows k':>9}{'nats':>9}{'+-':>7}{'gap':>7}{'gain':>7}{'seconds':>9}")
     rows = []
-    for size in args.sizes:
+    for size, seed in product(args.sizes, args.seeds):
         n_layers, n_heads = (int(number) for number in size.split("x"))
         scores = {}
         for indicator in (False, True):
-            sequences = Sequences(args.noise, args.points, seed=args.seed)
+            sequences = Sequences(args.noise, args.points, seed=seed)
             net, seconds = train(
                 sequences, steps, args.lr, n_layers=n_layers, n_heads=n_heads, history_indicator=indicator
             )
             scores[indicator] = score(net, window)
             nats, error = mean_and_error(scores[indicator])
-            row = {"layers": n_layers, "heads": n_heads, "history_indicator": indicator, "nats": nats}
-            row |= {"standard_error": error, "gap_to_exact": knowing[0] - nats, "seconds": seconds}
-            row["parameters"] = sum(parameter.numel() for parameter in net.parameters())
+            row = {"layers": n_layers, "heads": n_heads, "history_indicator": indicator, "seed": seed}
+            row |= {"nats": nats, "standard_error": error, "gap_to_exact": knowing[0] - nats}
+            row |= {
+                "seconds": seconds,
+                "parameters": sum(parameter.numel() for parameter in net.parameters()),
+            }
             print(f"{size:>15}{indicator!s:>9}{nats:9.3f}{error:7.3f}{row['gap_to_exact']:7.2f}", end="")
             if indicator:
                 row["gain"], row["gain_error"] = mean_and_error(scores[True] - scores[False])
@@ -176,7 +180,6 @@ def main(arguments: list[str] | None = None) -> dict[str, object]:
         "package": taylorformer_forecast.__version__,
         "processor": platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
-        "seed": args.seed,
         "noise": args.noise,
         "points": args.points,
         "steps": steps,
