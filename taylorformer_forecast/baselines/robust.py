@@ -45,7 +45,7 @@ class Winsorised(NamedTuple):
     doubt : Tensor of shape (B,)
         How far the last value was moved to, from the values before it; 0 if it is no outlier.
     shifted : Tensor of shape (B,)
-        The last value, where a shift of the level was found at one of the last three points; NaN elsewhere.
+        The last value, where a shift of the level was found at one of the last six points; NaN elsewhere.
     """
 
     values: Float[Tensor, "B n"]
