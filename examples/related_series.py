@@ -17,7 +17,7 @@ nothing, and both marks are the same.
 Numbers are nats per point, over the points from the second on, in the units of y. Run from a checkout::
 
     python examples/related_series.py                              # both networks, a few minutes
-    python examples/related_series.py --sizes 1x1 1x8 2x8 3x8 --seeds 0 1 2      # layers x heads
+    python examples/related_series.py --sizes 1x1 1x8 2x8 3x8 --seeds 0 1 2   # layers x heads
     python examples/related_series.py --quick
 """
 
@@ -165,10 +165,8 @@ def main(arguments: list[str] | None = None) -> dict[str, object]:
             nats, error = mean_and_error(scores[indicator])
             row = {"layers": n_layers, "heads": n_heads, "history_indicator": indicator, "seed": seed}
             row |= {"nats": nats, "standard_error": error, "gap_to_exact": knowing[0] - nats}
-            row |= {
-                "seconds": seconds,
-                "parameters": sum(parameter.numel() for parameter in net.parameters()),
-            }
+            row["seconds"] = seconds
+            row["parameters"] = sum(parameter.numel() for parameter in net.parameters())
             print(f"{size:>15}{indicator!s:>9}{nats:9.3f}{error:7.3f}{row['gap_to_exact']:7.2f}", end="")
             if indicator:
                 row["gain"], row["gain_error"] = mean_and_error(scores[True] - scores[False])

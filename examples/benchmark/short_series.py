@@ -232,6 +232,12 @@ def versions() -> dict[str, str]:
     return found
 
 
+def about(seed: int) -> dict[str, object]:
+    """What scores were measured with."""
+    machine = f"{platform.machine()}, {platform.system()}, one thread"
+    return {"versions": versions(), "seed": seed, "hardware": machine}
+
+
 def main() -> None:
     """Score every row on every collection."""
     parser = argparse.ArgumentParser(
@@ -266,12 +272,11 @@ def main() -> None:
                 found = baseline(collection, np.arange(1, FINE) / FINE)
                 results[-1]["randomised_coverage"] = randomised_coverage(collection.test, found)
             print(json.dumps(results[-1]), flush=True)
-    machine = f"{platform.machine()}, {platform.system()}, one thread"
     for row in rows:
         logs = [np.log(r["relative"]) for r in results if r["row"] == row]
         print(f"{row}: geometric mean of relative scores {np.exp(np.mean(logs)):.3f}")
     if a.out:
-        page = {"results": results, "versions": versions(), "seed": a.seed, "hardware": machine}
+        page = {"results": results, **about(a.seed)}
         a.out.write_text(json.dumps(page, indent=1) + "\n")
 
 

@@ -67,8 +67,8 @@ worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a s
 A long season, such as the week of hourly values, has no forecasts at most of the early origins. There it
 counts largely as the best of the others. A single extreme value hardly moves a
 forecast ([what follows a jump](#after-a-jump)), and trends are bounded by the range of the series.
-Series of which a quarter is zero, and none
-below zero, are forecast by a distribution of single values: whole numbers for counts, else values that
+Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:
+whole numbers for counts, else values that
 were observed. That is not so where a season of four cycles or more says when they are zero, as shops at
 weekends are. A network that was trained on synthetic series
 [corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.

@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
-from run import fill_page, open_book, quiet, run_missing, write_json
+from run import fill_page, open_book, quiet, run_missing
 from short_series_report import table as markdown
 from sktime.datasets import load_macroeconomic
 
@@ -196,10 +196,8 @@ def main(argv: list[str] | None = None) -> None:
             )
             for panel, model in product(panels, args.models)
         ),
+        order=lambda row: ([*HORIZONS].index(row["panel"]), [*MODELS].index(row["model"])),
     )
-    order = [*HORIZONS], [*MODELS]
-    book["rows"].sort(key=lambda one: (order[0].index(one["panel"]), order[1].index(one["model"])))
-    write_json(book, args.out)
     print(table(book))
     if args.page is not None:
         fill_page(args.page, MARKS, section(book))

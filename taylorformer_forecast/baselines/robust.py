@@ -97,13 +97,13 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple
     rows, columns = np.empty_like(values), np.arange(values.shape[1])
     last, seen, step, raw, inside, unit = np.zeros((6, values.shape[1]), values.dtype)
     held = np.zeros(values.shape[1], bool)  # whether the last value is an outlier, and not decided yet
-    at, shift_at = np.zeros((2, values.shape[1]), int)
+    at, shift_at = np.zeros_like(columns), np.full_like(columns, -LEVEL_SHIFT_MEMORY)
     for t, (value, now) in enumerate(zip(values, observed, strict=True)):
         decided = now & held
         shifted = decided & (np.abs(value - raw) < LEVEL_SHIFT_PART * np.abs(value - inside))
         settled = np.where(shifted, raw, inside + np.sign(raw - inside) * DECIDED_SIZE * unit)
         rows[at[decided], columns[decided]] = settled[decided]
-        last, shift_at = np.where(decided, settled, last), np.where(shifted, t + 1, shift_at)
+        last, shift_at = np.where(decided, settled, last), np.where(shifted, t, shift_at)
         low = high = last
         if 1 < season <= t:
             earlier = np.where(observed[t - season], rows[t - season], last)
@@ -115,10 +115,10 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple
         size = np.minimum(np.abs(value - last), limit)
         held = np.where(now, far, held)
         raw, inside, unit = np.where(now, (value, near, step), (raw, inside, unit))
-        moved = (size - step) / np.minimum(np.maximum(seen, 1), STEP_SIZE_MEMORY)
-        step = np.where(now & (seen > 0), step + moved, step)
+        change = (size - step) / np.minimum(np.maximum(seen, 1), STEP_SIZE_MEMORY)
+        step = np.where(now & (seen > 0), step + change, step)
         last, seen, at = np.where(now, rows[t], last), seen + now, np.where(now, t, at)
-    late = (shift_at > 0) & (len(values) - shift_at < LEVEL_SHIFT_MEMORY)
+    late = len(values) - shift_at <= LEVEL_SHIFT_MEMORY
     return rows, np.where(held, UNDECIDED_SIZE * unit, 0.0), np.where(late, last, np.nan)
 
 

@@ -169,16 +169,24 @@ def open_book(path: Path, settings: dict) -> dict:
     return {"machine": machine(), "settings": settings, "rows": known}
 
 
-def run_missing(book: dict, path: Path, cases: Iterable[tuple[dict, Callable[[], dict]]]) -> None:
+def run_missing(
+    book: dict,
+    path: Path,
+    cases: Iterable[tuple[dict, Callable[[], dict]]],
+    order: Callable[[dict], tuple] | None = None,
+) -> None:
     """Run the cases of which a book has no row, and write it after each.
 
-    A case is what names its row, and a function that returns the rest of it.
+    A case is what names its row, and a function that returns the rest of it. Rows are in the order of the
+    cases, or in one of their own.
     """
     for names, run_case in cases:
         if any(all(row.get(key) == value for key, value in names.items()) for row in book["rows"]):
             continue
         book["rows"].append({**names, **run_case()})
         print(json.dumps(book["rows"][-1]), flush=True)
+        if order is not None:
+            book["rows"].sort(key=order)
         write_json(book, path)
 
 
