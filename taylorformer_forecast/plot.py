@@ -97,20 +97,19 @@ def plot_forecast(
     for number, (name, x, values) in enumerate(mean):
         one = grid[number, 0]
         n = max(24, 4 * len(x)) if history is None else history
-        # A forecast of a single column is that of the history, whatever their names.
+        # Where names differ, columns go by their places.
         past_x, past_y = before.get(name, past[min(number, len(past) - 1)][1:])
         one.plot(past_x[-n:], past_y[-n:], color="0.35", lw=1.3, label="history")
-        for strength, (share, low, high) in zip((0.18, 0.32, 0.45), bands, strict=False):
-            one.fill_between(
-                x, low[number][2], high[number][2], color=BLUE, alpha=strength, lw=0, label=f"{share:.0%}"
-            )
+        darker = 0.27 / max(2, len(bands) - 1)
+        for inner, (share, low, high) in enumerate(bands):
+            strength = {"color": BLUE, "alpha": 0.18 + inner * darker, "lw": 0}
+            one.fill_between(x, low[number][2], high[number][2], label=f"{share:.0%}", **strength)
         for i, path in enumerate(lines):
             one.plot(x, path[number][2], color=BLUE, lw=0.7, alpha=0.6, label="paths" if i == 0 else None)
         one.plot(x, values, color=BLUE, lw=2, label="mean" if bands else "forecast")
         if known:
-            one.plot(
-                *known.get(name, next(iter(known.values()))), color="0.35", lw=1.3, ls="--", label="truth"
-            )
+            at = known[name] if name in known else list(known.values())[min(number, len(known) - 1)]
+            one.plot(*at, color="0.35", lw=1.3, ls="--", label="truth")
         _tidy(one, x)
         if len(mean) > 1:
             one.set_title(str(name), loc="left", fontsize="medium")

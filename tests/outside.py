@@ -13,7 +13,7 @@ from torch.distributions import Laplace
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.families import LocationScaleFamily, find_family
-from taylorformer_forecast.core.protocol import OneShotNet
+from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.spec import ModelSpec
 from taylorformer_forecast.models.specs import LAM
@@ -98,3 +98,61 @@ def level(task, *, width=8):
 
 
 LEVEL = ModelSpec("level", level)
+
+
+class Walk(ForecastNet):
+    """One step after another: a normal distribution around the value before."""
+
+    def __init__(self, task):
+        super().__init__(find_family(task.family))
+        self.layer = nn.Linear(1, self.head.n_params)
+
+    def around(self, before):
+        return self.calibration(self.head, self.layer(before[..., None]), before)
+
+    def forward(self, window):
+        return self.around(window.y[:, window.n_context - 1 : -1])
+
+    def encode(self, window, n_paths):
+        return window.y[:, window.n_context - 1, None].expand(-1, n_paths, -1)
+
+    def query(self, state, step):
+        return self.around(state)
+
+    def observe(self, state, step, y):
+        return y
+
+
+def walk(task):
+    """Build the network."""
+    return Walk(task)
+
+
+WALK = ModelSpec("walk", walk)
+
+
+class Together(OneShotNet):
+    """All columns from the means of all, in windows that they share, without any weight."""
+
+    def __init__(self, task, order):
+        super().__init__(find_family(task.family))
+        self.order = order
+
+    def parts(self, window):
+        mean = window.y[:, : window.n_context].mean((1, 2), keepdim=True)
+        mean = self.order * mean.expand(-1, window.n_targets, window.y.shape[2])
+        return mean.new_zeros(*mean.shape, self.head.n_params), mean
+
+
+def together(task, *, order=1.5):
+    """Build the network.
+
+    Parameters
+    ----------
+    order : float
+        Factor on the mean; the package has a parameter of this name that is something else.
+    """
+    return Together(task, order)
+
+
+TOGETHER = ModelSpec("together", together, shares_windows=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from outside import LAST_VALUE, LEVEL
+from outside import LAST_VALUE, LEVEL, TOGETHER, WALK
 
 from taylorformer_forecast.darts import make_model
 from taylorformer_forecast.sktime import make_forecaster
@@ -11,3 +11,7 @@ LastValueForecaster = make_forecaster(LAST_VALUE, "LastValueForecaster", __name_
 LastValueModel = make_model(LAST_VALUE, "LastValueModel", __name__)
 LevelForecaster = make_forecaster(LEVEL, "LevelForecaster", __name__)
 LevelModel = make_model(LEVEL, "LevelModel", __name__)
+WalkForecaster = make_forecaster(WALK, "WalkForecaster", __name__)
+WalkModel = make_model(WALK, "WalkModel", __name__)
+TogetherForecaster = make_forecaster(TOGETHER, "TogetherForecaster", __name__)
+TogetherModel = make_model(TOGETHER, "TogetherModel", __name__)

@@ -10,15 +10,25 @@ import numpy as np
 import pandas as pd
 import pytest
 from darts import TimeSeries
-from outside import LaplaceFamily, LastValue, Level, Sharp, WholeOnly
-from outside_hosts import LastValueForecaster, LastValueModel, LevelForecaster, LevelModel
+from outside import LaplaceFamily, LastValue, Level, Sharp, Walk, WholeOnly
+from outside_hosts import (
+    LastValueForecaster,
+    LastValueModel,
+    LevelForecaster,
+    LevelModel,
+    TogetherForecaster,
+    TogetherModel,
+    WalkForecaster,
+    WalkModel,
+)
 from quiet import QUIET
 from sktime.base import load
 
 from taylorformer_forecast.core.attention import registry as kernels
 from taylorformer_forecast.core.families import registry as families
-from taylorformer_forecast.darts import FamilyLikelihood, TaylorformerModel
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.darts import FamilyLikelihood, TaylorformerModel, make_model
+from taylorformer_forecast.models.spec import ModelSpec
+from taylorformer_forecast.sktime import TaylorformerForecaster, make_forecaster
 
 SMALL = {"d_model": 8, "n_heads": 2}
 
@@ -55,6 +65,7 @@ EXTENSIONS = {
         LastValue, lambda net: net.baseline, LastValueForecaster, LastValueModel, options=SMALL
     ),
     "model": Extension(Level, lambda net: net, LevelForecaster, LevelModel, options={"width": 4}),
+    "stepwise model": Extension(Walk, lambda net: net, WalkForecaster, WalkModel, options={}),
 }
 
 
@@ -120,3 +131,35 @@ def test_a_kernel_without_a_one_query_form_is_refused_by_both_hosts(host, tmp_pa
     )
     with pytest.raises(ValueError, match="'whole only' does not answer one query at a time"):
         host(extension, tmp_path)
+
+
+def test_options_of_a_network_of_ones_own_may_have_names_of_the_packages_models():
+    assert TogetherForecaster(order=0.5, random_state=0).fit(pd.Series(VALUES)).network_.order == 0.5
+    model = TogetherModel(12, 4, order=2.5, n_epochs=0, pl_trainer_kwargs=QUIET)
+    assert model.model_params["order"] == 2.5
+
+
+@pytest.mark.parametrize("make", [make_forecaster, make_model])
+def test_an_option_with_the_name_of_a_shared_parameter_is_refused_when_the_class_is_made(make):
+    def build(task, *, lr=1): ...
+
+    with pytest.raises(ValueError, match="the network has an option 'lr', but all classes have"):
+        make(ModelSpec("rates", build), "Rates", __name__)
+
+
+def test_a_network_without_weights_forecasts_and_several_columns_share_its_windows():
+    rng = np.random.default_rng(0)
+    y = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    fitted = TogetherForecaster(random_state=0).fit(y, fh=[1, 2])
+    assert fitted.summary().steps == 0
+    assert fitted.predict_interval().notna().all(axis=None)
+
+
+def test_what_shares_windows_needs_as_many_columns_as_in_pretraining():
+    rng = np.random.default_rng(0)
+    y = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    panel = pd.concat({"p": y, "q": y})
+    pretrained = TogetherForecaster(random_state=0).pretrain(panel)
+    assert pretrained.clone().fit(y, fh=[1]).predict().shape == (1, 2)
+    with pytest.raises(ValueError, match="y has 1 columns in fit, but the forecaster was pretrained with 2"):
+        pretrained.fit(y[["a"]], fh=[1])

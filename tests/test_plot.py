@@ -170,3 +170,18 @@ def test_what_cannot_be_drawn_is_refused_by_name(name):
     y = pd.Series(VALUES)
     with pytest.raises(error, match=message):
         plot_forecast(**{"y": y, "forecast": y, **changes})
+
+
+def test_every_band_that_is_asked_for_is_drawn_the_inner_ones_darker():
+    y = pd.Series(VALUES)
+    figure = plot_forecast(y, fitted(y), coverage=(0.2, 0.5, 0.8, 0.95))
+    strengths = [band.get_alpha() for band in figure.axes[0].collections]
+    assert len(strengths) == 4
+    assert strengths == sorted(set(strengths))
+
+
+def test_columns_of_the_truth_go_by_their_places_where_names_differ():
+    y = pd.DataFrame({"a": VALUES, "b": 2 * VALUES})
+    truth = pd.DataFrame({"x": [1.0, 2.0], "z": [3.0, 4.0]}, index=[N, N + 1])
+    figure = plot_forecast(y, fitted(y), truth=truth)
+    assert [lines(axes)["truth"].get_ydata().tolist() for axes in figure.axes] == [[1.0, 2.0], [3.0, 4.0]]

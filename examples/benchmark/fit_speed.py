@@ -35,7 +35,7 @@ FUNCTIONS = {  # of phases; the rest is preparation: pandas, windows, outliers
     "lengths": ["engine.lengths.choose_lengths"],
     "calibration": ["engine.calibration.inflate_by_paths", "engine.calibration.calibrate_pretrained"],
     "statistics": ["engine.statistical.forecast_series"],
-    "sampling": ["core.sampling.forecast_paths"],
+    "sampling": ["core.rolling.forecast_paths"],
 }
 PHASES = ("baseline", "lengths", "training", "calibration", "statistics", "sampling", "rest")
 

@@ -147,7 +147,8 @@ def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:
     >>> bool((shape(z)[0] - torch.tensor(BASE)).abs().max() < 0.1)
     True
     """
-    size = standard.abs().clamp_max(LARGEST_ERROR).flatten(1)
+    known = standard[:, :, : standard.shape[1]]  # no origin is farther from the last value
+    size = known.abs().clamp_max(LARGEST_ERROR).flatten(1)
     level = torch.tensor(SHAPE_LEVELS, dtype=size.dtype, device=size.device)
     own = torch.nan_to_num(torch.nanquantile(size, level, dim=1).mT)
     count = (~standard[:, :, 0].isnan()).sum(1, keepdim=True).to(size.dtype)

@@ -199,7 +199,7 @@ def _others(
     """Seasonal naive forecasts, then seasonal autoregressions; and the origins from which they count."""
     repeated = torch.stack([repeat_season(y, m, horizon) for m in seasons or (1,)], 2)
     awake = ~repeated[..., 0].isnan()
-    repeated = torch.where(repeated.isnan(), levels[:, :, : repeated.shape[2], None], repeated)
+    repeated = torch.where(repeated.isnan(), levels[:, :, :1, None], repeated)
     longest = max(seasons, default=LONGEST_REGRESSED_SEASON + 1)
     if longest > LONGEST_REGRESSED_SEASON or y.shape[1] < REGRESSION_CYCLES * longest:
         return repeated, torch.zeros_like(y, dtype=torch.bool), awake

@@ -208,7 +208,7 @@ def _without_spikes(y: Tensor, around: Tensor, most: Tensor) -> Float[Tensor, " 
     """Values with those missing that leave the levels on both sides, the first and last as they are."""
     n = len(y)
     padded = torch.nn.functional.pad(y, (3, 3), value=torch.nan).unfold(0, 3, 1)  # three in a row
-    before, after = padded[: n + 1][:n], padded[4:]
+    before, after = padded[:n], padded[4:]
     level = torch.stack([before.median(1).values, after.median(1).values])
     for row, side, other in ((level[0], before, 1), (level[1], after, 0)):  # with fewer: nearest to the other
         few = row.isnan() & ~level[other].isnan()

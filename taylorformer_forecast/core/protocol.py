@@ -29,7 +29,7 @@ class ForecastNet(nn.Module):
     ----------
     head : Family
         Family of the predictive distributions.
-    baseline : nn.Module, optional
+    baseline : Baseline, optional
         What targets are predicted around (:mod:`taylorformer_forecast.baselines`).
     weight : float, default=1.0
         Part of what the network adds to the baseline that is taken after training.
@@ -60,6 +60,11 @@ class ForecastNet(nn.Module):
         self.calibration = Calibration(1.0 if baseline is None else weight)
 
     @property
+    def dtype(self) -> torch.dtype:
+        """Precision of its weights; float32 without any."""
+        return next((p.dtype for p in self.parameters()), torch.float32)
+
+    @property
     def inflates(self) -> bool:
         """Whether its forecasts may be inflated after training.
 
@@ -84,7 +89,7 @@ class ForecastNet(nn.Module):
 
     def loss(self, window: Window) -> Float[Tensor, ""]:
         """What training minimises: the mean score of the observed targets."""
-        return training_loss(self(window), window)
+        return training_loss(self(window), window, self.head)
 
     def encode(self, window: Window, n_paths: int) -> Any:
         """Process the context once for all paths and steps: all that no target's value can change.
@@ -214,7 +219,9 @@ class OneShotNet(ForecastNet):
         return state
 
 
-def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, ""]:
+def training_loss(
+    distribution: Distribution, window: Window, family: Family | None = None
+) -> Float[Tensor, ""]:
     """Mean score of the observed targets: the loss that every model is trained with.
 
     The score is the loss of the distribution's family: the negative log-density, for quantiles the pinball
@@ -226,6 +233,8 @@ def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, "
         What the network returned for the window, batch shape (B, T, D).
     window : Window
         The window.
+    family : Family, optional
+        Whose loss it is; by default the family that serves distributions of this class.
 
     Returns
     -------
@@ -242,7 +251,8 @@ def training_loss(distribution: Distribution, window: Window) -> Float[Tensor, "
     >>> training_loss(Point(torch.full((1, 2, 1), 3.0), power=2), w).item()
     9.0
     """
-    return _mean_over_observed(family_of(distribution).loss(distribution, window.targets[0]), window)
+    family = family_of(distribution) if family is None else family
+    return _mean_over_observed(family.loss(distribution, window.targets[0]), window)
 
 
 def negative_log_likelihood(distribution: Distribution, window: Window) -> Float[Tensor, ""]:

@@ -1,17 +1,23 @@
-"""Bounds of forecasts beyond the horizon of a network, where its own errors come back as inputs."""
+"""Forecasts of any horizon; beyond that of a network its own errors come back as inputs, and are bounded."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.core.families import Components
+from taylorformer_forecast.core.protocol import ForecastNet
+from taylorformer_forecast.core.sampling import PathSamples, join_samples, sample_paths
+from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import LINE_REACH, ROLLED_GROWTH_POWERS, ROLLED_SLACK
+
+ROLLED_AT_ONCE = 2**25  # numbers in the windows of all paths at once: a quarter of a gigabyte
 
 
 def _positive(x: Tensor) -> Tensor:
@@ -148,3 +154,116 @@ class RollingBounds:
         factor, new = torch.where(unbounded, 1.0, factor), torch.where(unbounded, mean, new)
         shift = torch.where((factor == 1) & (new == mean), 0.0, new - factor * mean)  # no bit changes within
         return shift[:, None], factor[:, None]
+
+
+@torch.no_grad()
+def forecast_paths(
+    net: ForecastNet,
+    window: Window,
+    n_paths: int,
+    time_unit: float,
+    floor: float | Tensor = 0.0,
+    max_targets: int | None = None,
+    generator: torch.Generator | None = None,
+    max_rows: int = 8192,
+    past_only: int = 0,
+    dtype: torch.dtype | None = None,
+    normalise: bool = True,
+    keep_observed: bool = False,
+    limits: tuple[Tensor, Tensor] | None = None,
+) -> PathSamples:
+    """Scale windows, draw joint paths of the targets, and return to the units of the data.
+
+    A network serves the horizons that it was trained on. Beyond ``max_targets`` targets every path goes on
+    from a new window whose context ends with the path's own last points, so that the paths stay joint over
+    all targets and every window looks like those of the training. Errors that come back as inputs may grow
+    without limit: from there on forecasts keep to :class:`RollingBounds`. Many windows are rolled in groups.
+
+    Parameters
+    ----------
+    net : ForecastNet
+        The network, in evaluation mode.
+    window : Window
+        Windows in the units of the data; the values of the targets are ignored.
+    n_paths : int
+        Paths S of each window.
+    time_unit, floor, dtype, normalise
+        See :func:`~taylorformer_forecast.core.scaling.scale_window`.
+    max_targets : int, optional
+        Targets predicted from one context; all by default.
+    generator : torch.Generator, optional
+        Source of randomness, on the window's device.
+    max_rows : int, default=8192
+        See :func:`~taylorformer_forecast.core.sampling.sample_paths`.
+    past_only : int, default=0
+        How many covariates, the last ones, are known of the past only: targets do not see them.
+    keep_observed : bool, default=False
+        See :func:`~taylorformer_forecast.core.sampling.sample_paths`. All targets are then predicted from
+        one context, whatever ``max_targets``.
+    limits : (Tensor, Tensor), optional
+        Lowest and highest means beyond ``max_targets``, of shape (B, T, D); by default
+        :func:`mean_range` of the contexts.
+
+    Returns
+    -------
+    PathSamples
+        In the units of the data, float64.
+    """
+    n_context, n_targets, n_windows = window.n_context, window.n_targets, len(window.y)
+    chunk = n_targets if max_targets is None or keep_observed else min(max_targets, n_targets)
+    at_once = n_windows
+    if chunk < n_targets:
+        n_columns = 1 + window.y.shape[2] + (0 if window.covariates is None else window.covariates.shape[2])
+        at_once = max(1, ROLLED_AT_ONCE // (n_paths * (n_context + chunk) * n_columns))
+
+    def drawn(near: Window, paths_each: int, floor: float | Tensor) -> PathSamples:
+        scaled, scale = scale_window(near.hide_covariates(past_only), time_unit, floor, dtype, normalise)
+        return sample_paths(net, scaled, paths_each, generator, max_rows, keep_observed).to_data(scale)
+
+    groups = []
+    for part in (slice(start, start + at_once) for start in range(0, n_windows, at_once)):
+        own = floor[part] if isinstance(floor, Tensor) else floor
+        bounded = None if limits is None else (limits[0][part], limits[1][part])
+        groups.append(_rolled(drawn, window.rows(part), n_paths, chunk, own, bounded))
+    return groups[0] if len(groups) == 1 else join_samples(groups, 0)
+
+
+def _rolled(
+    drawn: Callable[[Window, int, float | Tensor], PathSamples],
+    window: Window,
+    n_paths: int,
+    chunk: int,
+    floor: float | Tensor,
+    limits: tuple[Tensor, Tensor] | None,
+) -> PathSamples:
+    """Joint paths of all targets, ``chunk`` of them at a time; see :func:`forecast_paths`."""
+    n_context, n_targets = window.n_context, window.n_targets
+    n_windows, paths_each = len(window.y), n_paths
+    y, observed = window.y[:, :n_context], window.observed[:, :n_context]  # of the latest context
+    parts: list[PathSamples] = []
+    bounds: RollingBounds | None = None
+    for start in range(0, n_targets, chunk):
+        near = window.points(slice(start, start + n_context + chunk))
+        if start:  # one window for each path, its context the path's last points
+            near = near.map(lambda value: value.repeat_interleave(n_paths, 0))
+            if paths_each > 1:
+                y, observed = (value.repeat_interleave(n_paths, 0) for value in (y, observed))
+                floor = floor.repeat_interleave(n_paths, 0) if isinstance(floor, Tensor) else floor
+                paths_each = 1
+            last = parts[-1].paths.flatten(0, 1).to(y.dtype)
+            y = torch.cat([y, last], 1)[:, chunk:]
+            observed = torch.cat([observed, torch.ones_like(last, dtype=torch.bool)], 1)[:, chunk:]
+            near = replace(
+                near,
+                y=torch.cat([y, near.y[:, n_context:]], 1),
+                observed=torch.cat([observed, near.observed[:, n_context:]], 1),
+            )
+        samples = drawn(near, paths_each, floor)
+        if start:
+            samples = samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]))
+        if bounds is not None:
+            samples = samples.affine(*bounds.correction(samples.conditionals, start))
+        elif chunk < n_targets and samples.conditionals.family.has_location:
+            bounds = RollingBounds.of(*(limits or context_limits(window)), samples.conditionals)
+        parts.append(samples)
+    return join_samples(parts, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -11,8 +11,7 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Components, components, draw, family_of
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.core.rolling import RollingBounds, context_limits
-from taylorformer_forecast.core.scaling import Scale, scale_window
+from taylorformer_forecast.core.scaling import Scale
 from taylorformer_forecast.core.window import Window, join_columns
 
 POINTS_AT_ONCE = 2**17  # windows times points that a one-shot network processes at once
@@ -211,90 +210,3 @@ def sample_paths(
             state = net.observe(state, step, y)
             steps.append(PathSamples(y, components(conditional)).map(lambda value: value.unsqueeze(2)))
     return join_samples(steps, 2)  # copies, which are ordinary tensors again
-
-
-@torch.no_grad()
-def forecast_paths(
-    net: ForecastNet,
-    window: Window,
-    n_paths: int,
-    time_unit: float,
-    floor: float | Tensor = 0.0,
-    max_targets: int | None = None,
-    generator: torch.Generator | None = None,
-    max_rows: int = 8192,
-    past_only: int = 0,
-    dtype: torch.dtype | None = None,
-    normalise: bool = True,
-    keep_observed: bool = False,
-    limits: tuple[Tensor, Tensor] | None = None,
-) -> PathSamples:
-    """Scale windows, draw joint paths of the targets, and return to the units of the data.
-
-    Networks know the horizons they were trained on. Beyond ``max_targets`` targets every path goes on from a
-    new window whose context ends with the path's own last points, so that the paths stay joint over the whole
-    horizon and every window looks like those of the training. Errors that come back as inputs may grow
-    without limit: from there on forecasts keep to :class:`~taylorformer_forecast.core.rolling.RollingBounds`.
-
-    Parameters
-    ----------
-    net : ForecastNet
-        The network, in evaluation mode.
-    window : Window
-        Windows in the units of the data; the values of the targets are ignored.
-    n_paths : int
-        Paths S of each window.
-    time_unit, floor, dtype, normalise
-        See :func:`~taylorformer_forecast.core.scaling.scale_window`.
-    max_targets : int, optional
-        Targets predicted from one context; all by default.
-    generator : torch.Generator, optional
-        Source of randomness, on the window's device.
-    max_rows : int, default=8192
-        See :func:`sample_paths`.
-    past_only : int, default=0
-        How many covariates, the last ones, are known of the past only: targets do not see them.
-    keep_observed : bool, default=False
-        See :func:`sample_paths`. All targets are then predicted from one context, whatever ``max_targets``.
-    limits : (Tensor, Tensor), optional
-        Lowest and highest means beyond ``max_targets``, of shape (B, T, D); by default
-        :func:`~taylorformer_forecast.core.rolling.mean_range` of the contexts.
-
-    Returns
-    -------
-    PathSamples
-        In the units of the data, float64.
-    """
-    n_context, n_targets = window.n_context, window.n_targets
-    chunk = n_targets if max_targets is None or keep_observed else min(max_targets, n_targets)
-    n_windows, paths_each = window.y.shape[0], n_paths
-    y, observed = window.y[:, :n_context], window.observed[:, :n_context]  # of the latest context
-    parts: list[PathSamples] = []
-    bounds: RollingBounds | None = None
-    for start in range(0, n_targets, chunk):
-        near = window.points(slice(start, start + n_context + chunk))
-        if start:  # one window for each path, its context the path's last points
-            near = near.map(lambda value: value.repeat_interleave(n_paths, 0))
-            if paths_each > 1:
-                y, observed = (value.repeat_interleave(n_paths, 0) for value in (y, observed))
-                floor = floor.repeat_interleave(n_paths, 0) if isinstance(floor, Tensor) else floor
-                paths_each = 1
-            drawn = parts[-1].paths.flatten(0, 1).to(y.dtype)
-            y = torch.cat([y, drawn], 1)[:, chunk:]
-            observed = torch.cat([observed, torch.ones_like(drawn, dtype=torch.bool)], 1)[:, chunk:]
-            near = replace(
-                near,
-                y=torch.cat([y, near.y[:, n_context:]], 1),
-                observed=torch.cat([observed, near.observed[:, n_context:]], 1),
-            )
-        near = near.hide_covariates(past_only)
-        scaled, scale = scale_window(near, time_unit, floor, dtype, normalise)
-        samples = sample_paths(net, scaled, paths_each, generator, max_rows, keep_observed).to_data(scale)
-        if start:
-            samples = samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]))
-        if bounds is not None:
-            samples = samples.affine(*bounds.correction(samples.conditionals, start))
-        elif chunk < n_targets and samples.conditionals.family.has_location:
-            bounds = RollingBounds.of(*(limits or context_limits(window)), samples.conditionals)
-        parts.append(samples)
-    return join_samples(parts, 2)

@@ -49,6 +49,7 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
+    _free: tuple[str, ...] = ()  # parameters without rules
     model: Any
     train_sample: TorchTrainingSample | None
     n_epochs: int
@@ -73,7 +74,7 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
         }
         params = {**own, **arguments["kwargs"]}
         self._arguments = {name: value for name, value in params.items() if name != "pl_trainer_kwargs"}
-        check_rules(params)
+        check_rules(params, self._free)
         if params.get("likelihood") is None and params.get("loss_fn") is None:
             params["likelihood"] = StudentTLikelihood()
         family_of_likelihood(params.get("likelihood"))  # refuses what it cannot serve
@@ -165,7 +166,7 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
 
     @wraps(MixedCovariatesTorchModel.predict_from_dataset)
     def predict_from_dataset(self, *args: Any, **kwargs: Any) -> Any:
-        with in_own_state(self):
+        with in_own_state():
             return super().predict_from_dataset(*args, **kwargs)
 
     def _build_inference_dataset(

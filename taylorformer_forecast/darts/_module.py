@@ -17,7 +17,8 @@ from torch import Tensor
 
 from taylorformer_forecast.core.families import Components, center_of, components
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
+from taylorformer_forecast.core.rolling import forecast_paths
+from taylorformer_forecast.core.sampling import PathSamples, sample_paths
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._dataset import samples_by_weight
@@ -99,8 +100,8 @@ class ForecastModule(JointWindows, ObservedLoss):
         self.head = family_of_likelihood(self.likelihood, level)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
         # Windows G of a series, and components W of a window.
-        self.sizes = {"g": 1} if self.spec.joins_columns else {"w": 1}
-        n_static = n_static * len(self.floor) if self.spec.joins_columns else n_static
+        self.sizes = {"g": 1} if self.spec.shares_windows else {"w": 1}
+        n_static = n_static * len(self.floor) if self.spec.shares_windows else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
         sees_covariates = n_past + n_future + self.n_static > n_phases
         task = Task(

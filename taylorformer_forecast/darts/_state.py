@@ -13,15 +13,9 @@ from taylorformer_forecast.engine.training import interruptible, own_state
 
 
 @contextmanager
-def in_own_state(model: Any) -> Iterator[None]:
-    """Run a block whatever the caller has set in torch; interrupts of users are raised.
-
-    Parameters
-    ----------
-    model : TorchForecastingModel
-        The model, whose dtype is the default one in the block; without a network it is float32.
-    """
-    with own_state(model.model), interruptible():
+def in_own_state() -> Iterator[None]:
+    """Run a block whatever the caller has set in torch; interrupts of users are raised."""
+    with own_state(), interruptible():
         yield
 
 
@@ -36,7 +30,7 @@ def as_before_a_failure(model: Any) -> Iterator[None]:
     """
     restore = _restorer(model)
     try:
-        with in_own_state(model):
+        with in_own_state():
             yield
     except BaseException:
         restore()
@@ -48,7 +42,7 @@ def as_before(model: Any) -> Iterator[None]:
     """Leave a darts model as it was, whatever happens; see :func:`as_before_a_failure`."""
     restore = _restorer(model)
     try:
-        with in_own_state(model):
+        with in_own_state():
             yield
     finally:
         restore()

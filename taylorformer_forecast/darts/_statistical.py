@@ -19,7 +19,7 @@ from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
-from taylorformer_forecast.engine.copula import past_errors
+from taylorformer_forecast.engine.copula import standardised_errors
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
@@ -174,7 +174,9 @@ class StatisticalModule(PLForecastingModule):
         for one in dataset.series:
             values = one.all_values(copy=False)[:, :, 0].astype(float).T
             seasons = self.statistics.seasons(values, [one.freq] * len(values))
-            scores.append(np.stack(past_errors(list(values), seasons, self.output_chunk_length or 1), -1))
+            scores.append(
+                np.stack(standardised_errors(list(values), seasons, self.output_chunk_length or 1), -1)
+            )
         rows = np.concatenate(scores)
         n_times = int((~np.isnan(rows)).any((1, 2)).sum())
         self.joint.fit(rows.reshape(-1, rows.shape[-1]), n_times)

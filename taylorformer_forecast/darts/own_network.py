@@ -74,7 +74,7 @@ def make_model(spec: ModelSpec, name: str, module: str) -> type[BaseForecastMode
         setattr(sys.modules[module], network.__name__, network)
     doc = f"Probabilistic forecasts by the network {spec.name!r}."
     signature = signature_of(_template, spec, {})
-    own = {"_module_class": network, "__doc__": doc}
+    own = {"_module_class": network, "_free": tuple(spec.defaults), "__doc__": doc}
     made = make_class(BaseForecastModel, name, module, signature, BaseForecastModel._set_up, **own)
     add_safe_globals([made])
     return made

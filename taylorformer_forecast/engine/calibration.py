@@ -205,7 +205,8 @@ def calibrate_gaussian_process(
             for mean_weight, inflation in product(GAUSSIAN_WEIGHTS, GAUSSIAN_INFLATIONS):
                 moved = torch.lerp(loc, mean, mean_weight) - inflation * mean
                 wider = affine(found, moved, torch.full_like(mean, inflation))
-                loss[weight, mean_weight, inflation] += n_observed * training_loss(wider, window).item()
+                nats = training_loss(wider, window, net.head).item()
+                loss[weight, mean_weight, inflation] += n_observed * nats
     return min(loss, key=loss.__getitem__)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from taylorformer_forecast.baselines.errors import past_errors
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, LONGEST_PAST, N_COPULA_ORIGINS
 from taylorformer_forecast.engine.statistical import NUMBERS_AT_ONCE, ending_together, whole_seasons
@@ -65,7 +67,7 @@ def scores_among(draws: Float[np.ndarray, "S ..."], y: np.ndarray) -> np.ndarray
     return np.where(np.isnan(y), np.nan, ndtri((rank + 0.5) / (len(draws) + 1)))
 
 
-def past_errors(
+def standardised_errors(
     series: Sequence[np.ndarray], seasons: Sequence[Sequence[float]], horizon: int
 ) -> list[Float[np.ndarray, "n H"]]:
     """Errors of statistical forecasts from all origins in the second half of series, in units of scales.
@@ -89,9 +91,9 @@ def past_errors(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.copula import past_errors
+    >>> from taylorformer_forecast.engine.copula import standardised_errors
     >>> y = np.random.default_rng(0).normal(size=12)
-    >>> np.isfinite(past_errors([y], [[]], 2)[0]).sum(0).tolist()
+    >>> np.isfinite(standardised_errors([y], [[]], 2)[0]).sum(0).tolist()
     [5, 4]
     """
     found: list[np.ndarray] = []
@@ -100,11 +102,9 @@ def past_errors(
         part = slice(len(found), len(found) + max(1, NUMBERS_AT_ONCE // (longest * horizon)))
         y = ending_together(series[part])
         past = forecast(y, horizon, [list(whole_seasons(own)) or [1] for own in seasons[part]])
-        ahead = np.pad(y, ((0, 0), (0, horizon)), constant_values=np.nan)[:, 1:]
-        error = np.lib.stride_tricks.sliding_window_view(ahead, horizon, axis=1) - past.loc.numpy()
-        error = error / past.scale.numpy().clip(np.finfo(float).tiny)
+        error = past_errors(torch.as_tensor(y), past.loc) / past.scale.clamp_min(np.finfo(float).tiny)
         for own, scores in zip(
-            series[part], error.clip(-LARGEST_COPULA_ERROR, LARGEST_COPULA_ERROR), strict=True
+            series[part], error.numpy().clip(-LARGEST_COPULA_ERROR, LARGEST_COPULA_ERROR), strict=True
         ):
             scores = np.pad(scores, ((max(len(own) - len(scores), 0), 0), (0, 0)), constant_values=np.nan)
             scores = scores[-len(own) :]
@@ -224,10 +224,10 @@ class GaussianCopula:
         usual /= usual.std()
         z = usual[order.argsort(0)]
         rho = (z[:, 1:] * z[:, :-1]).mean(0)
-        fresh = np.sqrt(np.maximum(1 - rho**2, 1e-9))
+        innovation_scale = np.sqrt(np.maximum(1 - rho**2, 1e-9))
         e = z.copy()
-        e[:, 1:] = (z[:, 1:] - rho * z[:, :-1]) / fresh
+        e[:, 1:] = (z[:, 1:] - rho * z[:, :-1]) / innovation_scale
         z = self.own * e + (e @ self.factors) @ self.factors.T
         for step in range(1, n_times):
-            z[:, step] = rho[step - 1] * z[:, step - 1] + fresh[step - 1] * z[:, step]
+            z[:, step] = rho[step - 1] * z[:, step - 1] + innovation_scale[step - 1] * z[:, step]
         return np.take_along_axis(np.take_along_axis(paths, order, 0), z.argsort(0).argsort(0), 0)

@@ -128,7 +128,7 @@ def fit_network(
 
 
 def fit_pretrained(
-    training: Training, weights: Pretrained, n_phases: int, steps: Steps
+    training: Training, weights: Pretrained, n_phases: int, steps: Steps, dropout: float
 ) -> tuple[ForecastNet, dict[str, float]]:
     """Build the pretrained network around a baseline of these series, and calibrate it.
 
@@ -142,6 +142,8 @@ def fit_pretrained(
         Phases of seasons among the covariates, the first ones.
     steps : callable
         As for :func:`fit_network`; zero leaves the weights as they are.
+    dropout : float
+        Part of the activations that is dropped in training.
 
     Returns
     -------
@@ -150,7 +152,7 @@ def fit_pretrained(
     """
 
     def build(maker: WindowMaker) -> ForecastNet:
-        net = weights.build(training.context_length, training.horizon, n_phases)
+        net = weights.build(training.context_length, training.horizon, n_phases, dropout=dropout)
         calibrate_pretrained(net, maker, training.min_context, weights.weight, training.keep)
         return net
 
@@ -178,7 +180,7 @@ def train_further(
     ForecastNet, dict
         As for :func:`fit_network`.
     """
-    with own_state(net):
+    with own_state():
         batches, validation = training.batches(training.maker())
         with private_rng(training.seed):
             lr = training.lr * net.lr_factor * lr_factor

@@ -102,7 +102,7 @@ def longer_context(
         Points of the context.
     """
     most = min(spec.longest_context, longest // LONGER_CONTEXTS_IN_SERIES)
-    if most < LONGER_CONTEXT_LENGTH * context or spec.joins_columns:
+    if most < LONGER_CONTEXT_LENGTH * context or spec.shares_windows:
         return context
     short, long = (error_of_context(series, length, horizon, most) for length in (context, most))
     return most if long < LONGER_CONTEXT_ERROR * short else context

@@ -18,7 +18,7 @@ from taylorformer_forecast.defaults import WARMUP
 
 
 def time_spent(module: pl.LightningModule) -> Callable[[], float]:
-    """Return a function that tells how much of a trainer's ``max_time`` is spent.
+    """Return a function of how much of a trainer's ``max_time`` is spent.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class TrainingModule(pl.LightningModule):
 
     def transfer_batch_to_device(self, batch: _Shell, device: torch.device, dataloader_idx: int) -> Window:
         """Take the batch out of its shell, to the device and into the precision of the network."""
-        window, dtype = batch.window.to(device), next(self.net.parameters()).dtype
+        window, dtype = batch.window.to(device), self.net.dtype
         return window.map(lambda value: value.to(dtype) if value.is_floating_point() else value)
 
     def configure_optimizers(self) -> Any:

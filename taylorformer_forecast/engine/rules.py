@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -119,8 +119,8 @@ def check_rule(name: str, value: Any, rule: Rule) -> None:
         raise ValueError(f"{name}={value!r}, but it must be {rule.words}")
 
 
-def check_rules(parameters: Mapping[str, Any]) -> None:
-    """Raise a ValueError if a parameter is not what it may be."""
+def check_rules(parameters: Mapping[str, Any], free: Collection[str] = ()) -> None:
+    """Raise a ValueError if a parameter is not what it may be; those that are free may be anything."""
     for name, rule in RULES.items():
-        if name in parameters:
+        if name in parameters and name not in free:
             check_rule(name, parameters[name], rule)

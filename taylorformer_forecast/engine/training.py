@@ -19,6 +19,8 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import GRADIENT_CLIP
 
 _LOCK = threading.Lock()
+_DTYPE_LOCK = threading.Lock()
+_CALLERS: list[torch.dtype] = []  # default dtype of the caller, once for every block that shields from it
 Net = TypeVar("Net", bound=torch.nn.Module)
 
 
@@ -50,13 +52,10 @@ def private_rng(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def own_state(net: torch.nn.Module | None = None) -> Iterator[None]:
+def own_state() -> Iterator[None]:
     """Shield a block from what the caller has set in torch: gradients, automatic precision, default dtype.
 
-    Parameters
-    ----------
-    net : ForecastNet, optional
-        Network whose dtype becomes the default one; without one it is that of new networks, float32.
+    The default dtype is that of all threads: it is float32 while any of them is in such a block.
 
     Examples
     --------
@@ -66,17 +65,21 @@ def own_state(net: torch.nn.Module | None = None) -> Iterator[None]:
     ...     torch.is_grad_enabled()
     True
     """
-    before = torch.get_default_dtype()
-    own = torch.float32 if net is None else next((p.dtype for p in net.parameters()), torch.float32)
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
-        for kind in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
-            stack.enter_context(torch.autocast(kind, enabled=False))
-        if own != before:
-            torch.set_default_dtype(own)
-            stack.callback(torch.set_default_dtype, before)
-        yield
+    with _DTYPE_LOCK:
+        _CALLERS.append(_CALLERS[0] if _CALLERS else torch.get_default_dtype())
+        torch.set_default_dtype(torch.float32)
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
+            for kind in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+            yield
+    finally:
+        with _DTYPE_LOCK:
+            before = _CALLERS.pop()
+            if not _CALLERS:  # the last block restores it
+                torch.set_default_dtype(before)
 
 
 @contextmanager
@@ -175,7 +178,7 @@ def fit(
     train, validation : iterable of Window
         Training batches, and the windows of the validation loss if there is one.
     max_steps : int
-        Optimiser steps. With 0, nothing is trained.
+        Optimiser steps. With 0, or without weights to train, nothing is trained.
     lr : float
         Peak learning rate.
     patience : int, default=10
@@ -199,13 +202,12 @@ def fit(
     Raises
     ------
     RuntimeError
-        If training diverged: the loss is not finite.
+        If training diverged: weights are not finite.
     """
-    net.train()
-    dtype = next(net.parameters()).dtype
-    if max_steps == 0:
+    if max_steps == 0 or not any(p.requires_grad for p in net.parameters()):
         net.eval()
         return {"steps": 0}
+    dtype = net.train().dtype
     # Imported here: Lightning takes seconds to load, and using a fitted forecaster does not need it.
     import pytorch_lightning as pl
 
@@ -242,7 +244,7 @@ def fit(
             trainer.fit(module, ckpt_path=checkpoint, **loaders)
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
     net.to("cpu").eval()
-    if next(net.parameters()).dtype != dtype:  # of the trainer's precision, which is that of training only
+    if net.dtype != dtype:  # of the trainer's precision, which is that of training only
         net.to(dtype)
     if not all(bool(torch.isfinite(p).all()) for p in net.parameters()):
         raise RuntimeError(

@@ -78,7 +78,7 @@ def read_weights(
     content : str
         What the weights are of, in words.
     build : callable
-        Takes the header and the tensors, in single precision. What it raises is told in one line.
+        Takes the header and the tensors, in single precision. What it raises is raised as one line.
 
     Raises
     ------

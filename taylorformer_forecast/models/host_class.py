@@ -25,6 +25,11 @@ def signature_of(
     defaults : dict
         Default values that are not those of the template.
 
+    Raises
+    ------
+    ValueError
+        If an option of the model has the name of a parameter of the template.
+
     Examples
     --------
     >>> from taylorformer_forecast.models.host_class import signature_of
@@ -35,7 +40,12 @@ def signature_of(
     <Signature (self, length, width=8, lr=0.01)>
     """
     parameters: list[inspect.Parameter] = []
-    for name, one in inspect.signature(template).parameters.items():
+    shared = inspect.signature(template).parameters
+    if taken := sorted(shared.keys() & spec.defaults.keys()):
+        raise ValueError(
+            f"the network has an option {taken[0]!r}, but all classes have a parameter of this name"
+        )
+    for name, one in shared.items():
         if name == "options":
             kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
             parameters += [
@@ -55,6 +65,8 @@ def make_class(
     **attributes: Any,
 ) -> type:
     """Class with a constructor of the given signature.
+
+    The options of the model may be anything, whatever the package's own models call by their names.
 
     Parameters
     ----------

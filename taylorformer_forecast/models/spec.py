@@ -78,7 +78,7 @@ class ModelSpec:
         Points of all columns that the context chosen has at most, though never fewer than 32 times.
     regular : bool, default=False
         Whether the network needs points on a regular grid.
-    joins_columns : bool, default=False
+    shares_windows : bool, default=False
         Whether the columns of the data share windows.
 
     Examples
@@ -100,7 +100,7 @@ class ModelSpec:
     longest_horizon: int = 96
     most_points: int | None = None
     regular: bool = False
-    joins_columns: bool = False
+    shares_windows: bool = False
 
     @property
     def defaults(self) -> dict[str, Any]:

@@ -241,5 +241,5 @@ UNN = ModelSpec(
     partial(_unn, d_model=32, n_heads=8, n_layers=2, dropout=0.1, history_indicator=True, attention="full"),
     num_epochs=30,
     most_points=384,  # time and memory grow with the square of all points in a window
-    joins_columns=True,
+    shares_windows=True,
 )

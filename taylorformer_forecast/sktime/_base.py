@@ -111,7 +111,7 @@ class BaseTorchForecaster(
             return super().pretrain(y=y, X=X, fh=fh)
 
     def _fit(self, y, X, fh):
-        check_parameters(vars(self))
+        check_parameters(vars(self), self._free)
         check_values(y, "y")
         pretrained = getattr(self, "pretrained_", None)
         if pretrained is None:

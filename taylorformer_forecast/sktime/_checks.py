@@ -16,9 +16,9 @@ from taylorformer_forecast.sktime._frames import check_values, instances, of_ins
 from taylorformer_forecast.sktime._panel import Panel
 
 
-def check_parameters(parameters):
-    """Raise a ValueError if a parameter is not what it may be."""
-    check_rules(parameters)
+def check_parameters(parameters, free=()):
+    """Raise a ValueError if a parameter is not what it may be; those that are free may be anything."""
+    check_rules(parameters, free)
     if "distribution" in parameters:
         find_family(parameters["distribution"])
     lengths = [name for name in ("max_steps", "num_epochs") if name in parameters]

@@ -69,7 +69,7 @@ class KnownData(Host):
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
         if self._scaler is None:
             values = robust_columns(t, values, self._seasonal.lengths)
-        if self.spec.joins_columns:
+        if self.spec.shares_windows:
             return [ColumnSeries.of(t, values, covariates, self.spec.regular)]
         about = covariates, self.spec.regular
         numbers = [self._numbers.get((key, name), -1) for name in y.columns]

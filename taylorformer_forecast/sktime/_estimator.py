@@ -91,6 +91,7 @@ class Estimator(Documented, Host):
     }
     spec: ModelSpec
     _test_params: tuple[dict[str, Any], ...] = ({},)
+    _free: tuple[str, ...] = ()  # parameters without rules
 
     @property
     def _is_point(self):

@@ -45,7 +45,8 @@ class Explaining(Host):
             - "network": the difference of the two;
             - "X: name": how the forecast differs from that with the mean of this column of X in the place of
               all its values;
-            - "lags 1-12": how it differs from that with these past values missing.
+            - "lags 1-12": how it differs from that with these past values missing; NaN where no value is left
+              of a series.
 
         Raises
         ------
@@ -70,7 +71,7 @@ class Explaining(Host):
             still = self._with(_cur_X=self._cur_X.assign(**mean))
             without[f"X: {name}"] = partial(still.predict, fh=fh, X=ahead)
         for name, (first, last) in blocks.items():
-            without[name] = partial(self._without_lags(first, last).predict, fh=fh, X=X)
+            without[name] = partial(self._predict_without_lags, first, last, fh, X)
         network = None if self.network_ is None else baseline_alone(self.network_)
         alone = self._with(_correction=None, network_=network)
         parts = split(partial(self.predict, fh=fh, X=X), partial(alone.predict, fh=fh, X=X), without)
@@ -82,11 +83,19 @@ class Explaining(Host):
         vars(changed).update(attributes)
         return changed
 
-    def _without_lags(self, first, last):
-        """A copy to which the past values number ``first`` to ``last``, counted backwards, are missing."""
+    def _predict_without_lags(self, first, last, fh, X):
+        """Predict as if the past values number ``first`` to ``last``, counted backwards, were missing."""
         early = self._cur_y.index.get_level_values(-1) <= self.cutoff[0]
         y = self._cur_y[early].astype(float)
-        groups = list(range(y.index.nlevels - 1))
-        lag = y.groupby(level=groups).cumcount(ascending=False) if groups else np.arange(len(y))[::-1]
-        hidden = np.asarray((lag >= first) & (lag < last))[:, None]
-        return self._with(_cur_y=y.mask(np.broadcast_to(hidden, y.shape)))
+        groups = list(range(y.index.nlevels - 1)) or None
+        series = y.groupby(None if groups else np.zeros(len(y)), level=groups)
+        lag = series.cumcount(ascending=False).to_numpy()[:, None]
+        hidden = np.broadcast_to((lag >= first) & (lag < last), y.shape)
+        left = (y.notna() & ~hidden).groupby(None if groups else np.zeros(len(y)), level=groups).any()
+        found = self._with(_cur_y=y.mask(hidden & self._of_rows(left, y))).predict(fh=fh, X=X)
+        return found.where(self._of_rows(left, found).reshape(found.shape))
+
+    def _of_rows(self, of_series, rows):
+        """Values of every series (a row each) and column, at rows that belong to them."""
+        keys = rows.index.droplevel(-1) if rows.index.nlevels > 1 else np.zeros(len(rows))
+        return of_series.reindex(keys).to_numpy()

@@ -93,7 +93,7 @@ class GapMethods(Host):
             first += len(part)
         values = to_float(X)
         rows = np.flatnonzero(np.isnan(values).any(1))
-        with own_state(self.network_):
+        with own_state():
             samples = fill_gaps(
                 jobs, self.network_, self.window_length_, self.gap_length_, n_paths, self._seed, self.device
             )

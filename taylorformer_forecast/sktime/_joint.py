@@ -9,7 +9,12 @@ import pandas as pd
 from sktime.forecasting.base import ForecastingHorizon
 
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_COPULA_PATHS
-from taylorformer_forecast.engine.copula import GaussianCopula, past_errors, past_origins, scores_among
+from taylorformer_forecast.engine.copula import (
+    GaussianCopula,
+    past_origins,
+    scores_among,
+    standardised_errors,
+)
 from taylorformer_forecast.engine.strategy import STATISTICAL
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._requests import Predictive
@@ -74,7 +79,9 @@ class JointPaths(Host):
         first, series = first - first.min(), [y for _, _, y in found]
         size = max(k + len(y) for k, y in zip(first, series, strict=True))
         every = np.full((size, self.horizon_, len(series)), np.nan)
-        for d, (k, own) in enumerate(zip(first, past_errors(series, seasons, self.horizon_), strict=True)):
+        for d, (k, own) in enumerate(
+            zip(first, standardised_errors(series, seasons, self.horizon_), strict=True)
+        ):
             every[k : k + len(own), :, d] = own
         seen = ~np.isnan(every).all((1, 2))
         labels = [(column, *key) for key in panel.keys for column in panel.columns]

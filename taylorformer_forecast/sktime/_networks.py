@@ -52,7 +52,7 @@ class NetworkFitting(Host):
         if self._strategy.is_pretrained:
             weights = weights or load_pretrained("default")
             steps = self._n_steps if trains else lambda per_epoch: 0
-            fitted = fit_pretrained(training, weights, self._seasonal.width, steps)
+            fitted = fit_pretrained(training, weights, self._seasonal.width, steps, self.dropout)
         else:
             fitted = fit_network(training, self._build_network, self._n_steps)
         self.network_, self.training_ = fitted

@@ -7,11 +7,10 @@ from collections import defaultdict
 import numpy as np
 import torch
 
-from taylorformer_forecast.core.rolling import mean_range
+from taylorformer_forecast.core.rolling import forecast_paths, mean_range
 from taylorformer_forecast.core.sampling import (
     PathSamples,
     draw_paths,
-    forecast_paths,
     join_samples,
     windows_at_once,
 )
@@ -47,7 +46,7 @@ class Sampler:
 
     def __init__(self, net, n_context, max_targets, n_paths, seed, device, normalise) -> None:
         self.net, self.generator, self.device = on_device(net, device, seed)
-        self.dtype = next(net.parameters()).dtype  # the default one may change: it is that of all threads
+        self.dtype = net.dtype  # the default one may change: it is that of all threads
         self.n_context, self.max_targets, self.n_paths, self.seed = n_context, max_targets, n_paths, seed
         self.normalise = normalise
 
@@ -120,7 +119,7 @@ def predict_requests(requests: list[Request], sampler: Sampler) -> Predictive:
     Columns are windows of their own, unless the network joins them: one network serves any number of columns
     and instances, and what is missing in one column leaves the others alone.
     """
-    with own_state(sampler.net):
+    with own_state():
         return _predicted(requests, sampler)
 
 

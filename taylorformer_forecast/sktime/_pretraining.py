@@ -38,6 +38,8 @@ class FromPanel:
         How it came to be.
     numbers : mapping
         Of the series of the panel, by instance and column.
+    n_columns : int
+        Columns of the panel.
     """
 
     network: torch.nn.Module
@@ -48,13 +50,15 @@ class FromPanel:
     training: dict
     strategy: Strategy
     numbers: Mapping
+    n_columns: int
 
     @classmethod
     def of(cls, forecaster) -> FromPanel:
         """What a fitted forecaster knows, without its data."""
         f = forecaster
         sizes = f.context_length_, f.horizon_
-        return cls(f.network_, *sizes, f._seasonal, f._scaler, f.training_, f._strategy, f._numbers)
+        about = f._seasonal, f._scaler, f.training_, f._strategy, f._numbers, f._cur_y.shape[1]
+        return cls(f.network_, *sizes, *about)
 
     def axis(self, own: TimeAxis, longest: int) -> TimeAxis:
         """The time axis of other series, given their own and the rows of the longest."""
@@ -111,10 +115,10 @@ class Pretraining(Host):
     def _adopt(self, y, X, own: TimeAxis):
         """Take over what was chosen in pretraining."""
         from_panel = self.pretrained_
-        if self.spec.joins_columns and y.shape[1] != from_panel.network.n_series:
+        if self.spec.shares_windows and y.shape[1] != from_panel.n_columns:
             raise ValueError(
                 f"y has {y.shape[1]} columns in fit, but the forecaster was pretrained with "
-                f"{from_panel.network.n_series}, which its network joins"
+                f"{from_panel.n_columns}, which its network joins"
             )
         self._axis = from_panel.axis(own, int(np.diff(Panel.of(y).bounds).max()))
         if X is not None and from_panel.scaler is None:

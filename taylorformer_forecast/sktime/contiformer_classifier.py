@@ -145,7 +145,7 @@ class ContiFormerClassifier(Estimator, BaseClassifier):
         return self
 
     def _predict_proba(self, X: pd.DataFrame) -> np.ndarray:
-        with own_state(self.network_):
+        with own_state():
             return self._fitted.probabilities(self._series(X))
 
     def _series(self, X: pd.DataFrame) -> list[Series]:

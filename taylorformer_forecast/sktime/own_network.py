@@ -96,6 +96,7 @@ def make_forecaster(spec: ModelSpec, name: str, module: str) -> type[BaseTorchFo
     signature = signature_of(_template, spec, steps)
     own = {
         "spec": spec,
+        "_free": tuple(spec.defaults),
         "_test_params": TEST_PARAMS,
         "__doc__": DOC.format(spec=spec, name=name, module=module),
     }

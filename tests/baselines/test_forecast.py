@@ -8,8 +8,10 @@ import torch
 from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.combination import fit_combination
+from taylorformer_forecast.baselines.errors import shape
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.intermittent import fit_intermittent, is_seasonal
+from taylorformer_forecast.baselines.members import members
 
 NAN, N, H = float("nan"), 40, 12
 DECILES = [k / 10 for k in range(1, 10)]
@@ -234,3 +236,18 @@ def test_totals_over_all_steps_are_covered():
     alone = replace(found, shared=torch.zeros_like(found.shared))
     narrow = alone.sample(300, torch.Generator().manual_seed(0)).sum(2)
     assert narrow.std(1).mean() < 0.8 * totals.std(1).mean()
+
+
+def test_a_phase_of_which_nothing_is_known_is_forecast_at_the_slowest_level_whatever_the_season():
+    y = torch.full((1, 80), torch.nan, dtype=torch.float64)
+    y[:, 50:] = torch.arange(30.0)
+    found = members(y, (4, 48), 48)
+    slowest = found.base[0, -1, 0, 0]
+    assert found.others[0, -1, 1, 5] == slowest != found.base[0, -1, 0, 1]
+
+
+def test_steps_beyond_the_length_of_the_series_say_nothing_of_the_shape_of_errors():
+    """No error is known there: their number may be any."""
+    near = torch.randn(2, 30, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    far = torch.full((2, 30, 1), torch.nan, dtype=torch.float64).expand(-1, -1, 2**20)
+    assert torch.equal(shape(torch.cat([near, far], 2)), shape(near))

@@ -27,6 +27,7 @@ from taylorformer_forecast.core.families import (
     registry,
 )
 from taylorformer_forecast.core.sampling import draw_paths
+from taylorformer_forecast.models.lam import LAMTransformer
 
 
 class GumbelFamily(LocationScaleFamily):
@@ -103,6 +104,35 @@ def grid_of(d, tail=1e-6):
 def test_a_family_that_a_test_registers_is_gone_after_it(time):
     assert "another" not in FAMILIES
     register("another", LaplaceFamily)
+
+
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(ValueError, match="there is a family named 'normal' already"):
+        register("normal", LaplaceFamily)
+
+
+class Scored(LaplaceFamily):
+    """A known kind of distributions with another loss."""
+
+    def loss(self, distribution, value):
+        return (value - distribution.mean).abs() + 7.0
+
+
+def test_networks_minimise_the_loss_of_their_own_family(make_window):
+    register("scored", Scored)
+    net = LAMTransformer(context_length=7, horizon=5, d_model=8, n_heads=2, distribution="scored")
+    window = make_window()
+    error = (window.targets[0] - net(window).mean).abs()[window.targets[1]].mean()
+    torch.testing.assert_close(net.loss(window), 7.0 + error)
+
+
+@pytest.mark.parametrize("method", ["components", "center", "sample"])
+def test_what_another_family_does_to_such_distributions_is_not_changed_in_silence(method):
+    other = type("Other", (LaplaceFamily,), {method: lambda self, distribution, *args: distribution.mean})
+    message = f"Other has a {method} of its own, but LaplaceFamily serves all Laplace distributions"
+    with pytest.raises(ValueError, match=message):
+        register("other", other)
+    assert "other" not in FAMILIES
 
 
 def test_all_registered_families_are_tested():

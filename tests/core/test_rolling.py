@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch.distributions import Normal, StudentT
 
+from taylorformer_forecast.core import rolling
 from taylorformer_forecast.core.families import Components, find_family
 from taylorformer_forecast.core.protocol import OneShotNet
-from taylorformer_forecast.core.rolling import RollingBounds, mean_range
-from taylorformer_forecast.core.sampling import forecast_paths
+from taylorformer_forecast.core.rolling import RollingBounds, forecast_paths, mean_range
 from taylorformer_forecast.core.window import Window
 
 CONTEXT, STEPS, PATHS = 12, 60, 200
@@ -73,8 +73,6 @@ def test_a_line_may_go_on_as_far_as_it_leads():
 
 
 def test_forecasts_within_the_bounds_are_not_changed_at_all(monkeypatch):
-    from taylorformer_forecast.core import sampling
-
     class Still(Exploding):
         def forward(self, window):
             loc = torch.zeros_like(window.targets[0])
@@ -82,7 +80,7 @@ def test_forecasts_within_the_bounds_are_not_changed_at_all(monkeypatch):
 
     bounded = rolled(Still(1.0), series()).paths
     monkeypatch.setattr(
-        sampling.RollingBounds,
+        RollingBounds,
         "correction",
         lambda self, parts, start: (torch.zeros(1, 1, 1, 1), torch.ones(1, 1, 1, 1)),
     )
@@ -119,3 +117,28 @@ def test_twice_the_steps_are_twice_the_work(monkeypatch):
         rolled(Exploding(1.0), series(), steps=steps)
         work.append(sum(made))
     assert work[1] < 2.1 * work[0]
+
+
+def test_many_windows_are_rolled_in_groups(monkeypatch):
+    """As if they had been asked for one group after another."""
+    net, y = Exploding(1.0), torch.randn(5, CONTEXT, 1, generator=torch.Generator().manual_seed(1))
+    window = Window(
+        torch.arange(CONTEXT + 6.0).expand(5, -1),
+        torch.cat([y, torch.zeros(5, 6, 1)], 1).double(),
+        covariates=torch.zeros(5, CONTEXT + 6, 3),
+        n_context=CONTEXT,
+    )
+    floor, low = torch.rand(5, 1, 1).double(), torch.arange(5.0).double().view(-1, 1, 1).expand(-1, 6, 1)
+
+    def forecast(part, generator):
+        limits = (-low[part], low[part])
+        return forecast_paths(
+            net, window.rows(part), 10, float(CONTEXT), floor[part], 2, generator, limits=limits
+        )
+
+    generator = torch.Generator().manual_seed(0)
+    expected = [forecast(slice(k, k + 2), generator) for k in (0, 2, 4)]
+    monkeypatch.setattr(rolling, "ROLLED_AT_ONCE", 2 * 10 * (CONTEXT + 2) * 5)
+    found = forecast(slice(None), torch.Generator().manual_seed(0))
+    assert torch.equal(found.paths, torch.cat([one.paths for one in expected]))
+    assert torch.equal(found.conditionals.loc, torch.cat([one.conditionals.loc for one in expected]))

@@ -10,7 +10,8 @@ from torch.distributions import Normal
 
 from taylorformer_forecast.core.families import Components, find_family
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.core.sampling import PathSamples, forecast_paths, sample_paths
+from taylorformer_forecast.core.rolling import forecast_paths
+from taylorformer_forecast.core.sampling import PathSamples, sample_paths
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.models.taylorformer import Taylorformer

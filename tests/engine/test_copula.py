@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.defaults import N_COPULA_PATHS
-from taylorformer_forecast.engine.copula import GaussianCopula, past_errors, scores_among
+from taylorformer_forecast.engine.copula import GaussianCopula, scores_among, standardised_errors
 
 
 def correlated(rng, size, rho):
@@ -128,9 +128,9 @@ def test_scores_of_statistical_forecasts_end_with_their_series_and_do_not_depend
     rng = np.random.default_rng(0)
     series = [rng.normal(size=n).cumsum() for n in (60, 30, 1100)]
     series[0][50:55] = np.nan
-    whole = past_errors(series, [[], [7], []], 4)
+    whole = standardised_errors(series, [[], [7], []], 4)
     monkeypatch.setattr("taylorformer_forecast.engine.copula.NUMBERS_AT_ONCE", size)
-    for y, scores, again in zip(series, whole, past_errors(series, [[], [7], []], 4), strict=True):
+    for y, scores, again in zip(series, whole, standardised_errors(series, [[], [7], []], 4), strict=True):
         assert scores.shape == (len(y), 4)
         np.testing.assert_allclose(scores, again, atol=1e-9)
         n = len(y)
@@ -144,5 +144,5 @@ def test_scores_of_statistical_forecasts_end_with_their_series_and_do_not_depend
 def test_scores_of_series_with_common_noise_go_together():
     rng = np.random.default_rng(0)
     noise = correlated(rng, (200,), [[1.0, 0.8], [0.8, 1.0]]).cumsum(0)
-    scores = np.stack(past_errors(list(noise.T), [[], []], 3), -1).reshape(-1, 2)
+    scores = np.stack(standardised_errors(list(noise.T), [[], []], 3), -1).reshape(-1, 2)
     assert GaussianCopula.of(scores, 100).correlation[0, 1] == pytest.approx(0.8, abs=0.1)

@@ -189,7 +189,7 @@ def weights():
 
 
 def test_without_steps_the_pretrained_weights_stay_and_baseline_and_calibration_are_set():
-    net, record = fit_pretrained(training(), weights(), 0, lambda n: 0)
+    net, record = fit_pretrained(training(), weights(), 0, lambda n: 0, 0.1)
     for name, value in weights().weights.items():
         assert torch.equal(net.state_dict()[name], value), name
     assert record == {"steps": 0}
@@ -202,7 +202,7 @@ def test_without_steps_the_pretrained_weights_stay_and_baseline_and_calibration_
 
 
 def test_a_short_series_takes_the_usual_weight_of_the_pretrained_network():
-    net, _ = fit_pretrained(training([wave(20)]), weights(), 0, lambda n: 0)
+    net, _ = fit_pretrained(training([wave(20)]), weights(), 0, lambda n: 0, 0.1)
     assert (net.calibration.weight, net.calibration.inflation) == (0.75, 1.0)
 
 
@@ -210,14 +210,14 @@ def test_the_validation_part_chooses_nothing_either():
     changed = wave()
     changed.y[120:] += 50.0
     one, other = (
-        fit_pretrained(training([series], validation_split=0.2), weights(), 0, lambda n: 0)[0]
+        fit_pretrained(training([series], validation_split=0.2), weights(), 0, lambda n: 0, 0.1)[0]
         for series in (wave(), changed)
     )
     assert not differ(state(one), state(other))
 
 
 def test_pretrained_weights_are_trained_further_at_a_small_rate(rates):
-    fit_pretrained(training(), weights(), 0, lambda n: 4)
+    fit_pretrained(training(), weights(), 0, lambda n: 4, 0.1)
     assert rates == [(pytest.approx(1e-2 * DirectTaylorformer.lr_factor), 4)]
 
 

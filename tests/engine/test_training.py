@@ -7,6 +7,7 @@ import io
 import logging
 import os
 import sys
+import threading
 import time
 import warnings
 from functools import partial
@@ -19,7 +20,7 @@ from pytorch_lightning.callbacks import Callback, LambdaCallback
 
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.engine import lightning
-from taylorformer_forecast.engine.training import evaluating, fit, private_rng, resolve_device
+from taylorformer_forecast.engine.training import evaluating, fit, own_state, private_rng, resolve_device
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
@@ -425,3 +426,34 @@ def test_a_checkpoint_keeps_the_best_weights_so_far():
     old.loss, old.weights = 0.5, {"a": torch.ones(2)}
     new.load_state_dict(old.state_dict())
     assert (new.loss, new.weights) == (old.loss, old.weights)
+
+
+def test_blocks_of_several_threads_leave_the_default_dtype_as_it_was():
+    """The one that entered first leaves first."""
+    inside, entered, left = (threading.Event() for _ in range(3))
+    found = []
+
+    def first():
+        with own_state():
+            inside.set()
+            entered.wait(10)
+        left.set()
+
+    def second():
+        inside.wait(10)
+        with own_state():
+            entered.set()
+            left.wait(10)
+            found.append(torch.get_default_dtype())
+
+    torch.set_default_dtype(torch.float64)
+    try:
+        threads = [threading.Thread(target=work) for work in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [torch.float32]
+        assert torch.get_default_dtype() is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from taylorformer_forecast.core.sampling import forecast_paths, sample_paths
+from taylorformer_forecast.core.rolling import forecast_paths
+from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.scaling import scale_window
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -103,7 +103,7 @@ def test_constructors_and_public_methods_are_typed(host):
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_every_model_takes_full_and_local_attention(spec):
-    n_columns = 2 if spec.joins_columns else 1
+    n_columns = 2 if spec.shares_windows else 1
     task = Task(n_context=60, horizon=4, n_columns=n_columns)
     torch.manual_seed(0)
     t = torch.arange(-59.0, 5.0).expand(3, -1) / 60

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from taylorformer_forecast.core.families import components
-from taylorformer_forecast.core.sampling import forecast_paths, sample_paths
+from taylorformer_forecast.core.rolling import forecast_paths
+from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.window import Window, join_columns
 from taylorformer_forecast.models.unn import UNN
 

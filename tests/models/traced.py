@@ -44,7 +44,7 @@ def windows(n_windows: int, n_columns: int) -> tuple[Tensor, ...]:
 def main(name: str) -> None:
     """Compare graphs with the network itself."""
     torch.manual_seed(0)
-    n_columns = 2 if SPECS[name].joins_columns else 1
+    n_columns = 2 if SPECS[name].shares_windows else 1
     task = Task(N_CONTEXT, HORIZON, n_covariates=2, n_columns=n_columns)
     module = OnTensors(SPECS[name].build(task, **{"d_model": 8, "n_heads": 2})).eval()
     batch = {0: torch.export.Dim.DYNAMIC}

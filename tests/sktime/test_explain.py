@@ -108,3 +108,15 @@ def test_lags_that_are_no_length_are_refused(lags):
     message = f"^lags={lags!r}, but it must be None or a whole number, at least 1$"
     with pytest.raises(ValueError, match=message):
         forecaster.explain(lags=lags)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "train"])
+def test_a_series_of_which_no_value_is_left_has_no_change(strategy):
+    long, short = panel(1.0).loc["a"], panel(5.0).loc["a"][-12:]
+    y = pd.concat({"long": long, "short": short}, names=["series", "day"])
+    forecaster = TaylorformerForecaster(
+        strategy=strategy, context_length=24, max_steps=2, num_samples=20, random_state=0
+    )
+    parts = forecaster.fit(y, fh=[1, 2]).explain(lags=12)["lags 1-12"]["y"]
+    assert parts["short"].isna().all()
+    assert (parts["long"].abs() > 0).all()

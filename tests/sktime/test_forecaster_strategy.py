@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import pytorch_lightning as pl
+import torch
 from sktime.base import load
 from sktime.datasets import load_airline
 from sktime.forecasting.base import ForecastingHorizon
@@ -403,3 +404,11 @@ def test_what_the_statistics_cannot_do_is_left_to_the_network_of_an_average(nois
         one.update(later, update_params=False)
     fh = ForecastingHorizon(pd.DatetimeIndex([later.index[-1] + pd.Timedelta(9, "h")]), is_relative=False)
     pd.testing.assert_series_equal(averaged.predict(fh=fh), train.predict(fh=fh))
+
+
+def test_dropout_is_that_of_further_training_too(noisy):
+    fitted = quick(strategy="finetune", dropout=0.4).fit(noisy, fh=FH)
+    rates = {m.p for m in fitted.network_.modules() if isinstance(m, torch.nn.Dropout)}
+    rates |= {m.dropout for m in fitted.network_.modules() if isinstance(getattr(m, "dropout", None), float)}
+    assert 0.4 in rates
+    assert 0.1 not in rates

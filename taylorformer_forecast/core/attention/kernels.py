@@ -13,6 +13,9 @@ points. Networks that sample point by point need it.
 
 *Table*, ``kernel.weigh(scores, mask)``: weights from a table of scores. Networks whose weights are known
 before the values need it.
+
+If what a query may see depends on the number of points, ``kernel.for_length(n)`` returns the kernel of that
+number, as layers attend some of the points only.
 """
 
 from __future__ import annotations

@@ -14,13 +14,15 @@ from taylorformer_forecast.core.families.location_scale import LocationScaleFami
 
 FAMILIES: dict[str, Callable[..., Family]] = {}
 _BY_KIND: dict[type[Distribution], Family] = {}
+_OF_DISTRIBUTIONS = ("components", "rebuild", "affine", "center", "sample", "sample_paths", "draw")
 _COMPONENTS: dict[str, LocationScaleFamily] = {}  # that networks do not predict, but mixtures consist of
 
 
 def register(name: str, family: type[Family], **options: Any) -> None:
     """Register a family by a name, which is then a ``distribution=`` of every forecaster.
 
-    The first family with a class of distributions serves all distributions of that class.
+    The first family with a class of distributions draws, moves and takes apart all distributions of that
+    class. A later one may have another loss, and other parameters.
 
     Parameters
     ----------
@@ -30,6 +32,11 @@ def register(name: str, family: type[Family], **options: Any) -> None:
         A subclass of :class:`~taylorformer_forecast.core.families.base.Family`.
     **options
         Its arguments, other than ``scale``.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken, or if the family does to distributions what another one serves already.
 
     Examples
     --------
@@ -41,8 +48,16 @@ def register(name: str, family: type[Family], **options: Any) -> None:
     >>> from taylorformer_forecast.core.families import FAMILIES
     >>> del FAMILIES["mixture5"]
     """
+    if name in FAMILIES:
+        raise ValueError(f"there is a family named {name!r} already")
+    served = type(_BY_KIND.setdefault(family.kind, family(**options)))
+    own = [method for method in _OF_DISTRIBUTIONS if getattr(family, method) is not getattr(served, method)]
+    if own:
+        raise ValueError(
+            f"{family.__name__} has a {own[0]} of its own, but {served.__name__} serves all "
+            f"{family.kind.__name__} distributions: give it another class of them as its kind"
+        )
     FAMILIES[name] = partial(family, **options)
-    _BY_KIND.setdefault(family.kind, family(**options))
 
 
 def register_component(name: str, family: type[LocationScaleFamily]) -> None:
