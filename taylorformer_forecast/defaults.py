@@ -33,6 +33,8 @@ FARTHEST_TARGET = 20.0  # deviations of the context; targets beyond are outliers
 N_ERROR_LAGS = 8  # earlier errors that the next one follows from; by hand
 ERROR_LAG_PENALTY = 1e-3  # of the weights of those, in mean squares of the errors; by hand
 POOLED_ERROR_COUNT = 4  # windows that the errors of all steps together count for; by hand
+SEASON_WINDOWS = 64  # contexts that show a season by which gaps are filled; by hand
+SEASONAL_GAP = 0.5  # square of what changes in a season, in that of other times; by hand
 DEVIATION_DECAY = 0.9  # a step, of a deviation from the season before; by hand
 TARGET_LEVELS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # weights of a new value in the level; by hand
 TARGET_SLOPES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # weights of a new slope in the trend; by hand
@@ -109,6 +111,8 @@ UNDECIDED_SIZE = 4.0  # and one that is the last value; measured: M3 there, 2 st
 LEVEL_SHIFT_MEMORY = 6  # points for which forecasts that do not follow a shift are doubted; measured: not 12
 STEP_SIZE_MEMORY = 20  # steps over which the size of a usual step is averaged; by hand
 FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer steps have no usual size; by hand
+FEWEST_STEPS = 30  # that show whether they are smaller at low levels; by hand
+LEAST_ELASTICITY = 0.1  # of steps to the level, where zero bounds numbers that are not whole; by hand
 LARGEST_GROWTH = 2.0  # beyond the largest value, in that value; by hand
 
 # --- Outliers of a whole series ----------------------------------------------------------------------------
@@ -131,6 +135,8 @@ LINE_REACH = 3.0  # lengths of the past that its line leads ahead; by hand
 
 # --- Statistical forecasts: intermittent demand ------------------------------------------------------------
 INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
+CLOSED_RUN = 10  # zeros in a row that are no demand, if few others are zero; by hand
+FEW_ZEROS = 0.05  # of the others; by hand
 SEASONAL_SHARE = 0.2  # of the variance that other cycles explain where demand is seasonal; by hand
 MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand

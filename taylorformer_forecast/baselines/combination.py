@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.errors import error_scale, level_unit, past_errors, shape, targets
+from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.baselines.members import FAMILIES, REGRESSION, Members, members
 from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
 from taylorformer_forecast.defaults import (
@@ -148,7 +149,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     leading = (y == 0) & ~((y != 0) & observed).cummax(1).values
     zeros = (y < 0).any(1) | (values == 0).all(1)
     clean, doubt, shifted = winsorise(torch.where(leading & ~zeros[:, None], torch.nan, y) / unit, season)
-    found = members(clean, seasons, horizon)
+    found = members(clean, seasons, horizon, never_negative(y))
     weights = weigh(found, clean)
     loc = combine(found, weights)
     size = level_unit(clean, loc, positive_so_far(clean))

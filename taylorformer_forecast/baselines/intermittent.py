@@ -15,11 +15,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
+    CLOSED_RUN,
     DEMAND_DECAYS,
     DEMAND_PRIOR_COUNT,
     DEMAND_PRIOR_MEAN,
     DEMAND_SIZES,
+    FEW_ZEROS,
+    FEWEST_STEPS,
     INTERMITTENT_ZEROS,
+    LEAST_ELASTICITY,
     MIN_SEASONAL_CYCLES,
     MOST_BINS,
     MOST_LEADING_ZEROS,
@@ -52,7 +56,8 @@ class Intermittent:
 def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """Whether the values up to each point are not negative and a quarter of them is zero.
 
-    Of the zeros before the first other value four count: a series may only have begun late.
+    Of the zeros before the first other value four count: a series may only have begun late. A long run of
+    zeros does not count where there are few others: something was closed, or has ended.
 
     Examples
     --------
@@ -64,7 +69,40 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     leading = ~((y != 0) & ~y.isnan()).cummax(1).values
     zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
     seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
-    return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
+    ended = torch.where((y != 0) & ~y.isnan(), zeros, 0).cummax(1).values  # zeros up to the last other value
+    run = (zeros - ended).cummax(1).values
+    closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
+    return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0) & ~closed
+
+
+def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
+    """Whether the values up to each point leave it open that none can be negative.
+
+    Zero is no bound of numbers that are not whole where one of them is zero, as in a series that was scaled
+    to its range, or where steps are as large at low levels as at high ones, as those of degrees are.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.intermittent import never_negative
+    >>> y = torch.tensor([[4.0, 2.0, 3.0, 0.0], [4.5, 2.5, 3.5, 0.0], [4.5, 2.5, 3.5, 0.5]])
+    >>> never_negative(y)[:, -1].tolist()
+    [True, False, True]
+    """
+    seen = ~y.isnan()
+    both, value = seen[:, 1:] & seen[:, :-1], torch.nan_to_num(y)
+    step, level = value.diff(dim=1).abs(), (value[:, 1:] + value[:, :-1]) / 2
+    count = both.cumsum(1).clamp_min(1)
+    size, high, joint, square = (
+        torch.where(both, part, 0.0).cumsum(1) / count for part in (step, level, step * level, level**2)
+    )
+    # Their elasticity at the mean level is 1 if steps are in proportion to it, and 0 if all are alike.
+    smaller = (joint - size * high) * high > LEAST_ELASTICITY * (square - high**2) * size
+    smaller |= count < FEWEST_STEPS
+    zeros = (seen & (y == 0)).cumsum(1)
+    bounded = (zeros > 1) | ((zeros == 0) & F.pad(smaller, (1, 0), value=True))
+    whole = (value != value.round()).cumsum(1) == 0
+    return (bounded | whole) & ((y < 0).cumsum(1) == 0)
 
 
 def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor, " B"]:

@@ -50,7 +50,7 @@ class LinearBaseline(LinearFit):
 
     def forward(self, window: Window) -> Float[Tensor, "B T D"]:
         """Forecasts at the times of the targets; off the grid, on the lines between its steps."""
-        past = on_grid(window, self.n_context)
+        past = on_grid(window, self.n_context, self.seasonal)
         steps = self._bounded(self.mapped(past, window), past)
         return self.at_targets(torch.cat([past[:, -1:], steps], 1), window)
 

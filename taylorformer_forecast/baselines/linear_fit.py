@@ -14,7 +14,12 @@ from torch import Tensor, nn
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.baselines.residuals import Residuals
 from taylorformer_forecast.baselines.ridge import Contexts, Known, ShrunkFit, Steps, averaged, fit_shrunk
-from taylorformer_forecast.baselines.shrinkage import damped_trend, decaying_seasonal_naive, seasonal_naive
+from taylorformer_forecast.baselines.shrinkage import (
+    damped_trend,
+    decaying_seasonal_naive,
+    seasonal_gaps,
+    seasonal_naive,
+)
 from taylorformer_forecast.core.temporal import TOLERANCE, TemporalMap, interpolate, on_grid
 from taylorformer_forecast.core.window import Window, evenly, holds_everywhere
 from taylorformer_forecast.defaults import (
@@ -82,6 +87,7 @@ class LinearFit(Baseline):
 
     map: TemporalMap
     own: nn.ModuleList
+    seasonal: Tensor
     log_scale: Tensor
     log_optimism: Tensor
     lag_weights: Tensor
@@ -94,6 +100,7 @@ class LinearFit(Baseline):
         self.own = nn.ModuleList()
         with torch.random.fork_rng(devices=[]):  # what else is initialised does not depend on it
             self.map = TemporalMap(n_context, horizon).requires_grad_(False)
+        self.register_buffer("seasonal", torch.ones(2, dtype=torch.long))  # a season, and gaps that it fills
         self.register_buffer("log_scale", torch.zeros(horizon))
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_optimism", torch.zeros(horizon))
@@ -182,6 +189,7 @@ class LinearFit(Baseline):
     def _fit_rows(self, rows: Rows, embargo: int) -> tuple[Rows, ShrunkFit]:
         """Fit the map of all series, write it, and return it with the windows that it was fitted to."""
         basis = None
+        self.seasonal.copy_(torch.tensor(seasonal_gaps(rows.past)))
         if isinstance(self.map.reduce, nn.Linear):
             # The map lies in the span of as many windows: the regression is in its coordinates.
             rows, embargo = rows.take(evenly(len(rows.y), LOW_RANK)), 0
@@ -196,7 +204,7 @@ class LinearFit(Baseline):
         window = window.to("cpu")  # in double precision, which not every device has
         if window.series is not None:
             window = window.rows(window.series[:, 0].argsort(stable=True))
-        past = on_grid(window, self.n_context)[..., 0].double()
+        past = on_grid(window, self.n_context)[..., 0].double()  # no season is known yet
         y, observed = self._steps(window)
         y, observed = y.double(), observed & (y.abs() <= FARTHEST_TARGET)
         usable = observed.any(1)
@@ -225,6 +233,7 @@ class LinearFit(Baseline):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         """Make room for as many baselines of single series as there are in the file."""
         inside = f"{prefix}own."
+        state_dict.setdefault(f"{prefix}seasonal", torch.ones(2, dtype=torch.long))  # of earlier versions
         numbers = {name[len(inside) :].split(".")[0] for name in state_dict if name.startswith(inside)}
         self.own = nn.ModuleList(self._like() for _ in numbers)
         super()._load_from_state_dict(state_dict, prefix, *args)

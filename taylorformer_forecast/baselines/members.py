@@ -118,7 +118,12 @@ class Members:
         return replace(self, **{name: getattr(self, name)[rows, origins] for name in names})
 
 
-def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Members:
+def members(
+    y: Float[Tensor, "B n"],
+    seasons: Sequence[int],
+    horizon: int,
+    bounded: Bool[Tensor, "B n"] | None = None,
+) -> Members:
     """Fit every member to every series, at every origin.
 
     Parameters
@@ -129,6 +134,8 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
         Steps of every season, each at least 2; empty for none.
     horizon : int
         Number of steps ahead.
+    bounded : bool Tensor of shape (B, n), optional
+        Origins from which no forecast is negative; by default those up to which no value is.
 
     Returns
     -------
@@ -173,7 +180,7 @@ def members(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> Me
     index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
     shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
     factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
-    low, high = forecast_range(y, horizon)
+    low, high = forecast_range(y, horizon, (y < 0).cumsum(1) == 0 if bounded is None else bounded)
     return Members(
         torch.where(known, base, base[:, :, :1]),
         torch.where(known, slope, slope[:, :, :1]),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.smoothing import slope_so_far
@@ -250,13 +250,13 @@ def positive_so_far(y: Float[Tensor, "B n"]) -> Tensor:
 
 
 def forecast_range(
-    y: Float[Tensor, "B n"], horizon: int
+    y: Float[Tensor, "B n"], horizon: int, bounded: Bool[Tensor, "B n"]
 ) -> tuple[Float[Tensor, "B n H"], Float[Tensor, "B n H"]]:
     """Lower and upper bound of forecasts from every origin.
 
     A forecast may leave the range of the values so far by the width of that range. A positive series may
     also grow as fast as the line through its logarithms, to the degree that the line fits, up to three times
-    its largest value. Where no value is negative no forecast is.
+    its largest value.
 
     Parameters
     ----------
@@ -264,6 +264,8 @@ def forecast_range(
         Series without outliers; NaN where nothing was observed.
     horizon : int
         Number of steps ahead.
+    bounded : bool Tensor of shape (B, n)
+        Origins from which no forecast is negative.
 
     Returns
     -------
@@ -274,7 +276,7 @@ def forecast_range(
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.robust import forecast_range
-    >>> low, high = forecast_range(torch.tensor([[4.0, 6.0, 5.0]]).double(), 1)
+    >>> low, high = forecast_range(torch.tensor([[4.0, 6.0, 5.0]]), 1, torch.tensor([[True] * 3]))
     >>> low[0, -1].tolist(), high[0, -1].tolist()
     ([2.0], [8.0])
     """
@@ -290,5 +292,5 @@ def forecast_range(
     growth = torch.expm1(((slope * r2).clamp_min(0.0)[..., None] * steps).clamp_max(10.0))
     growth = torch.where(positive[..., None], growth.clamp_max(LARGEST_GROWTH) * top[..., None], 0.0)
     low = bottom[..., None] - width
-    low = torch.where((bottom >= 0)[..., None], low.clamp_min(0.0), low).expand(-1, -1, horizon)
+    low = torch.where(bounded[..., None], low.clamp_min(0.0), low).expand(-1, -1, horizon)
     return low, top[..., None] + torch.maximum(width, growth)

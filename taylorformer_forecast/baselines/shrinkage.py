@@ -8,7 +8,15 @@ from __future__ import annotations
 import torch
 
 from taylorformer_forecast.baselines.ridge import Contexts, Known, Steps, StepWeights
-from taylorformer_forecast.defaults import DEVIATION_DECAY, TARGET_DAMPINGS, TARGET_LEVELS, TARGET_SLOPES
+from taylorformer_forecast.core.window import evenly
+from taylorformer_forecast.defaults import (
+    DEVIATION_DECAY,
+    SEASON_WINDOWS,
+    SEASONAL_GAP,
+    TARGET_DAMPINGS,
+    TARGET_LEVELS,
+    TARGET_SLOPES,
+)
 
 
 def seasonal_naive(past: Contexts, y: Steps, observed: Known) -> StepWeights:
@@ -38,6 +46,42 @@ def _repeat(period: int, past: Contexts, n_steps: int) -> StepWeights:
     repeat = past.new_zeros(length, n_steps)
     repeat[length - period + steps % period, steps] = 1.0
     return repeat
+
+
+def seasonal_gaps(past: Contexts) -> tuple[int, int]:
+    """Season of contexts, and how many steps a gap has at least that is better filled by it than by a line.
+
+    A season is the number of steps after which values are much nearer than usual, beyond those that are near
+    as the series is smooth. Without one both numbers are 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.shrinkage import seasonal_gaps
+    >>> wave = torch.sin(torch.arange(60.0) * torch.pi / 6)
+    >>> seasonal_gaps(wave.unfold(0, 30, 1)), seasonal_gaps(torch.arange(60.0).unfold(0, 30, 1))
+    ((12, 1), (1, 1))
+    """
+    few = past[evenly(len(past), SEASON_WINDOWS)]
+    lags = range(1, 1 + 2 * past.shape[1] // 3)
+    if len(lags) < 2:
+        return 1, 1
+    apart = torch.stack([(few[:, lag:] - few[:, :-lag]).square().mean() for lag in lags])
+    usual = apart.median()
+    first = int((apart >= usual).nonzero()[0])
+    season = lags[first + int(apart[first:].argmin())]
+    if apart[season - 1] >= SEASONAL_GAP * usual:
+        return 1, 1
+
+    def off(x: Contexts, half: int) -> float:
+        """Mean square of the middle of a gap beside the line between its ends."""
+        return (x[:, half:-half] - (x[:, 2 * half :] + x[:, : -2 * half]) / 2).square().mean().item()
+
+    change = few[:, season:] - few[:, :-season]
+    for half in range(1, (change.shape[1] + 1) // 2):
+        if off(change, half) < off(few, half):
+            return season, 2 * half - 1
+    return season, season
 
 
 def decaying_seasonal_naive(past: Contexts, y: Steps, observed: Known) -> StepWeights:

@@ -27,8 +27,11 @@ def last_seen(seen: Bool[Tensor, "B N *D"], otherwise: int = -1) -> Int[Tensor, 
     return torch.where(seen, place, otherwise).cummax(1).values
 
 
-def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
+def on_grid(window: Window, n_steps: int, seasonal: Int[Tensor, 2] | None = None) -> Float[Tensor, "B L D"]:
     """Values of the context on the regular grid that ends at time 0, on the lines between observed points.
+
+    With a season, what is missing in long gaps is what was there a season before, and the difference between
+    both is on the lines.
 
     Parameters
     ----------
@@ -36,6 +39,8 @@ def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
         Scaled windows, one time coordinate, context in order of time.
     n_steps : int
         Grid points L, at times ``(1 - L) / L, ..., -1 / L, 0``.
+    seasonal : int Tensor of shape (2,), optional
+        Steps of a season, and of the gaps that are filled by it; none by default.
 
     Returns
     -------
@@ -58,7 +63,34 @@ def on_grid(window: Window, n_steps: int) -> Float[Tensor, "B L D"]:
     grid = torch.arange(1 - n_steps, 1, device=t.device, dtype=t.dtype) / n_steps
     if n == n_steps and holds_everywhere(observed) and holds_everywhere((t - grid).abs() < TOLERANCE / n):
         return y
-    return interpolate(t, y, observed, grid, TOLERANCE / n_steps)[0]
+    values, distance = interpolate(t, y, observed, grid, TOLERANCE / n_steps)
+    season, gap = (1, 1) if seasonal is None else seasonal.tolist()
+    return values if season == 1 else _by_season(values, distance < 0.5 / n_steps, grid, season, gap)
+
+
+def _by_season(
+    values: Float[Tensor, "B L D"],
+    known: Bool[Tensor, "B L D"],
+    grid: Float[Tensor, " L"],
+    season: int,
+    gap: int,
+) -> Float[Tensor, "B L D"]:
+    """Values of long gaps replaced by those of a season before, plus the lines between differences."""
+    both = F.pad(known[:, season:] & known[:, :-season], (0, 0, season, 0))
+    change = F.pad(values[:, season:] - values[:, :-season], (0, 0, season, 0))
+    change, _ = interpolate(grid.expand(len(values), -1), change, both, grid, TOLERANCE / len(grid))
+    after = len(grid) - 1 - last_seen(known.flip(1)).flip(1)
+    kept = (after - last_seen(known) <= gap) | ~both.any(1, keepdim=True)
+    found = values
+    for start in range(season, len(grid), season):
+        now = slice(start, start + season)
+        before = found[:, start - season : start][:, : values[:, now].shape[1]]
+        filled = torch.where(kept[:, now], values[:, now], before + change[:, now])
+        found = torch.cat([found[:, :start], filled, found[:, start + season :]], 1)
+    # Where the season before is missing too, the end of a gap shows how far it is off.
+    off = F.pad(values[:, season:] - found[:, :-season] - change[:, season:], (0, 0, season, 0))
+    off, _ = interpolate(grid.expand(len(values), -1), off, kept, grid, TOLERANCE / len(grid))
+    return torch.where(kept, values, found + off)
 
 
 def interpolate(

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.statistical import pieces_between
 
@@ -36,7 +37,7 @@ def average_quantiles(
     Returns
     -------
     SeriesForecast
-        The average. Series without negative values have none.
+        The average. Where values are never negative, none is.
 
     References
     ----------
@@ -48,7 +49,8 @@ def average_quantiles(
     >>> import numpy as np
     >>> from taylorformer_forecast.defaults import STATISTICAL_LEVELS
     >>> from taylorformer_forecast.engine.average import average_quantiles
-    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
+    >>> from taylorformer_forecast.baselines.intermittent import never_negative
+    from taylorformer_forecast.engine.series_requests import SeriesRequest
     >>> from taylorformer_forecast.engine.statistical import forecast_series
     >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]))
     >>> found = forecast_series([request], [2], n_paths=3, seed=0)[0]
@@ -59,7 +61,8 @@ def average_quantiles(
     if statistical.intermittent:
         return statistical
     future = request.at > len(request.y) - 1
-    least = np.where(future & (np.nanmin(request.y) >= 0), 0.0, -np.inf)
+    bounded = bool(never_negative(torch.as_tensor(request.y)[None])[0, -1])
+    least = np.where(future & bounded, 0.0, -np.inf)
     edges = np.where(future[:, None], (quantiles + statistical.quantiles) / 2, quantiles)
     edges = np.maximum(edges, least[:, None])
     moved = [x + np.interp(x, q, e - q) for x, q, e in zip(paths.T, quantiles, edges, strict=True)]

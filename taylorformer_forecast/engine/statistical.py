@@ -12,6 +12,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, Forecast, forecast
+from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     LONGEST_PAST,
@@ -166,7 +167,7 @@ def _columns(
         low[~future] = torch.minimum(low[~future], edges[~future, 0])
     before = (size + step.floor().long()).clamp_min(0)
     added = torch.lerp(effects[before], effects[(size + whole).clamp_min(0)], step % 1)
-    least = 0.0 if bool((y[~y.isnan()] >= 0).all()) else -torch.inf
+    least = 0.0 if bool(never_negative(y[None])[0, -1]) else -torch.inf
     edges, drawn = (edges + added[:, None]).clamp_min(least), (drawn + added).clamp_min(least)
     low = (low + added).clamp_min(least)
     parts, intermittent = pieces_between(edges, low), bool(found.intermittent[0])
