@@ -112,7 +112,7 @@ LEVEL_SHIFT_MEMORY = 6  # points for which forecasts that do not follow a shift 
 STEP_SIZE_MEMORY = 20  # steps over which the size of a usual step is averaged; by hand
 FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer steps have no usual size; by hand
 FEWEST_STEPS = 30  # that show whether they are smaller at low levels; by hand
-LEAST_ELASTICITY = 0.1  # of steps to the level, where zero bounds numbers that are not whole; by hand
+LEAST_ELASTICITY = 0.25  # of steps to the level, where zero bounds numbers that are not whole; by hand
 LARGEST_GROWTH = 2.0  # beyond the largest value, in that value; by hand
 
 # --- Outliers of a whole series ----------------------------------------------------------------------------

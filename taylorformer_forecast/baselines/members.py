@@ -165,15 +165,14 @@ def members(
     others, regressed, repeats = _others(y, seasons, horizon, base[:, :, 0])
     n_regressions = others.shape[2] - max(len(seasons), 1)
     awake = torch.cat([torch.stack([s.known for s in streams], 2), repeats], 2)
-    lengths = [s.season for s in streams] + (list(seasons) or [1]) + [1] * n_regressions
-    season = torch.tensor(lengths, dtype=y.dtype, device=y.device)
-    sizes = torch.tensor([len(grid.level) + n_plain] * len(streams) + [1] * others.shape[2])
-    group = torch.arange(len(sizes)).repeat_interleave(sizes).to(y.device)
-    ranks = (
-        [s.rank for s in streams] + ([2 * k + 1 for k in range(len(seasons))] or [0]) + [0] * n_regressions
-    )
-    family = [0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain)
-    family = family * len(streams) + [3] * max(len(seasons), 1) + [REGRESSION] * n_regressions
+    # Season, rank and families of the members of each group.
+    own = [0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain)
+    groups = [(s.season, s.rank, own) for s in streams]
+    groups += [(m, 2 * k + 1, [3]) for k, m in enumerate(seasons)] or [(1, 0, [3])]
+    groups += [(1, 0, [REGRESSION])] * n_regressions
+    season, rank, families = zip(*groups, strict=True)
+    of_member = [number for number, each in enumerate(families) for _ in each]
+    group = torch.tensor(of_member, device=y.device)
     weight = torch.cat([grid.level[plain], grid.level[plain], grid.level[~plain]]).repeat(len(streams))
     known = torch.stack([s.known for s in streams], 2)[..., None]
     zero = torch.zeros_like(others[:, :, 0])
@@ -192,10 +191,10 @@ def members(
         low,
         high,
         awake,
-        season,
+        torch.tensor(season, dtype=y.dtype, device=y.device),
         group,
-        torch.tensor(ranks, device=y.device)[group],
-        torch.tensor(family, device=y.device),
+        torch.tensor(rank, device=y.device)[group],
+        torch.tensor([family for each in families for family in each], device=y.device),
         F.pad(weight, (0, others.shape[2]), value=1.0),
     )
 

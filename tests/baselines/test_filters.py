@@ -176,12 +176,12 @@ def test_intervals_widen_after_a_shift_of_the_level_and_reach_it_from_its_second
         assert ((low < 200 + size) & (high > 200 + size)).double().mean() > 0.5
 
 
-def test_ranges_widen_by_the_width_so_far_and_stay_nonnegative():
-    low, high = forecast_range(torch.tensor([[2.0, 6.0, 4.0]]).double(), 2)
-    assert low[0, -1].tolist() == [0.0, 0.0]
+@pytest.mark.parametrize(("bounded", "lowest"), [(True, 0.0), (False, -2.0)])
+def test_ranges_widen_by_the_width_so_far_and_stay_above_a_bound(bounded, lowest):
+    y = torch.tensor([[2.0, 6.0, 4.0]]).double()
+    low, high = forecast_range(y, 2, torch.full((1, 3), bounded))
+    assert low[0, -1].tolist() == [lowest, lowest]
     assert (high[0, -1] >= 10.0).all()
-    low, _ = forecast_range(torch.tensor([[-1.0, 6.0, 4.0]]).double(), 2)
-    assert low[0, -1].tolist() == [-8.0, -8.0]
 
 
 def test_positive_so_far_forgets_nothing():

@@ -10,7 +10,12 @@ from torch.testing import assert_close as close
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.errors import shape
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.baselines.intermittent import fit_intermittent, is_seasonal
+from taylorformer_forecast.baselines.intermittent import (
+    fit_intermittent,
+    is_intermittent,
+    is_seasonal,
+    never_negative,
+)
 from taylorformer_forecast.baselines.members import members
 
 NAN, N, H = float("nan"), 40, 12
@@ -251,3 +256,70 @@ def test_steps_beyond_the_length_of_the_series_say_nothing_of_the_shape_of_error
     near = torch.randn(2, 30, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     far = torch.full((2, 30, 1), torch.nan, dtype=torch.float64).expand(-1, -1, 2**20)
     assert torch.equal(shape(torch.cat([near, far], 2)), shape(near))
+
+
+def declining(n=60):
+    return 500 - 2 * torch.arange(float(n)) + 5 * torch.randn(n, generator=torch.Generator().manual_seed(0))
+
+
+BOUNDED = {
+    "whole numbers": (declining().round(), True),
+    "one of them zero": (declining().round() - declining().round().min(), True),
+    "noise in proportion to the level": (declining().log().exp() ** 3 / 1e6, True),
+    "few values": (declining()[:20], True),
+    "rain": (torch.relu(torch.sin(torch.arange(60.0)) - 0.3) * 1.7, True),
+    "scaled to its range": ((declining() - declining().min()) / 200, False),
+    "degrees": (0.1 * (declining() - 378), False),
+    "a negative value": (torch.cat([declining().round(), torch.tensor([-1.0])]), False),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_zero_is_a_bound_where_values_leave_it_open(name):
+    y, expected = BOUNDED[name]
+    assert bool(never_negative(y[None].double())[0, -1]) == expected
+
+
+def test_a_bound_depends_on_the_past_alone_and_not_on_gaps():
+    y = torch.stack([value[:20].double() for value, _ in BOUNDED.values()] + [declining()[:20].double()])
+    y[:, 7] = torch.nan
+    found = never_negative(y)
+    for n in (5, 12):
+        assert torch.equal(found[:, :n], never_negative(y[:, :n]))
+
+
+def test_a_series_that_was_scaled_to_its_range_goes_on_below_it():
+    y = declining(100).double()
+    unit = y.max() - y.min()
+    expected = forecast(y[None], 12).quantiles(DECILES)
+    found = y.min() + unit * forecast(((y - y.min()) / unit)[None], 12).quantiles(DECILES)
+    assert (found[0, -1, 4] < y.min() - 5).all()
+    assert ((found - expected).abs() < 8).all()
+
+
+def week(n=134):
+    shape = torch.tensor([900.0, 500, 480, 510, 600, 800, 1200]).double()
+    noise = torch.randn(n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return shape[torch.arange(n) % 7] + 20 * noise
+
+
+@pytest.mark.parametrize("days", [25, 30, 45])
+def test_a_spell_in_which_a_shop_was_closed_does_not_take_its_season(days):
+    y = week()
+    past, truth = y[:120].clone(), y[120:]
+    past[40 : 40 + days] = 0.0
+    found = forecast(past[None], 14, 7)
+    assert not found.intermittent.any()
+    assert (found.loc[0, -1] - truth).abs().mean() < 50  # a flat forecast has 230
+
+
+def test_what_has_ended_is_forecast_near_zero():
+    y = week(120)
+    y[-40:] = 0.0
+    assert forecast(y[None], 14, 7).quantiles([0.5])[0].max() < 30
+
+
+def test_many_runs_of_zeros_are_intermittent_however_long_the_longest():
+    y = torch.tensor([3.0, 0.0, 0.0, 2.0, 0.0]).repeat(10).double()
+    y[10:25] = 0.0
+    assert is_intermittent(y[None])[0, -1]

@@ -11,6 +11,7 @@ from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.residuals import Residuals
+from taylorformer_forecast.baselines.shrinkage import seasonal_gaps
 from taylorformer_forecast.core.temporal import on_grid
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import LARGEST_FULL_MAP, LOW_RANK
@@ -315,3 +316,52 @@ def test_the_memory_of_a_fit_is_bounded_whatever_the_lengths(n_context, horizon)
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert float(found[0]) < 1.0, "GiB"
     assert found[1] == "True"
+
+
+def rising_wave(n, period=12.0):
+    t = torch.arange(float(n))
+    return 3 * torch.sin(2 * torch.pi * t / period) + 0.05 * t
+
+
+GAPS = {"in the middle": (20, 32), "near the end": (30, 46), "at the end": (40, 48), "two seasons": (20, 45)}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_a_long_gap_is_read_as_the_season_before_it(name):
+    """A wave on a line is a season and a difference that stays."""
+    linear, y = LinearBaseline(48, 12), rising_wave(400)
+    windows = y.unfold(0, 60, 1)[..., None]
+    t = torch.arange(-47.0, 13.0).expand(len(windows), -1) / 48
+    linear.fit_closed_form(Window(t, windows, n_context=48))
+    assert linear.seasonal.tolist()[0] == 12
+    whole = windows[-1:]
+    observed = torch.ones_like(whole, dtype=torch.bool)
+    observed[:, slice(*GAPS[name])] = False
+    found = linear(Window(t[:1], whole, observed, n_context=48))
+    close(found, linear(Window(t[:1], whole, n_context=48)), atol=1e-6, rtol=0.0)
+    close(found, whole[:, 48:], atol=1e-2, rtol=0.0)
+
+
+def test_without_a_season_and_in_short_gaps_values_are_on_the_line():
+    assert seasonal_gaps(torch.randn(80, 24).cumsum(1)) == (1, 1)
+    smooth = rising_wave(200, 40.0) - 0.05 * torch.arange(200.0)
+    smooth = smooth + 0.1 * torch.randn(200, generator=torch.Generator().manual_seed(0))
+    season, gap = seasonal_gaps(smooth.unfold(0, 100, 1))
+    assert season == 40
+    assert 1 < gap < 12
+    y = smooth[:100].view(1, -1, 1)
+    observed = torch.ones_like(y, dtype=torch.bool)
+    observed[:, 60 : 59 + gap] = False
+    window = Window(torch.arange(-99.0, 1.0)[None] / 100, y, observed, n_context=100)
+    found = on_grid(window, 100, torch.tensor([season, gap]))
+    assert torch.equal(found, on_grid(window, 100))
+    observed[:, 60 : 60 + gap] = False
+    assert not torch.equal(on_grid(window, 100, torch.tensor([season, gap])), on_grid(window, 100))
+
+
+def test_states_of_before_seasons_filled_gaps_are_loaded():
+    linear = LinearBaseline(8, 4)
+    state = {name: value for name, value in linear.state_dict().items() if name != "seasonal"}
+    linear.seasonal.fill_(3)
+    linear.load_state_dict(state)
+    assert linear.seasonal.tolist() == [1, 1]
