@@ -49,8 +49,7 @@ def average_quantiles(
     >>> import numpy as np
     >>> from taylorformer_forecast.defaults import STATISTICAL_LEVELS
     >>> from taylorformer_forecast.engine.average import average_quantiles
-    >>> from taylorformer_forecast.baselines.intermittent import never_negative
-    from taylorformer_forecast.engine.series_requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
     >>> from taylorformer_forecast.engine.statistical import forecast_series
     >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]))
     >>> found = forecast_series([request], [2], n_paths=3, seed=0)[0]
