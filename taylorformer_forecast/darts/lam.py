@@ -26,8 +26,8 @@ class LAMModel(BaseForecastModel):
     with its own last values.
 
     Missing target values (NaN) are masked: never attended or scored. The linear forecast that the network
-    corrects reads across gaps along straight lines. Components of a multivariate
-    series are forecast each from its own past, by one network.
+    corrects reads short gaps as straight lines, and long ones as the season before. Components of a
+    multivariate series are forecast each from its own past, by one network.
 
     References
     ----------

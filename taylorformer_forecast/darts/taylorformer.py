@@ -25,8 +25,8 @@ class TaylorformerModel(PretrainedModel):
     also for horizons beyond ``output_chunk_length``. Contexts are encoded once for all samples.
 
     Missing target values (NaN) are masked: never attended or scored. The linear forecast that the network
-    corrects reads across gaps along straight lines. Components of a multivariate
-    series are forecast each from its own past, by one network.
+    corrects reads short gaps as straight lines, and long ones as the season before. Components of a
+    multivariate series are forecast each from its own past, by one network.
 
     References
     ----------

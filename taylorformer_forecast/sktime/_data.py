@@ -54,9 +54,11 @@ class KnownData(Host):
                 raise ValueError(f"X has no rows{of_instance(key)}")
             missing = index.difference(X.index)
             if len(missing) and not (target and self._scaler.n_ahead == 0):
+                cut = missing[0] < X.index[-1]
                 raise ValueError(
                     f"X{of_instance(key)} has no row for {missing[0]} ({len(missing)} missing): "
                     f"it must cover every step up to the last of fh"
+                    f"{'. sktime backtests cut it to the steps of fh: leave none out' if cut else ''}"
                 )
             features.append(self._scaler.features(X.reindex(index), target))
         return np.concatenate(features, 1) if features else None

@@ -15,8 +15,8 @@ class ContiFormerForecaster(BaseTorchForecaster):
 
     The observed points of the context attend each other in continuous time: their keys and values move on
     from their own time stamps, by default by a linear equation that is solved exactly. Any later time can be
-    asked; no grid is needed. The linear forecast that the network corrects reads across gaps along straight
-    lines.
+    asked; no grid is needed. The linear forecast that the network corrects reads short gaps as straight
+    lines, and long ones as the season before.
 
     By default every step of a sample path is drawn given those before it. With ``joint=False`` every time has
     a distribution of its own, which one call gives for all: steps are then drawn independently of each other

@@ -22,9 +22,9 @@ class LAMForecaster(BaseTorchForecaster):
     last points.
 
     Times must be regular. Missing rows and missing values are fine: they are flagged, and the linear
-    forecast that the network corrects reads across them along straight lines. Every
-    column of a multivariate series is forecast from its own past, by one network that serves all columns and
-    instances; past times are predicted one step ahead.
+    forecast that the network corrects reads short gaps as straight lines, and long ones as the season before.
+    Every column of a multivariate series is forecast from its own past, by one network that serves all
+    columns and instances; past times are predicted one step ahead.
 
     After ``pretrain`` on a panel, ``fit`` to any other regular series trains nothing, or fine-tunes: the
     network, its lengths, the calendar cycles and seasons (counted in steps) and the scale of X are those of

@@ -19,8 +19,8 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
     The network is trained on windows of the series (or of all series of a panel) and draws joint sample
     paths of the future, each point conditional on the path so far. All predictive methods come from one draw
     of paths, seeded at ``fit``, and agree with each other: exactly, and the joint paths themselves as far as
-    their number allows. The network sees no filled value; the linear forecast that it corrects reads across
-    gaps along straight lines.
+    their number allows. The network sees no filled value; the linear forecast that it corrects reads short
+    gaps as straight lines, and long ones as the season before.
 
     Every column of a multivariate series is forecast from its own past, by one network that serves all
     columns and instances.
