@@ -11,7 +11,7 @@ from taylorformer_forecast.baselines.ridge import Contexts, Known, Steps, StepWe
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import (
     DEVIATION_DECAY,
-    SEASON_WINDOWS,
+    SEASON_NUMBERS,
     SEASONAL_GAP,
     TARGET_DAMPINGS,
     TARGET_LEVELS,
@@ -62,7 +62,7 @@ def seasonal_gaps(past: Contexts) -> tuple[int, int]:
     >>> seasonal_gaps(wave.unfold(0, 30, 1)), seasonal_gaps(torch.arange(60.0).unfold(0, 30, 1))
     ((12, 1), (1, 1))
     """
-    few = past[evenly(len(past), SEASON_WINDOWS)]
+    few = past[evenly(len(past), max(1, SEASON_NUMBERS // past.shape[1]))]
     lags = range(1, 1 + 2 * past.shape[1] // 3)
     if len(lags) < 2:
         return 1, 1

@@ -27,7 +27,9 @@ def last_seen(seen: Bool[Tensor, "B N *D"], otherwise: int = -1) -> Int[Tensor, 
     return torch.where(seen, place, otherwise).cummax(1).values
 
 
-def on_grid(window: Window, n_steps: int, seasonal: Int[Tensor, 2] | None = None) -> Float[Tensor, "B L D"]:
+def on_grid(
+    window: Window, n_steps: int, seasonal: Int[Tensor, " 2"] | None = None
+) -> Float[Tensor, "B L D"]:
     """Values of the context on the regular grid that ends at time 0, on the lines between observed points.
 
     With a season, what is missing in long gaps is what was there a season before, and the difference between
