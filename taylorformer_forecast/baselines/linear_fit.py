@@ -87,7 +87,6 @@ class LinearFit(Baseline):
 
     map: TemporalMap
     own: nn.ModuleList
-    seasonal: Tensor
     log_scale: Tensor
     log_optimism: Tensor
     lag_weights: Tensor
@@ -100,7 +99,7 @@ class LinearFit(Baseline):
         self.own = nn.ModuleList()
         with torch.random.fork_rng(devices=[]):  # what else is initialised does not depend on it
             self.map = TemporalMap(n_context, horizon).requires_grad_(False)
-        self.register_buffer("seasonal", torch.ones(2, dtype=torch.long))  # a season, and gaps that it fills
+        self.seasonal = (1, 1)  # a season, and the gaps that it fills; a part of the state
         self.register_buffer("log_scale", torch.zeros(horizon))
         # Errors on new windows are larger than on those of the fit, which is all that training sees.
         self.register_buffer("log_optimism", torch.zeros(horizon))
@@ -189,7 +188,7 @@ class LinearFit(Baseline):
     def _fit_rows(self, rows: Rows, embargo: int) -> tuple[Rows, ShrunkFit]:
         """Fit the map of all series, write it, and return it with the windows that it was fitted to."""
         basis = None
-        self.seasonal.copy_(torch.tensor(seasonal_gaps(rows.past)))
+        self.seasonal = seasonal_gaps(rows.past)
         if isinstance(self.map.reduce, nn.Linear):
             # The map lies in the span of as many windows: the regression is in its coordinates.
             rows, embargo = rows.take(evenly(len(rows.y), LOW_RANK)), 0
@@ -230,10 +229,19 @@ class LinearFit(Baseline):
         """A baseline of the same kind that is not fitted."""
         return type(self)(self.n_context, self.horizon, self.shift).to(self.log_scale)
 
+    def get_extra_state(self) -> Tensor:
+        """What is no buffer, as networks are traced without its value."""
+        return torch.tensor(self.seasonal)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Take up what :meth:`get_extra_state` returned."""
+        season, gap = (int(number) for number in state)
+        self.seasonal = season, gap
+
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         """Make room for as many baselines of single series as there are in the file."""
         inside = f"{prefix}own."
-        state_dict.setdefault(f"{prefix}seasonal", torch.ones(2, dtype=torch.long))  # of earlier versions
+        state_dict.setdefault(f"{prefix}_extra_state", torch.ones(2))  # files of before gaps were filled
         numbers = {name[len(inside) :].split(".")[0] for name in state_dict if name.startswith(inside)}
         self.own = nn.ModuleList(self._like() for _ in numbers)
         super()._load_from_state_dict(state_dict, prefix, *args)

@@ -27,9 +27,7 @@ def last_seen(seen: Bool[Tensor, "B N *D"], otherwise: int = -1) -> Int[Tensor, 
     return torch.where(seen, place, otherwise).cummax(1).values
 
 
-def on_grid(
-    window: Window, n_steps: int, seasonal: Int[Tensor, " 2"] | None = None
-) -> Float[Tensor, "B L D"]:
+def on_grid(window: Window, n_steps: int, seasonal: tuple[int, int] = (1, 1)) -> Float[Tensor, "B L D"]:
     """Values of the context on the regular grid that ends at time 0, on the lines between observed points.
 
     With a season, what is missing in long gaps is what was there a season before, and the difference between
@@ -41,8 +39,8 @@ def on_grid(
         Scaled windows, one time coordinate, context in order of time.
     n_steps : int
         Grid points L, at times ``(1 - L) / L, ..., -1 / L, 0``.
-    seasonal : int Tensor of shape (2,), optional
-        Steps of a season, and of the gaps that are filled by it; none by default.
+    seasonal : (int, int), default=(1, 1)
+        Steps of a season, 1 for none, and of the gaps that are filled by it.
 
     Returns
     -------
@@ -66,8 +64,7 @@ def on_grid(
     if n == n_steps and holds_everywhere(observed) and holds_everywhere((t - grid).abs() < TOLERANCE / n):
         return y
     values, distance = interpolate(t, y, observed, grid, TOLERANCE / n_steps)
-    season, gap = (1, 1) if seasonal is None else seasonal.tolist()
-    return values if season == 1 else _by_season(values, distance < 0.5 / n_steps, grid, season, gap)
+    return values if seasonal[0] == 1 else _by_season(values, distance < 0.5 / n_steps, grid, *seasonal)
 
 
 def _by_season(
