@@ -209,7 +209,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     >>> from taylorformer_forecast.baselines.combination import weigh
     >>> from taylorformer_forecast.baselines.members import members
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(9)[None].double()
-    >>> seasonal = weigh(members(y, (4,), 4), y)[0, -1, 26:]  # the first 26 have no season
+    >>> seasonal = weigh(members(y, (4,), 4, y > 0), y)[0, -1, 26:]  # the first 26 have no season
     >>> bool(seasonal.sum() > 0.99)
     True
     """
@@ -288,7 +288,7 @@ def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B
     >>> from taylorformer_forecast.baselines.combination import combine, weigh
     >>> from taylorformer_forecast.baselines.members import members
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(9)[None].double()
-    >>> found = members(y, (4,), 4)
+    >>> found = members(y, (4,), 4, y > 0)
     >>> combine(found, weigh(found, y))[0, -1].round(decimals=1).tolist()
     [1.0, 3.0, 2.0, 4.0]
     """

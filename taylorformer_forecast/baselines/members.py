@@ -78,7 +78,7 @@ class Members:
     >>> import torch
     >>> from taylorformer_forecast.baselines.members import members
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(5)[None].double()
-    >>> found = members(y, (4,), 6)
+    >>> found = members(y, (4,), 6, y > 0)
     >>> found.at(0).shape, len(found.family)
     (torch.Size([1, 20, 79]), 79)
     """
@@ -122,7 +122,7 @@ def members(
     y: Float[Tensor, "B n"],
     seasons: Sequence[int],
     horizon: int,
-    bounded: Bool[Tensor, "B n"] | None = None,
+    bounded: Bool[Tensor, "B n"],
 ) -> Members:
     """Fit every member to every series, at every origin.
 
@@ -134,8 +134,8 @@ def members(
         Steps of every season, each at least 2; empty for none.
     horizon : int
         Number of steps ahead.
-    bounded : bool Tensor of shape (B, n), optional
-        Origins from which no forecast is negative; by default those up to which no value is.
+    bounded : bool Tensor of shape (B, n)
+        Origins from which no forecast is negative.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def members(
     index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
     shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
     factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
-    low, high = forecast_range(y, horizon, (y < 0).cumsum(1) == 0 if bounded is None else bounded)
+    low, high = forecast_range(y, horizon, bounded)
     return Members(
         torch.where(known, base, base[:, :, :1]),
         torch.where(known, slope, slope[:, :, :1]),

@@ -110,9 +110,10 @@ def _forecast(
         adjusted = without_effects(y, effects)
         found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
+        least = torch.where(never_negative(y)[:, -1], 0.0, -torch.inf)
         for row, number in enumerate(batch):
             own = Forecast(**{name: value[row : row + 1] for name, value in vars(found).items()})
-            part = own, ends[row], paths[row], effects[row]
+            part = own, ends[row], paths[row], effects[row], float(least[row])
             forecasts[number] = _columns(*part, requests[number], y[row], generator)
     return [forecasts[number] for number in range(len(requests))]
 
@@ -137,6 +138,7 @@ def _columns(
     ends: Tensor,
     paths: Tensor,
     effects: Tensor,
+    least: float,
     q: SeriesRequest,
     y: Tensor,
     generator: torch.Generator,
@@ -167,7 +169,6 @@ def _columns(
         low[~future] = torch.minimum(low[~future], edges[~future, 0])
     before = (size + step.floor().long()).clamp_min(0)
     added = torch.lerp(effects[before], effects[(size + whole).clamp_min(0)], step % 1)
-    least = 0.0 if bool(never_negative(y[None])[0, -1]) else -torch.inf
     edges, drawn = (edges + added[:, None]).clamp_min(least), (drawn + added).clamp_min(least)
     low = (low + added).clamp_min(least)
     parts, intermittent = pieces_between(edges, low), bool(found.intermittent[0])

@@ -72,7 +72,7 @@ def test_the_slope_is_that_of_least_squares(gaps):
 @pytest.mark.parametrize("gaps", [False, True])
 def test_theta_is_smoothing_around_half_the_line(gaps):
     y = with_gaps(walk(), share=0.2) if gaps else walk()
-    found = members(y, (), 4)
+    found = members(y, (), 4, (y < 0).cumsum(1) == 0)
     slope = slope_so_far(y)[0][0, -1]
     t = torch.arange(34.0).double()
     rest = y - THETA_SLOPE * slope * t[:30]
@@ -182,6 +182,8 @@ def test_ranges_widen_by_the_width_so_far_and_stay_above_a_bound(bounded, lowest
     low, high = forecast_range(y, 2, torch.full((1, 3), bounded))
     assert low[0, -1].tolist() == [lowest, lowest]
     assert (high[0, -1] >= 10.0).all()
+    low, _ = forecast_range(torch.tensor([[-1.0, 6.0, 4.0]]).double(), 2, torch.zeros(1, 3, dtype=torch.bool))
+    assert low[0, -1].tolist() == [-8.0, -8.0]
 
 
 def test_positive_so_far_forgets_nothing():

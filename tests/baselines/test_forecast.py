@@ -246,7 +246,7 @@ def test_totals_over_all_steps_are_covered():
 def test_a_phase_of_which_nothing_is_known_is_forecast_at_the_slowest_level_whatever_the_season():
     y = torch.full((1, 80), torch.nan, dtype=torch.float64)
     y[:, 50:] = torch.arange(30.0)
-    found = members(y, (4, 48), 48)
+    found = members(y, (4, 48), 48, y >= 0)
     slowest = found.base[0, -1, 0, 0]
     assert found.others[0, -1, 1, 5] == slowest != found.base[0, -1, 0, 1]
 
