@@ -217,7 +217,13 @@ LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seas
 # Horizons of observed values of the longest series; measured: with fewer a trained network is no better.
 MIN_HORIZONS_TO_TRAIN = 16
 # Values of a series up to which a network is averaged with statistical forecasts; measured: on 400 to 11,520.
-MOST_AVERAGED_VALUES = 1000
+MOST_AVERAGED_VALUES = 3000
+DECILES = tuple(k / 10 for k in range(1, 10))  # at which forecasts are compared; by definition
+N_SHARE_ORIGINS = 16  # of forecasts of the past, whose losses decide the weight of statistics; by hand
+MOST_SHARE_SERIES = 16  # whose past is forecast, of many; by hand
+SHARE_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measured: 2 to 6 are alike
+EQUAL_SHARE_VALUES = 500  # of a series, at which equal losses make equal weights; measured: 400 to 11,520
+LEAST_SHARE = 0.05  # of statistics: with less, "auto" leaves them out; by hand
 SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
 CONTEXT_SEASONS = 3  # seasons of it; by hand
 USUAL_HORIZON = (12, 48)  # least and most targets where the fit does not know the horizon; by hand
@@ -259,6 +265,7 @@ INFLATION_PRIOR_COUNT = 10.0  # targets that count as having confirmed an inflat
 N_COPULA_ORIGINS = 24  # of forecasts of a network, whose errors show how series go together; by hand
 # Paths of each: ranks among 19, as in other calibrations, make .57 of a correlation of .62; measured.
 N_COPULA_PATHS = 99
+MOST_PAIRED_SERIES = 1000  # of which every pair has its own correlation where scores are missing; by hand
 LARGEST_COPULA_ERROR = 4.0  # of these, in mean absolute errors; by hand
 N_PARAMETER_PATHS = 200  # behind likelihood parameters that darts predicts; by hand
 

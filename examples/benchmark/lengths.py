@@ -3,9 +3,9 @@
 Pieces of long series are forecast as if nothing had been observed before them. Statistics see the latest
 values from each origin anew, of which there are always as many. A network is trained (or trained further) at
 the first origin and updated at the others. Deciles of ``averaged`` are means of those of ``train`` and
-``corrected``, which is what the strategy does; other means are no strategy. Losses are weighted quantile
-losses over that of the seasonal naive forecast, as sums over the origins of a piece; means over pieces are
-geometric.
+``corrected``, with the weight that the strategy finds at the first origin. Equal means are no strategy.
+Losses are weighted quantile losses over that of the seasonal naive forecast, as sums over the origins of a
+piece; means over pieces are geometric.
 
 Every finished piece is written at once, and what the file holds already is not run again::
 
@@ -49,7 +49,7 @@ LENGTHS = (400, 1000, 3000)
 STRATEGIES = ("corrected", "pretrained", "finetune", "train")
 TRAINED = ("train", "finetune")
 MEANS = {
-    "averaged": ("train", "corrected"),
+    "train, corrected": ("train", "corrected"),
     "finetune, corrected": ("finetune", "corrected"),
     "pretrained, corrected": ("pretrained", "corrected"),
 }
@@ -69,6 +69,12 @@ def deciles(strategy: str, y: pd.Series, origins: Sequence[int], n: int, h: int,
         found.append(model.predict_quantiles(alpha=LEVELS.tolist()).to_numpy())
         seen = origin
     return np.stack(found)
+
+
+def share(y: pd.Series, h: int, **options: Any) -> float:
+    """Weight of statistics in the average of a network that is trained on a series, whatever its training."""
+    model = TaylorformerForecaster(strategy="averaged", verbose=False, **options | {"max_steps": 1})
+    return model.fit(y, fh=range(1, h + 1))._strategy.share
 
 
 def naive(y: pd.Series, origins: Sequence[int], season: int, h: int) -> np.ndarray:
@@ -108,23 +114,29 @@ def rows(series: str, n: int, origins: list[int], data: Path | None, seed: int, 
     for name, parts in MEANS.items():
         found[name] = np.mean([found[part] for part in parts], axis=0)
         seconds[name] = sum(seconds[part] for part in parts)
+    weight = share(y.iloc[origins[0] - n : origins[0]], h, random_state=seed)
+    found["averaged"] = (1 - weight) * found["train"] + weight * found["corrected"]
+    seconds["averaged"] = seconds["train"] + seconds["corrected"]
     head = {"series": series, "n": n, "origin": origins[0], "seed": seed}
     for strategy, values in found.items():
         wql, coverage = loss(truth, values)
-        yield head | {
-            "model": strategy,
-            "wql": round(wql, 5),
-            "coverage": round(coverage, 3),
-            "seconds": round(seconds[strategy] / len(origins), 2),
-        }
+        yield (
+            head
+            | {
+                "model": strategy,
+                "wql": round(wql, 5),
+                "coverage": round(coverage, 3),
+                "seconds": round(seconds[strategy] / len(origins), 2),
+            }
+            | ({"share": round(weight, 3)} if strategy == "averaged" else {})
+        )
 
 
 def table(book: dict[str, Any]) -> str:
     """Mean relative loss and coverage of every strategy, a column for each length."""
     numbers = pd.DataFrame(book["rows"]).set_index(["n", "series", "origin", "seed", "model"])
-    names = [*STRATEGIES, *MEANS]
+    names = [*STRATEGIES, "averaged", *MEANS]
     header, columns = ["strategy"], [[f"`{name}`" if name not in MEANS else name for name in names]]
-    columns[0][names.index("averaged")] = "`averaged`"
     for n, part in numbers.groupby("n"):
         wql, coverage = part["wql"].unstack("model"), part["coverage"].unstack("model").mean()
         ratio = np.exp(np.log(wql.div(wql["naive"], axis=0)).mean())[names].round(3)
@@ -176,7 +188,7 @@ def main(argv: list[str] | None = None) -> None:
                     origins = origins[:2] if args.quick else origins
                     book["rows"] += rows(series, n, origins, args.data, args.seed, **bounds)
                     write_json(book, args.out)
-                    latest = book["rows"][-len(STRATEGIES) - len(MEANS) :]
+                    latest = book["rows"][-len(STRATEGIES) - 1 - len(MEANS) :]
                     print(n, series, {row["model"]: row["wql"] for row in latest}, flush=True)
     print(table(book))
 

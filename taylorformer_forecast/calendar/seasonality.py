@@ -72,7 +72,8 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     cycles = [c for c in cycles if c > 1]  # of a cycle of one step every period is a multiple
     errors = SEASON_BESIDE_CALENDAR_ERRORS if cycles else SEASON_STANDARD_ERRORS
     found = detect_periods(y, standard_errors=errors)
-    return [p for p in found if all(min(p % c, -p % c) > MULTIPLE_TOLERANCE * c for c in cycles)]
+    nearest = {(p, c): max(round(p / c), 1) * c for p in found for c in cycles}
+    return [p for p in found if all(abs(p - nearest[p, c]) > MULTIPLE_TOLERANCE * c for c in cycles)]
 
 
 def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
     add_encoders: dict[str, Any] | None
     trainer_params: dict[str, Any]
     _strategy: Strategy | None = None
-    _steps, _seconds = 0, 0.0
+    _steps, _seconds, _reports = 0, 0.0, True
 
     @property
     def spec(self) -> ModelSpec:
@@ -188,12 +188,11 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
         values = [np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float) for one in series]
         indexes = [one.time_index for one in series]
         longest = int(np.argmax([len(index) for index in indexes]))
-        params = self._arguments
         self._seasonal = SeasonalFeatures.choose(
             TimeAxis.of(indexes, series[longest].freq if series[longest].has_datetime_index else None),
             zip(indexes, values, strict=True),
-            params["time_features"],
-            params["seasonal_periods"],
+            self._arguments["time_features"],
+            self._arguments["seasonal_periods"],
         )
         self._floor, self._level = scales_of(values)
 
@@ -251,7 +250,8 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
             self.model.fit_joint(train_dataset, _batch_collate_fn_train)
         # A prediction replaces the trainer, which a saved model lacks.
         self._steps, self._seconds = int(self.trainer.global_step), time.perf_counter() - start
-        log_decision(str(self.summary()))
+        if self._reports:
+            log_decision(str(self.summary()))
         return self
 
     @staticmethod

@@ -14,6 +14,7 @@ from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 
+from taylorformer_forecast.darts._average import share_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import WholePast
 from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too_wide
@@ -63,11 +64,6 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         return chosen in STATISTICAL
 
     @property
-    def _is_averaged(self) -> bool:
-        """Whether a trained network is averaged with statistical forecasts."""
-        return self._strategy is not None and self._strategy.name == "averaged"
-
-    @property
     def _requires_training(self) -> bool:
         return not self._is_statistical
 
@@ -84,7 +80,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         self, n: int, series: Sequence[TimeSeries], *args: Any, **kwargs: Any
     ) -> TorchInferenceDataset:
         dataset = super()._build_inference_dataset(n, series, *args, **kwargs)
-        if not (self._is_statistical or self._is_averaged):
+        if not (self._is_statistical or (self._strategy is not None and self._strategy.name == "averaged")):
             return dataset
         longest, trained = max(map(len, series)), self.training_series
         if len(series) == 1 and trained is not None and trained.end_time() == series[0].end_time():
@@ -125,7 +121,11 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]
         n_observed = [int(n) for k in known for n in k.sum(0)]
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
-        self._adopt(choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series)))
+        strategy = choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series))
+        if strategy.name == "averaged":
+            share = share_from_past(self, series, max(n_observed))
+            strategy = strategy.with_share(asked, share)
+        self._adopt(strategy)
 
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""
@@ -182,8 +182,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if self._settings is None:
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
-        if self._is_averaged:
-            params["statistics"] = self._statistics()
+        if self._strategy is not None and self._strategy.name == "averaged":
+            params |= {"statistics": self._statistics(), "share": self._strategy.share}
         return params
 
     def _weights(self) -> Pretrained:

@@ -32,15 +32,19 @@ class PretrainedModule(ForecastModule):
     statistics : mapping, optional
         Arguments of the :class:`~taylorformer_forecast.darts._statistical.Statistics` that forecasts are
         averaged with.
+    share : float
+        Weight of these in the average.
     **kwargs
         See :class:`~taylorformer_forecast.darts._module.ForecastModule`.
     """
 
     usual_weight: float | None = None  # of the pretrained network, until it is calibrated
 
-    def __init__(self, statistics: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, statistics: Mapping[str, Any] | None = None, share: float = 0.5, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.statistics = None
+        self.statistics, self.share = None, share
         if statistics is not None:
             with torch.random.fork_rng(devices=[]):  # the network is trained as without them
                 self.statistics = Statistics(**statistics).requires_grad_(False)
@@ -86,7 +90,9 @@ class PretrainedModule(ForecastModule):
         quantiles = Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS).reshape(len(found), n, -1)
         blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may
         averages = [
-            own if alone else average_quantiles(own, *others)
-            for own, alone, *others in zip(found, blank, requests, quantiles, paths, strict=True)
+            own if alone else average_quantiles(own, request, levels, drawn, self.share)
+            for own, alone, request, levels, drawn in zip(
+                found, blank, requests, quantiles, paths, strict=True
+            )
         ]
         return as_predicted(averages, batch, self.predict_likelihood_parameters)

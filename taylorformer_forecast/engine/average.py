@@ -1,12 +1,21 @@
-"""The average of a network's forecast and a statistical one, quantile by quantile."""
+"""The average of a network's forecast and a statistical one, quantile by quantile, and its weights."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
 from taylorformer_forecast.baselines.intermittent import never_negative
+from taylorformer_forecast.defaults import (
+    DECILES,
+    EQUAL_SHARE_VALUES,
+    HOLDOUT_START,
+    N_SHARE_ORIGINS,
+    SHARE_EXPONENT,
+)
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.statistical import pieces_between
 
@@ -16,6 +25,7 @@ def average_quantiles(
     request: SeriesRequest,
     quantiles: Float[np.ndarray, "r L"],
     paths: Float[np.ndarray, "S r"],
+    share: float,
 ) -> SeriesForecast:
     """Average the quantiles of two forecasts of one series at every level, and move paths with them.
 
@@ -33,6 +43,8 @@ def average_quantiles(
         Quantiles of the network at ``defaults.STATISTICAL_LEVELS``, in the units of the data.
     paths : ndarray of shape (S, r)
         Paths of the network, whose dependence between times is kept.
+    share : float
+        Weight of the statistical forecast, between 0 and 1.
 
     Returns
     -------
@@ -54,17 +66,111 @@ def average_quantiles(
     >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]))
     >>> found = forecast_series([request], [2], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))
-    >>> average_quantiles(found, request, network, np.full((3, 2), 5.0)).quantiles[:, 12].round(1).tolist()
-    [3.0, 9.0]
+    >>> both = average_quantiles(found, request, network, np.full((3, 2), 5.0), share=0.25)
+    >>> both.quantiles[:, 12].round(1).tolist()
+    [3.5, 9.5]
     """
     if statistical.intermittent:
         return statistical
     future = request.at > len(request.y) - 1
     bounded = bool(never_negative(torch.as_tensor(request.y)[None])[0, -1])
     least = np.where(future & bounded, 0.0, -np.inf)
-    edges = np.where(future[:, None], (quantiles + statistical.quantiles) / 2, quantiles)
+    between = (1 - share) * quantiles + share * statistical.quantiles
+    edges = np.where(future[:, None], between, quantiles)
     edges = np.maximum(edges, least[:, None])
     moved = [x + np.interp(x, q, e - q) for x, q, e in zip(paths.T, quantiles, edges, strict=True)]
     loc, scale, weights = pieces_between(torch.as_tensor(edges), torch.as_tensor(least))
     drawn = np.maximum(np.stack(moved, 1), least)
     return SeriesForecast(drawn, loc.numpy(), scale.numpy(), weights.numpy(), edges)
+
+
+def origins_to_compare(n: int, horizon: int) -> range:
+    """Numbers of values that are known at origins in the last quarter of a series.
+
+    Parameters
+    ----------
+    n : int
+        Values of the series.
+    horizon : int
+        Steps of a forecast, all of which are inside.
+
+    Returns
+    -------
+    range
+        Evenly spaced; empty where the quarter is shorter than a forecast.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.average import origins_to_compare
+    >>> list(origins_to_compare(100, 12))[:3], len(origins_to_compare(1000, 12))
+    ([75, 76, 77], 15)
+    """
+    first, last = int(HOLDOUT_START * n), n - horizon
+    return range(first, last + 1, max(1, -(-(last + 1 - first) // N_SHARE_ORIGINS)))
+
+
+def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarray:
+    """Mean pinball loss of deciles, zero where no value was observed.
+
+    Parameters
+    ----------
+    deciles : ndarray of shape (..., 9)
+        Forecasts at ``DECILES``.
+    y : ndarray of shape (...)
+        Values, NaN where missing.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Twice the pinball loss, which is the absolute error for the median.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.average import decile_loss
+    >>> decile_loss(np.zeros((2, 9)), np.array([3.0, np.nan])).round(2).tolist()
+    [3.0, 0.0]
+    """
+    levels = np.asarray(DECILES)
+    error = np.nan_to_num(y[..., None] - deciles)
+    return 2 * np.maximum(levels * error, (levels - 1) * error).mean(-1)
+
+
+def share_of_statistics(
+    network: Sequence[float] | np.ndarray, statistics: Sequence[float] | np.ndarray, n_values: int
+) -> float:
+    """Weight of statistical forecasts in an average with a network, from losses of both on the past.
+
+    The odds are a power of the ratio of losses, times the ratio of some length to that of the series:
+    networks learn from all values, statistics see the latest alone.
+
+    Parameters
+    ----------
+    network, statistics : sequence of float
+        Losses of both on every series; those that are zero do not count.
+    n_values : int
+        Observed values of the longest series.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    References
+    ----------
+    Bates and Granger, "The combination of forecasts", Operational Research Quarterly, 1969: weights from
+    errors of the past.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.average import share_of_statistics
+    >>> [round(share_of_statistics([loss], [1.0], 500), 2) for loss in (0.8, 1.0, 1.2)]
+    [0.29, 0.5, 0.67]
+    >>> round(share_of_statistics([1.0], [1.0], 2000), 2)
+    0.2
+    """
+    losses = np.array([network, statistics], float)
+    usable = np.isfinite(losses).all(0) & (losses > 0).all(0)
+    log_ratio = np.log(losses[:, usable]).mean(1) if usable.any() else np.zeros(2)
+    log_odds = SHARE_EXPONENT * (log_ratio[0] - log_ratio[1]) + np.log(EQUAL_SHARE_VALUES / max(n_values, 1))
+    return float(1 / (1 + np.exp(-log_odds)))

@@ -12,7 +12,12 @@ from scipy.special import ndtri
 
 from taylorformer_forecast.baselines.errors import past_errors
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, LONGEST_PAST, N_COPULA_ORIGINS
+from taylorformer_forecast.defaults import (
+    LARGEST_COPULA_ERROR,
+    LONGEST_PAST,
+    MOST_PAIRED_SERIES,
+    N_COPULA_ORIGINS,
+)
 from taylorformer_forecast.engine.statistical import NUMBERS_AT_ONCE, ending_together, whole_seasons
 
 
@@ -173,20 +178,15 @@ class GaussianCopula:
         known = ~np.isnan(scores)
         z = np.where(known, scores, 0.0)
         z = np.where(known, z - z.sum(0) / known.sum(0).clip(1), 0.0)
-        size = np.sqrt((z**2).sum(0))
-        x = z / np.where(size > 0, size, 1.0)
-        _, s, v = np.linalg.svd(x, full_matrices=False)
-        squares = (s**4).sum() - (size > 0).sum()  # of all correlations but those with itself
-        together = known.sum(1)  # series at every time
-        pairs = len(size) * (len(size) - 1)
-        share = (together * (together - 1)).mean() / max(
-            pairs, 1
-        )  # of times at which both of a pair have one
-        excess = squares - max(pairs - squares, 0.0) / max(share * n_times, 1.0)
-        weight = float(excess / squares) if excess > 0 else 0.0
+        whole = (known.all(1) | ~known.any(1)).all()
+        if whole or z.shape[1] > MOST_PAIRED_SERIES:
+            values, vectors, squares, noise = _eigen_of_rows(z, known, n_times)
+        else:
+            values, vectors, squares, noise = _eigen_of_pairs(z, known, n_times)
+        weight = float((squares - noise) / squares) if squares > noise else 0.0
         own = 1.0 - weight
-        gain = np.sqrt(own + weight * s**2) - np.sqrt(own)
-        return cls(float(np.sqrt(own)), v.T * np.sqrt(gain))
+        gain = np.sqrt(own + weight * values) - np.sqrt(own)
+        return cls(float(np.sqrt(own)), vectors * np.sqrt(gain))
 
     def take(self, series: Sequence[int]) -> GaussianCopula:
         """The copula of some series; number -1 is one that is independent of all others."""
@@ -231,3 +231,41 @@ class GaussianCopula:
         for step in range(1, n_times):
             z[:, step] = rho[step - 1] * z[:, step - 1] + innovation_scale[step - 1] * z[:, step]
         return np.take_along_axis(np.take_along_axis(paths, order, 0), z.argsort(0).argsort(0), 0)
+
+
+Eigen = tuple[np.ndarray, np.ndarray, float, float]  # values, vectors, sum of squared correlations, its noise
+
+
+def _eigen_of_rows(z: Float[np.ndarray, "n D"], known: np.ndarray, n_times: int) -> Eigen:
+    """Eigenvalues and vectors of the correlation of scores, of which all are known or many series.
+
+    Where some are missing, correlations are too small: by the share of times that pairs have in common.
+    """
+    size = np.sqrt((z**2).sum(0))
+    _, s, v = np.linalg.svd(z / np.where(size > 0, size, 1.0), full_matrices=False)
+    squares = (s**4).sum() - (size > 0).sum()  # of all correlations but those with itself
+    together = known.sum(1)  # series at every time
+    pairs = len(size) * (len(size) - 1)
+    share = (together * (together - 1)).mean() / max(pairs, 1)  # of times at which both of a pair have one
+    return s**2, v.T, squares, max(pairs - squares, 0.0) / max(share * n_times, 1.0)
+
+
+def _eigen_of_pairs(z: Float[np.ndarray, "n D"], known: np.ndarray, n_times: int) -> Eigen:
+    """Eigenvalues and vectors of the correlation of scores, each from the times that a pair has in common.
+
+    Such a matrix may have negative eigenvalues, which count as zero.
+    """
+    norm = np.sqrt((z**2).T @ known)
+    norm = norm * norm.T
+    found = np.divide(z.T @ z, norm, out=np.zeros_like(norm), where=norm > 0)
+    np.fill_diagonal(found, 1.0)
+    values, vectors = np.linalg.eigh(found)
+    found = vectors * values.clip(0) @ vectors.T
+    size = np.sqrt(found.diagonal())
+    found /= np.outer(size, size)
+    share = known.T.astype(float) @ known / len(known)
+    pairs = (share > 0) & ~np.eye(len(size), dtype=bool)
+    square = np.where(pairs, found**2, 0.0)
+    noise = (np.where(pairs, 1 - square, 0.0) / np.maximum(share * n_times, 1.0)).sum()
+    values, vectors = np.linalg.eigh(found)
+    return values.clip(0), vectors, square.sum(), noise

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from taylorformer_forecast.defaults import MIN_HORIZONS_TO_TRAIN, MOST_AVERAGED_VALUES
+from taylorformer_forecast.defaults import LEAST_SHARE, MIN_HORIZONS_TO_TRAIN, MOST_AVERAGED_VALUES
 
 __all__ = [
     "STATISTICAL",
@@ -36,10 +36,13 @@ class Strategy:
         and of the corrected statistical forecasts; the pretrained network, trained further on the series.
     reason : str
         Why.
+    share : float, default=0.5
+        Weight of the statistical forecasts in an average.
     """
 
     name: str
     reason: str
+    share: float = 0.5
 
     @property
     def is_statistical(self) -> bool:
@@ -50,6 +53,27 @@ class Strategy:
     def is_pretrained(self) -> bool:
         """Whether the network starts from pretrained weights."""
         return self.name in ("pretrained", "finetune")
+
+    def with_share(self, asked: str, share: float) -> Strategy:
+        """Return the same average with a weight of statistics; "auto" leaves out what weighs next to nothing.
+
+        Parameters
+        ----------
+        asked : str
+            The strategy that was asked for.
+        share : float
+            The weight, which forecasts of the past decide.
+
+        Examples
+        --------
+        >>> from taylorformer_forecast.engine.strategy import Strategy
+        >>> Strategy("averaged", "1000 values").with_share("auto", 0.3).reason
+        '1000 values; statistics weigh 0.30'
+        >>> Strategy("averaged", "1000 values").with_share("auto", 0.02).name
+        'train'
+        """
+        name = "train" if asked == "auto" and share < LEAST_SHARE else self.name
+        return Strategy(name, f"{self.reason}; statistics weigh {share:.2f}", share)
 
 
 def choose_strategy(
@@ -68,7 +92,7 @@ def choose_strategy(
     ----------
     asked : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
         "auto" trains no network where every series has fewer observed values than sixteen horizons, and
-        averages a trained one with statistical forecasts where it has up to 1,000, unless something stands
+        averages a trained one with statistical forecasts where it has up to 3,000, unless something stands
         against that. Many short series make no long one: a network that is trained on all
         of them forecasts each worse than the statistics of its own past.
     n_observed : sequence of int

@@ -148,11 +148,13 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         t, visible = s.t[:, :n], s.visible[:, :n]
         held = last_seen(visible, 0)
         x, sums = self.embed(s.tokens[:, :n]), []
+        place = torch.arange(n, device=s.t.device)
+        causal = visible[:, None] & (place[:, None] >= place)  # where times are equal, by place
         for layer in self.layers:
             x = take(x, held)
             sums.append(IncrementalSums(layer.attention, x, s.t, visible, n_paths))
             if len(sums) < len(self.layers):
-                x = layer.finish(layer.attention(x, t, visible[:, None]), x)
+                x = layer.finish(layer.attention(x, t, causal), x)
         values = s.y[:, None].repeat(1, n_paths, 1, 1)
         values[:, :, n:] = 0.0
         last = x[:, None, -1].expand(-1, n_paths, -1)

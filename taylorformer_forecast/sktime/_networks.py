@@ -13,14 +13,14 @@ from taylorformer_forecast.engine.pretrained import load_pretrained
 from taylorformer_forecast.engine.strategy import STATISTICAL, choose_strategy, obstacle_of_options
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
+from taylorformer_forecast.sktime._average import Averaging
 from taylorformer_forecast.sktime._frames import of_instance
-from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel
 
 USUAL_DISTRIBUTION = "studentt"  # of a network; statistical forecasts have their own, in its place
 
 
-class NetworkFitting(Host):
+class NetworkFitting(Averaging):
     """Fitting of the network of a :class:`BaseTorchForecaster`, by the engine."""
 
     horizon = None  # parameters that a forecaster may do without
@@ -40,6 +40,8 @@ class NetworkFitting(Host):
         of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL, "averaged")
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
+        if self._strategy.name == "averaged":
+            self._strategy = self._weighed(self._strategy, max(n_observed), seed)
         self._load_correction()
         if self._strategy.is_statistical:
             self.network_, self.training_ = None, {"steps": 0}

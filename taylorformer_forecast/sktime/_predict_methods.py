@@ -105,9 +105,9 @@ class PredictiveMethods(JointPaths):
             steps = np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole)
             requests.append(SeriesRequest(y, steps, last))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
-        options = n_paths, self._seed, self._correction, self._n_ahead
-        forecasts = forecast_series(requests, seasons, *options)
-        forecasts = forecasts if network is None else network.averaged_with(forecasts, requests)
+        forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction, self._n_ahead)
+        if network is not None:
+            forecasts = network.averaged_with(forecasts, requests, self._strategy.share)
         keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
         return self._as_given(
             self._index(keys, asked), keys, Predictive.of_columns(forecasts, len(panel.columns))

@@ -23,6 +23,7 @@ from taylorformer_forecast.engine.windows import Series, least_scale
 from taylorformer_forecast.sktime._requests import Predictive, Request, reordered
 
 ROWS_AT_ONCE = 8192  # windows times paths
+JITTER = 1e-6  # of a step: rounding of times
 
 
 class Sampler:
@@ -65,22 +66,28 @@ class Sampler:
             if covariates is not None:
                 covariates = np.take_along_axis(covariates, order[..., None], 1)
         window, floor = self.window(contexts, t, covariates, given)
+        reach = self.reach(columns, t)
         samples = forecast_paths(
             self.net,
             window,
             self.n_paths,
             float(self.n_context),
             floor,
-            self.max_targets,
+            reach,
             self.generator,
             ROWS_AT_ONCE,
             dtype=self.dtype,
             normalise=self.normalise,
             keep_observed=conditional,
-            limits=None if t.shape[1] <= self.max_targets else self.limits(columns, t),
+            limits=None if t.shape[1] <= reach else self.limits(columns, t),
         )
         samples = samples.map(lambda value: value.cpu())
         return _through(samples, given, order) if conditional else samples
+
+    def reach(self, columns, t) -> int:
+        """Targets predicted from one context: those within its horizon of steps, with any between them."""
+        ends = np.array([column.series.t[column.n_known - 1] for column in columns]) + self.max_targets
+        return max(self.max_targets, int((t <= ends[:, None] + JITTER).sum(1).min()))
 
     def limits(self, columns, t):
         """Lowest and highest means, in view of all values so far."""

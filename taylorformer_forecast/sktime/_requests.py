@@ -149,14 +149,18 @@ class Predictive:
         return cls(paths, Mixture(find_component("uniform"), loc, scale, weights))
 
     def averaged_with(
-        self, forecasts: Sequence[SeriesForecast], requests: Sequence[SeriesRequest]
+        self, forecasts: Sequence[SeriesForecast], requests: Sequence[SeriesRequest], share: float
     ) -> list[SeriesForecast]:
-        """Average with the statistical forecasts for all columns of one instance after another."""
+        """Average with the statistical forecasts for all columns of one instance after another.
+
+        ``share`` is the weight of those.
+        """
         levels = self.mixture.at_levels(STATISTICAL_LEVELS)
         found, first = [], 0
         for number, (statistical, request) in enumerate(zip(forecasts, requests, strict=True)):
             d, rows = number % levels.shape[1], slice(first, first + len(request.at))
-            found.append(average_quantiles(statistical, request, levels[rows, d], self.paths[:, rows, d]))
+            own = levels[rows, d], self.paths[:, rows, d]
+            found.append(average_quantiles(statistical, request, *own, share))
             first += len(request.at) if d == levels.shape[1] - 1 else 0
         return found
 

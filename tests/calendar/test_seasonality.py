@@ -82,6 +82,17 @@ def test_a_clear_period_beside_a_calendar_is_found():
     assert seasons_beside((12.0,), wave(7) + 0.1 * NOISE) == [7]
 
 
+@pytest.mark.parametrize(("period", "cycle"), [(5, 52.0), (3, 52.0), (10, 168.0), (10, 365.25)])
+def test_a_period_far_below_a_calendar_cycle_is_no_multiple_of_it(period, cycle):
+    """It was: none at all is a multiple, too."""
+    assert seasons_beside((cycle,), wave(period) + 0.1 * NOISE) == [period]
+
+
+def test_periods_near_multiples_of_a_calendar_cycle_are_left_to_it():
+    assert seasons_beside((12.0,), wave(12) + 0.1 * NOISE) == []
+    assert seasons_beside((6.0,), wave(12) + 0.1 * NOISE) == []
+
+
 def test_missing_values_do_not_hide_it():
     y = wave(12) + 0.1 * NOISE
     y[np.random.default_rng(2).random(240) < 0.3] = np.nan

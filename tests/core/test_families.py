@@ -387,3 +387,18 @@ def test_variances_of_student_t_are_finite_however_small_the_degrees_of_freedom(
     assert found.variance.isfinite().all()
     assert (found.variance[:2] < 25).all()  # no more than a few of the widths of its intervals
     assert (found.df[2:] > 2.1).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ["studentt", "laplace"])
+def test_a_uniform_number_of_zero_makes_no_absurd_draw(name, dtype, monkeypatch):
+    """In single precision one in 2^24 is zero; the next larger number gives draws about as large."""
+    loc = torch.zeros(1, 1, dtype=dtype)
+    raw = torch.zeros(1, 1, find_family(name).n_params, dtype=dtype)
+    marginals = find_family(name)(raw, loc)
+    drawn = []
+    for u in (0.0, torch.finfo(dtype).eps / 2):  # the smallest other number
+        monkeypatch.setattr(torch, "rand", lambda shape, u=u, **options: torch.full(shape, u, dtype=dtype))
+        drawn.append(float(draw(marginals, torch.Generator())))
+    assert np.isfinite(drawn).all()
+    assert abs(drawn[0]) < 1.2 * abs(drawn[1])

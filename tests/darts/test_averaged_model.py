@@ -30,15 +30,41 @@ def drawn(model, **options):
     return model.predict(N_STEPS, **options).all_values()
 
 
-def test_quantiles_of_the_average_lie_halfway_between_those_of_its_parts(noisy):
+def test_quantiles_of_the_average_lie_between_those_of_its_parts(noisy):
     levels = [0.1, 0.3, 0.5, 0.7, 0.9]
-    found = {
-        strategy: np.quantile(drawn(make(strategy).fit(noisy)), levels, axis=2)
-        for strategy in ("train", "corrected", "averaged")
-    }
-    halfway = (found["train"] + found["corrected"]) / 2
+    models = {name: make(name).fit(noisy) for name in ("train", "corrected", "averaged")}
+    found = {name: np.quantile(drawn(model), levels, axis=2) for name, model in models.items()}
+    share = models["averaged"]._strategy.share
+    assert 0.1 < share < 0.9
+    between = (1 - share) * found["train"] + share * found["corrected"]
     assert np.abs(found["train"] - found["corrected"]).max() > 0.3
-    np.testing.assert_allclose(found["averaged"], halfway, atol=0.12)  # of 400 draws
+    np.testing.assert_allclose(found["averaged"], between, atol=0.12)  # of 400 draws
+
+
+def test_weights_of_an_average_follow_the_losses_of_the_past():
+    """A linear forecast continues two sines exactly; statistics have a season for one of them."""
+    t, rng = np.arange(400), np.random.default_rng(0)
+    exact = np.sin(t / 5) + np.sin(t / 7.3)
+    jumps = exact + np.repeat(rng.normal(size=8), 50) * 3
+    shares = [make().fit(TimeSeries.from_values(y.astype("float32")))._strategy.share for y in (exact, jumps)]
+    assert shares[0] < 0.05 < 2 * shares[1]
+
+
+def test_a_comparison_leaves_no_trace_of_itself(noisy, tmp_path, caplog):
+    """It trains the same network, keeps no files and reports nothing."""
+    options = {
+        "work_dir": str(tmp_path),
+        "model_name": "own",
+        "save_checkpoints": True,
+        "log_tensorboard": True,
+    }
+    with caplog.at_level("INFO", logger="taylorformer_forecast"):
+        averaged = make(**options).fit(noisy)
+    assert len([one for one in caplog.records if one.name == "taylorformer_forecast"]) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]
+    train = make("train").fit(noisy)
+    for ours, own in zip(averaged.model.net.parameters(), train.model.net.parameters(), strict=True):
+        np.testing.assert_array_equal(ours.detach(), own.detach())
 
 
 def test_paths_of_the_average_keep_their_dependence(noisy):

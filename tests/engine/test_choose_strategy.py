@@ -18,7 +18,7 @@ def test_series_of_which_each_has_fewer_than_sixteen_horizons_have_statistical_f
     assert chosen.name == name
     assert not chosen.is_pretrained
     compared = "fewer than" if name == "corrected" else "at least"
-    most = " and at most 1000" if name == "averaged" else ""
+    most = " and at most 3000" if name == "averaged" else ""
     assert chosen.reason == f"{max(n_observed)} values are {compared} 16 horizons of 12{most}"
 
 

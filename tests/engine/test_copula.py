@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.defaults import N_COPULA_PATHS
-from taylorformer_forecast.engine.copula import GaussianCopula, scores_among, standardised_errors
+from taylorformer_forecast.engine.copula import (
+    GaussianCopula,
+    _eigen_of_pairs,
+    _eigen_of_rows,
+    scores_among,
+    standardised_errors,
+)
 
 
 def correlated(rng, size, rho):
@@ -59,6 +65,27 @@ def test_the_correlation_matrix_is_one_with_fewer_times_than_series_and_with_mis
     assert np.linalg.eigvalsh(found).min() > -1e-12
     np.testing.assert_allclose(np.diag(found)[:-1], 1.0)
     assert (found[-1, :-1] == 0).all()
+
+
+@pytest.mark.parametrize("known", [1.0, 0.5, 0.2])
+def test_what_is_missing_makes_no_correlation_smaller(known):
+    """A short series next to long ones, and scores that are missing here and there."""
+    rng = np.random.default_rng(0)
+    scores = correlated(rng, (2000,), CLOSE)
+    expected = GaussianCopula.of(scores, 2000).correlation
+    short, sparse = scores.copy(), np.where(rng.random(scores.shape) < known, scores, np.nan)
+    short[: round(2000 * (1 - known)), 0] = np.nan
+    for some in (short, sparse):
+        np.testing.assert_allclose(GaussianCopula.of(some, 2000).correlation, expected, atol=0.08)
+
+
+def test_correlations_of_pairs_are_those_of_rows_where_nothing_is_missing():
+    scores = correlated(np.random.default_rng(0), (50,), CLOSE)
+    z, known = scores - scores.mean(0), np.ones(scores.shape, dtype=bool)
+    rows, pairs = (of(z, known, 50) for of in (_eigen_of_rows, _eigen_of_pairs))
+    np.testing.assert_allclose(rows[2:], pairs[2:])
+    first, second = (vectors * values @ vectors.T for values, vectors, *_ in (rows, pairs))
+    np.testing.assert_allclose(first, second, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 4, 3), (2, 4, 3), (99, 1, 3), (99, 4, 3)])

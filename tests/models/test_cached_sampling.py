@@ -67,6 +67,13 @@ def test_each_cached_step_equals_the_teacher_forced_row(any_case, times, missing
     check_each_step(w, any_case.net(), numbers, tolerance)
 
 
+def test_cached_steps_equal_the_teacher_forced_rows_where_times_of_the_context_are_equal(any_case, numbers):
+    w = any_case.window()
+    t = w.t.clone()
+    t[:, 2] = t[:, 1]
+    check_each_step(replace(w, t=t), any_case.net(), numbers, 1e-12)
+
+
 @pytest.mark.parametrize("lacks", ["all", "a column", "all but one point"])
 def test_cached_steps_equal_the_teacher_forced_rows_when_the_context_lacks_almost_everything(
     stepwise_case, lacks, numbers

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sktime.forecasting.base import ForecastingHorizon
 
-from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+from taylorformer_forecast.sktime import ContiFormerForecaster, LAMForecaster, TaylorformerForecaster
 
 N = 50
 
@@ -157,6 +157,21 @@ def test_irregular_dates_take_steps_dates_and_time_spans(tz):
     spans = forecaster.predict(fh=pd.to_timedelta([5, 30, 300], unit="h"))
     pd.testing.assert_series_equal(spans, absolute, check_freq=False)
     assert np.isfinite(absolute).all()
+
+
+def test_dates_between_steps_do_not_make_a_horizon_longer():
+    """Paths pass through the steps and through all dates; what lies within the horizon is not rolled."""
+    index = irregular()
+    step, last = pd.Series(index).diff().median(), index[-1]
+    asked = pd.DatetimeIndex([last + 0.75 * k * step for k in range(1, 11)])
+    settings = {"d_model": 4, "n_heads": 1, "max_steps": 20, "num_epochs": None, "random_state": 0}
+    forecaster = ContiFormerForecaster(joint=False, **settings).fit(pd.Series(values(), index), fh=asked)
+    assert forecaster.horizon_ < len(asked)
+    levels = [0.1, 0.5, 0.9]
+    together = forecaster.predict_quantiles(fh=asked, alpha=levels)
+    for k in (0, 8, 9):
+        alone = forecaster.predict_quantiles(fh=asked[[k]], alpha=levels)
+        np.testing.assert_allclose(alone.iloc[0], together.iloc[k], rtol=1e-4)
 
 
 def test_steps_back_on_irregular_dates_are_observed_rows():

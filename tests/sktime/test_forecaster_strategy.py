@@ -243,8 +243,9 @@ def test_the_summary_says_what_was_done(y, strategy):
     done, net = fitted.summary(), fitted.network_
     chosen = "corrected" if strategy == "auto" else strategy
     assert done.strategy == fitted.strategy_ == chosen
+    share = f"; statistics weigh {fitted._strategy.share:.2f}" if strategy == "averaged" else ""
     assert done.reason == (
-        "144 values are fewer than 16 horizons of 12" if strategy == "auto" else f"{strategy=}"
+        "144 values are fewer than 16 horizons of 12" if strategy == "auto" else f"{strategy=}{share}"
     )
     if chosen in STATISTICAL:
         name, size = ("none", 0) if chosen == "baseline" else ("CorrectionNet", 204_999)
@@ -366,7 +367,7 @@ def test_a_short_series_after_a_long_one_is_chosen_for_anew(noisy):
 # --- the average ----------------------------------------------------------------------------------------
 
 
-def test_quantiles_of_the_average_lie_halfway_between_those_of_its_parts(noisy):
+def test_quantiles_of_the_average_lie_between_those_of_its_parts(noisy):
     panel = pd.concat({name: noisy[:n].to_frame() + n for name, n in (("b", 60), ("a", 90))})
     panel = pd.concat([panel, (10 - panel).set_axis([1], axis=1)], axis=1)
     averaged, train, corrected = (
@@ -374,8 +375,37 @@ def test_quantiles_of_the_average_lie_halfway_between_those_of_its_parts(noisy):
     )
     parts = [one.predict_quantiles(alpha=[0.05, 0.5, 0.9]) for one in (train, corrected)]
     found = averaged.predict_quantiles(alpha=[0.05, 0.5, 0.9])
-    pd.testing.assert_frame_equal(found, (parts[0] + parts[1]) / 2, rtol=1e-6)
+    share = averaged._strategy.share
+    assert 0 < share < 1
+    pd.testing.assert_frame_equal(found, (1 - share) * parts[0] + share * parts[1], rtol=1e-6)
     np.testing.assert_allclose(averaged.predict(), averaged.predict_proba().mean(), rtol=1e-6)
+
+
+def test_weights_of_an_average_follow_the_losses_of_the_past():
+    """A linear forecast continues two sines exactly; statistics have a season for one of them."""
+    t, rng = np.arange(400), np.random.default_rng(0)
+    exact = pd.Series(np.sin(t / 5) + np.sin(t / 7.3))
+    jumps = exact + np.repeat(rng.normal(size=8), 50) * 3
+    chosen = [quick(strategy="auto").fit(y, fh=FH) for y in (exact, jumps)]
+    assert chosen[0].strategy_ == "train"
+    assert chosen[1].strategy_ == "averaged"
+    assert chosen[0]._strategy.share < 0.05 < 2 * chosen[1]._strategy.share
+
+
+def test_of_a_panel_some_series_say_what_weighs_how_much(noisy, monkeypatch):
+    panel = pd.concat({f"{n}": noisy.to_frame("y") + n for n in range(30)})
+    late = pd.concat({"late": noisy[-4:].to_frame("y")})  # of which nothing is known at the first origin
+    seen = []
+    own = TaylorformerForecaster._compared
+    monkeypatch.setattr(
+        TaylorformerForecaster, "_compared", lambda self, start: seen.append(own(self, start)) or seen[-1]
+    )
+    fitted = quick(strategy="averaged").fit(pd.concat([panel, late]), fh=FH)
+    keys = seen[0].index.droplevel(-1).unique()
+    assert len(keys) == 16
+    assert "late" not in keys
+    assert 0 < fitted._strategy.share < 1
+    assert np.isfinite(fitted.predict().to_numpy()).all()
 
 
 def test_paths_of_the_average_keep_their_dependence(noisy):

@@ -28,6 +28,15 @@ Weights: TypeAlias = np.ndarray | None  # of components, equal if None
 Shape: TypeAlias = Mapping[str, np.ndarray]  # shape parameters by name
 
 
+def positive_uniform(like: Tensor, generator: Generator) -> Tensor:
+    """Uniform numbers between 0 and 1 of the shape of a tensor, none of them 0.
+
+    One in 2^24 would be, in single precision, and its quantile infinite: it is half of the next larger one.
+    """
+    drawn = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
+    return drawn.clamp_min(torch.finfo(like.dtype).eps / 4)
+
+
 class LocationScaleFamily(Family):
     """Family whose members are ``loc + scale * Z`` with Z standard, up to shape parameters.
 
@@ -113,10 +122,7 @@ class LocationScaleFamily(Family):
 
         By default the quantiles of uniform numbers.
         """
-        if given is None:
-            level = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
-        else:
-            level = torch.special.ndtr(given)
+        level = positive_uniform(like, generator) if given is None else torch.special.ndtr(given)
         level = level.double().clamp(torch.finfo(torch.float64).tiny, 1 - torch.finfo(torch.float64).eps)
         numbers = {name: value.double().cpu().numpy() for name, value in shape.items()}
         return torch.as_tensor(self.quantile(level.cpu().numpy(), numbers)).to(like)

@@ -22,7 +22,12 @@ from taylorformer_forecast.core.families.base import (
     Raw,
     ResidualScale,
 )
-from taylorformer_forecast.core.families.location_scale import Array, LocationScaleFamily, Shape
+from taylorformer_forecast.core.families.location_scale import (
+    Array,
+    LocationScaleFamily,
+    Shape,
+    positive_uniform,
+)
 from taylorformer_forecast.defaults import INITIAL_DF, MIN_DF, NEARLY_NORMAL_DF
 
 
@@ -86,17 +91,13 @@ class StudentTFamily(LocationScaleFamily):
 
     def noise(self, like: Tensor, shape: Mapping[str, Tensor], generator: Generator, given: Noise) -> Tensor:
         """Draws by Bailey's polar method (1994), exact for any degrees of freedom."""
-        df, tiny = shape["df"], torch.finfo(like.dtype).tiny
-
-        def uniform() -> Tensor:
-            return torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
-
+        df = shape["df"]
         if given is None:  # from two uniforms
-            u = uniform().clamp_min(tiny)
-            return (df * (u ** (-2.0 / df) - 1.0)).sqrt() * (2 * math.pi * uniform()).cos()
+            u, angle = (positive_uniform(like, generator) for _ in range(2))
+            return (df * (u ** (-2.0 / df) - 1.0)).sqrt() * (2 * math.pi * angle).cos()
         # From two Gaussians, of which the given noise is one.
         other = torch.randn(like.shape, generator=generator, device=like.device, dtype=like.dtype)
-        radius = (given.square() + other.square()).clamp_min(tiny)
+        radius = (given.square() + other.square()).clamp_min(torch.finfo(like.dtype).tiny)
         return given * (df * (radius / df).expm1() / radius).sqrt()
 
     def standard(self, like: Components) -> Components:

@@ -1,0 +1,93 @@
+"""The weight of statistical forecasts in an average with a network, from forecasts of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from darts import TimeSeries
+
+from taylorformer_forecast.core.window import evenly
+from taylorformer_forecast.defaults import DECILES, MOST_SHARE_SERIES, N_COPULA_PATHS
+from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
+from taylorformer_forecast.engine.training import private_rng
+
+# What keeps files or reports of a fit, and what draws components together: nothing that a comparison needs.
+LEFT_OUT = ("force_reset", "joint", "log_tensorboard", "model_name", "save_checkpoints", "work_dir")
+
+
+def share_from_past(model: Any, series: Sequence[TimeSeries], n_values: int) -> float:
+    """Weight of statistics in an average that forecasts from origins in the last quarter of series show.
+
+    The pretrained network stands in for the new one, which sees these values when it is trained.
+
+    Parameters
+    ----------
+    model : PretrainedModel
+        The model that is to average.
+    series : sequence of TimeSeries
+        The series that it is fitted to; of many some are forecast.
+    n_values : int
+        Observed values of the longest component.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
+    reach = model.output_chunk_shift + model.output_chunk_length
+    compared, early = [], []
+    for number in evenly(len(series), max(1, MOST_SHARE_SERIES // series[0].n_components)).tolist():
+        own = series[number][series[number].components[:MOST_SHARE_SERIES].tolist()]
+        origins = origins_to_compare(len(own), reach)
+        if origins and origins[0] >= model.input_chunk_length + reach:
+            compared.append((own, origins))
+            early.append(own[: origins[0]])
+    if not compared:
+        return share_of_statistics([], [], n_values)
+    with private_rng(0):
+        models = [_stand_in(model, name).fit(early) for name in ("pretrained", "corrected")]
+        network, statistics = (
+            np.concatenate([_past_losses(one, *given) for given in compared]) for one in models
+        )
+    return share_of_statistics(network, statistics, n_values)
+
+
+def _stand_in(model: Any, strategy: str) -> Any:
+    """Return a model with the same parameters and another strategy, which reports nothing."""
+    params = {name: value for name, value in model.model_params.items() if name not in LEFT_OUT}
+    found = type(model)(**params)
+    found._arguments = {**found._arguments, "strategy": strategy, "joint": None}
+    if strategy == "pretrained":
+        found._arguments["pretrained"] = "default"
+    quiet = dict.fromkeys(
+        ("logger", "enable_progress_bar", "enable_checkpointing", "enable_model_summary"), False
+    )
+    found.trainer_params = {**found.trainer_params, **quiet, "callbacks": []}
+    found._reports = False
+    return found
+
+
+def _past_losses(model: Any, series: TimeSeries, origins: range) -> np.ndarray:
+    """Sums of the losses of every component from some origins."""
+    forecasts = model.historical_forecasts(
+        series,
+        start=origins[0],
+        start_format="position",
+        stride=origins.step,
+        forecast_horizon=model.output_chunk_length,
+        num_samples=N_COPULA_PATHS,
+        retrain=False,
+        last_points_only=False,
+        show_warnings=False,
+        random_state=0,
+    )
+    losses = [
+        decile_loss(
+            np.moveaxis(np.quantile(one.all_values(copy=False), DECILES, axis=2), 0, -1),
+            series.slice_intersect(one).all_values(copy=False)[:, :, 0],
+        )
+        for one in forecasts
+    ]
+    return np.concatenate(losses).sum(0)

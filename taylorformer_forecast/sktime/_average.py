@@ -1,0 +1,62 @@
+"""The weight of statistical forecasts in an average with a network, from forecasts of the past."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sktime.forecasting.base import ForecastingHorizon
+
+from taylorformer_forecast.core.window import evenly
+from taylorformer_forecast.defaults import DECILES, MIN_SCALE_VALUES, MOST_SHARE_SERIES
+from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
+from taylorformer_forecast.engine.strategy import Strategy
+from taylorformer_forecast.sktime._host import Host
+
+
+class Averaging(Host):
+    """How the forecasts of a :class:`BaseTorchForecaster` are averaged, for ``strategy="averaged"``."""
+
+    def _weighed(self, strategy: Strategy, n_values: int, seed) -> Strategy:
+        """An average with the weight of statistics that forecasts from origins in the last quarter show.
+
+        The pretrained network stands in for the new one, which sees these values when it is trained.
+        """
+        of_network = of_statistics = np.ones(1)
+        stamps = self._cur_y.index.get_level_values(-1).unique().sort_values()
+        origins = origins_to_compare(len(stamps), self.horizon_)
+        y = self._compared(stamps[origins[0]]) if origins else self._cur_y[:0]
+        if not y.empty:
+            times = y.index.get_level_values(-1)
+            network = self._with(
+                _cur_y=y[times < stamps[origins[0]]], strategy="pretrained", pretrained="default"
+            )
+            network._fit_new(seed)
+            statistics = self._with(network_=None, _strategy=Strategy("corrected", ""))
+            statistics._load_correction()
+            of_network, of_statistics = (
+                sum(self._past_losses(one, y, y[times < stamps[k]]) for k in origins).to_numpy().ravel()
+                for one in (network, statistics)
+            )
+        share = share_of_statistics(of_network, of_statistics, n_values)
+        return strategy.with_share(self.strategy, share)
+
+    def _compared(self, start) -> pd.DataFrame:
+        """Series whose past is forecast: some of those that have values before the first origin."""
+        y = self._cur_y
+        y = y.iloc[:, evenly(y.shape[1], MOST_SHARE_SERIES).numpy()]
+        before = y[y.index.get_level_values(-1) < start].notna()
+        if y.index.nlevels == 1:
+            return y if bool((before.sum() >= MIN_SCALE_VALUES).all()) else y[:0]
+        count = before.groupby(level=list(range(y.index.nlevels - 1))).sum()
+        keys = count.index[(count >= MIN_SCALE_VALUES).all(axis=1)]
+        keys = keys[evenly(len(keys), max(1, MOST_SHARE_SERIES // y.shape[1])).numpy()]
+        return y[y.index.droplevel(-1).isin(keys)]
+
+    def _past_losses(self, forecaster, y, past) -> pd.DataFrame:
+        """Sums of the losses of every series from one origin."""
+        index, p = forecaster._with(_cur_y=past)._predictive(
+            ForecastingHorizon(range(1, self.horizon_ + 1)), None
+        )
+        truth = y.reindex(index).to_numpy(dtype="float64", na_value=np.nan)
+        loss = pd.DataFrame(decile_loss(p.mixture.at_levels(DECILES), truth), index, y.columns)
+        return loss.groupby(level=list(range(index.nlevels - 1))).sum() if index.nlevels > 1 else loss.sum()
