@@ -121,7 +121,9 @@ def run(wide: pd.DataFrame, model: str, seed: int, settings: dict) -> dict[str, 
     else:
         groups = [wide] if model == "together" else [wide[[name]] for name in wide]
         fitted = [
-            TaylorformerForecaster(random_state=seed, **settings).fit(part.iloc[:TRAINED], fh=FH)
+            TaylorformerForecaster(random_state=seed, **{"strategy": "train", **settings}).fit(
+                part.iloc[:TRAINED], fh=FH
+            )
             for part in groups
         ]
         seconds = time.process_time() - start

@@ -87,7 +87,7 @@ def main() -> None:
         "random_state": SEED,
         "pl_trainer_kwargs": {"accelerator": "cpu", "enable_progress_bar": False, "logger": False},
     }
-    ours = TaylorformerModel(CONTEXT, HORIZON, **settings).fit(series)
+    ours = TaylorformerModel(CONTEXT, HORIZON, strategy="train", **settings).fit(series)
     lstm = lstm_like(ours, settings)
     lstm.fit(series)
 

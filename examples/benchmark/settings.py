@@ -59,6 +59,7 @@ def run(task: Task, name: str, seed: int, usual_context: int | None, **bounds: A
     if "context_length" in change:
         assert usual_context is not None
         change["context_length"] = round(change["context_length"] * usual_context)
+    change = {"strategy": "train", **change}  # a network alone, whatever the length of the series
     model = TaylorformerForecaster(device="cpu", random_state=seed, verbose=False, **change)
     start = time.process_time()
     model.fit(task.y.iloc[: task.cut], fh=range(1, task.horizon + 1))

@@ -103,7 +103,7 @@ def origins_to_compare(n: int, horizon: int) -> range:
     --------
     >>> from taylorformer_forecast.engine.average import origins_to_compare
     >>> list(origins_to_compare(100, 12))[:3], len(origins_to_compare(1000, 12))
-    ([75, 76, 77], 15)
+    ([75, 76, 77], 16)
     """
     first, last = int(HOLDOUT_START * n), n - horizon
     return range(first, last + 1, max(1, -(-(last + 1 - first) // N_SHARE_ORIGINS)))

@@ -108,8 +108,17 @@ RULES: dict[str, Rule] = {
         "None, 'all' or a tuple of columns of X",
         lambda value: value is None or value == "all" or isinstance(value, (tuple, list)),
     ),
-    "device": Rule("a string", lambda value: isinstance(value, str)),
-    "trainer_kwargs": Rule("None or a dict", lambda value: value is None or isinstance(value, Mapping)),
+    "device": Rule(
+        "a device of PyTorch with double precision, such as 'cpu' or 'cuda'",
+        lambda value: isinstance(value, str) and not value.startswith("mps"),
+    ),
+    **dict.fromkeys(
+        ("trainer_kwargs", "pl_trainer_kwargs"),
+        Rule(
+            "None or a dict, whose accelerator has double precision (not 'mps')",
+            lambda value: value is None or (isinstance(value, Mapping) and value.get("accelerator") != "mps"),
+        ),
+    ),
 }
 
 

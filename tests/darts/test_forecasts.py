@@ -205,11 +205,12 @@ def test_steps_that_are_asked_for_are_taken():
     assert once.summary().steps == 12
 
 
-@pytest.mark.parametrize(("asked", "taken"), [({}, "cpu"), ({"accelerator": "mps"}, "mps")])
-def test_apples_gpu_is_taken_only_where_it_is_asked_for(asked, taken, monkeypatch):
+def test_apples_gpu_is_not_taken(monkeypatch):
     """It has no double precision, which a fit needs, and Lightning would choose it by itself."""
     found = []
     monkeypatch.setattr("pytorch_lightning.accelerators.MPSAccelerator.is_available", lambda: True)
     monkeypatch.setattr("pytorch_lightning.Trainer", lambda **options: found.append(options["accelerator"]))
-    TaylorformerModel(24, 12, pl_trainer_kwargs=asked)._setup_trainer(None, None)
-    assert found == [taken]
+    TaylorformerModel(24, 12)._setup_trainer(None, None)
+    assert found == ["cpu"]
+    with pytest.raises(ValueError, match="or a dict, whose accelerator has double precision"):
+        TaylorformerModel(24, 12, pl_trainer_kwargs={"accelerator": "mps"})

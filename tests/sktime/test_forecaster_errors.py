@@ -83,6 +83,8 @@ def test_errors_name_parameters_that_the_class_has(kind, wrong, y):
         ({"context_length": 40}, "context_length=40 but y has 40 observations; at least 41 are needed"),
         ({"context_length": 96}, "context_length=96 but y has 40 observations"),
         ({"time_features": ("fortnight",)}, "None or a tuple of names among day, week, month, year"),
+        ({"device": "mps"}, "device='mps', but it must be a device of PyTorch with double precision"),
+        ({"trainer_kwargs": {"accelerator": "mps"}}, "whose accelerator has double precision (not 'mps')"),
         ({"device": "abacus"}, "device='abacus' cannot be used here"),
         ({"device": "cuda:99"}, "device='cuda:99' cannot be used here"),
     ],
@@ -135,6 +137,7 @@ WRONG = {
     "seasonal_periods": [0, -4, (4, 0), "monthly", float("nan"), float("inf")],
     "device": [None, 0],
     "trainer_kwargs": ["x", [("max_steps", 3)]],
+    "pl_trainer_kwargs": ["x", {"accelerator": "mps"}],  # of darts' models
 }
 
 
