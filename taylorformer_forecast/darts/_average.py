@@ -11,6 +11,7 @@ from darts import TimeSeries
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import DECILES, MOST_SHARE_SERIES, N_COPULA_PATHS
 from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
+from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.training import private_rng
 
 # What keeps files or reports of a fit, and what draws components together: nothing that a comparison needs.
@@ -83,11 +84,12 @@ def _past_losses(model: Any, series: TimeSeries, origins: range) -> np.ndarray:
         show_warnings=False,
         random_state=0,
     )
-    losses = [
-        decile_loss(
-            np.moveaxis(np.quantile(one.all_values(copy=False), DECILES, axis=2), 0, -1),
-            series.slice_intersect(one).all_values(copy=False)[:, :, 0],
-        )
-        for one in forecasts
-    ]
+    # One outlier would outweigh all other values.
+    values = series.all_values(copy=False)[:, :, 0].astype(float)
+    truth = robust_columns(np.arange(len(values)), values, model._seasonal.lengths if model._seasonal else ())
+    losses = []
+    for one in forecasts:
+        start = series.get_index_at_point(one.start_time())
+        deciles = np.moveaxis(np.quantile(one.all_values(copy=False), DECILES, axis=2), 0, -1)
+        losses.append(decile_loss(deciles, truth[start : start + len(one)]))
     return np.concatenate(losses).sum(0)

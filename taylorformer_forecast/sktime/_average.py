@@ -9,7 +9,9 @@ from sktime.forecasting.base import ForecastingHorizon
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import DECILES, MIN_SCALE_VALUES, MOST_SHARE_SERIES
 from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
+from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.strategy import Strategy
+from taylorformer_forecast.sktime._frames import instances, to_float
 from taylorformer_forecast.sktime._host import Host
 
 
@@ -33,8 +35,9 @@ class Averaging(Host):
             network._fit_new(seed)
             statistics = self._with(network_=None, _strategy=Strategy("corrected", ""))
             statistics._load_correction()
+            truth = self._without_outliers(y)
             of_network, of_statistics = (
-                sum(self._past_losses(one, y, y[times < stamps[k]]) for k in origins).to_numpy().ravel()
+                sum(self._past_losses(one, truth, y[times < stamps[k]]) for k in origins).to_numpy().ravel()
                 for one in (network, statistics)
             )
         share = share_of_statistics(of_network, of_statistics, n_values)
@@ -52,11 +55,21 @@ class Averaging(Host):
         keys = keys[evenly(len(keys), max(1, MOST_SHARE_SERIES // y.shape[1])).numpy()]
         return y[y.index.droplevel(-1).isin(keys)]
 
+    def _without_outliers(self, y) -> pd.DataFrame:
+        """Values that forecasts are compared with: one outlier would outweigh all others."""
+        parts = []
+        for _, part in instances(y):
+            values = robust_columns(self._axis.numbers(part.index), to_float(part), self._seasonal.lengths)
+            parts.append(values)
+        keys = pd.factorize(y.index.droplevel(-1))[0] if y.index.nlevels > 1 else np.zeros(len(y))
+        order = np.argsort(np.argsort(keys, kind="stable"), kind="stable")
+        return pd.DataFrame(np.concatenate(parts)[order], y.index, y.columns)
+
     def _past_losses(self, forecaster, y, past) -> pd.DataFrame:
         """Sums of the losses of every series from one origin."""
         index, p = forecaster._with(_cur_y=past)._predictive(
             ForecastingHorizon(range(1, self.horizon_ + 1)), None
         )
-        truth = y.reindex(index).to_numpy(dtype="float64", na_value=np.nan)
+        truth = y.reindex(index).to_numpy()
         loss = pd.DataFrame(decile_loss(p.mixture.at_levels(DECILES), truth), index, y.columns)
         return loss.groupby(level=list(range(index.nlevels - 1))).sum() if index.nlevels > 1 else loss.sum()

@@ -52,12 +52,8 @@ def test_weights_of_an_average_follow_the_losses_of_the_past():
 
 def test_a_comparison_leaves_no_trace_of_itself(noisy, tmp_path, caplog):
     """It trains the same network, keeps no files and reports nothing."""
-    options = {
-        "work_dir": str(tmp_path),
-        "model_name": "own",
-        "save_checkpoints": True,
-        "log_tensorboard": True,
-    }
+    options = {"work_dir": str(tmp_path), "model_name": "own", "save_checkpoints": True}
+    options["pl_trainer_kwargs"] = {"accelerator": "cpu", "enable_progress_bar": False}
     with caplog.at_level("INFO", logger="taylorformer_forecast"):
         averaged = make(**options).fit(noisy)
     assert len([one for one in caplog.records if one.name == "taylorformer_forecast"]) == 1

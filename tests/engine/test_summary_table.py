@@ -18,7 +18,7 @@ def network(baseline=None):
 
 
 def summary(baseline=None, cycles=("day", "week"), periods=(7.0, 365.25)):
-    strategy = choose_strategy("auto", [2000], 12)
+    strategy = choose_strategy("auto", [5000], 12)
     seasonal = SeasonalFeatures(None, cycles, periods)
     return summarise(network(baseline), strategy, 24, 12, seasonal, steps=150, seconds=2.04)
 
@@ -27,7 +27,7 @@ def test_the_table_has_a_line_for_each_decision():
     baseline = LinearBaseline(24, 12)
     n_parameters = sum(p.numel() for p in network(baseline).parameters() if p.requires_grad)
     assert str(summary(baseline)).splitlines() == [
-        "strategy        train (2000 values are at least 16 horizons of 12)",
+        "strategy        train (5000 values are at least 16 horizons of 12)",
         f"network         LAMTransformer around LinearBaseline, {n_parameters:,} parameters",
         "context length  24",
         "horizon         12",
