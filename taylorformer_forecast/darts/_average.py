@@ -38,12 +38,15 @@ def share_from_past(model: Any, series: Sequence[TimeSeries], n_values: int) -> 
         Between 0 and 1.
     """
     reach = model.output_chunk_shift + model.output_chunk_length
+    lengths = model._seasonal.lengths if model._seasonal else ()
     compared, early = [], []
     for number in evenly(len(series), max(1, MOST_SHARE_SERIES // series[0].n_components)).tolist():
         own = series[number][series[number].components[:MOST_SHARE_SERIES].tolist()]
         origins = origins_to_compare(len(own), reach)
         if origins and origins[0] >= model.input_chunk_length + reach:
-            compared.append((own, origins))
+            # One outlier would outweigh all other values.
+            values = own.all_values(copy=False)[:, :, 0].astype(float)
+            compared.append((own, robust_columns(np.arange(len(own)), values, lengths), origins))
             early.append(own[: origins[0]])
     if not compared:
         return share_of_statistics([], [], n_values)
@@ -70,8 +73,8 @@ def _stand_in(model: Any, strategy: str) -> Any:
     return found
 
 
-def _past_losses(model: Any, series: TimeSeries, origins: range) -> np.ndarray:
-    """Sums of the losses of every component from some origins."""
+def _past_losses(model: Any, series: TimeSeries, truth: np.ndarray, origins: range) -> np.ndarray:
+    """Sums of the losses of every component from some origins, compared with the truth (n, C)."""
     forecasts = model.historical_forecasts(
         series,
         start=origins[0],
@@ -84,9 +87,6 @@ def _past_losses(model: Any, series: TimeSeries, origins: range) -> np.ndarray:
         show_warnings=False,
         random_state=0,
     )
-    # One outlier would outweigh all other values.
-    values = series.all_values(copy=False)[:, :, 0].astype(float)
-    truth = robust_columns(np.arange(len(values)), values, model._seasonal.lengths if model._seasonal else ())
     losses = []
     for one in forecasts:
         start = series.get_index_at_point(one.start_time())

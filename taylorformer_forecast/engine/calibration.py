@@ -19,6 +19,7 @@ from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet, trainin
 from taylorformer_forecast.core.sampling import draw_paths, sample_paths
 from taylorformer_forecast.core.window import Window, evenly, holds_everywhere
 from taylorformer_forecast.defaults import (
+    DECILES,
     GAUSSIAN_INFLATIONS,
     GAUSSIAN_WEIGHTS,
     HOLDOUT_START,
@@ -210,20 +211,15 @@ def calibrate_gaussian_process(
     return min(loss, key=loss.__getitem__)
 
 
-def _levels(like: Tensor) -> Float[Tensor, " 9"]:
-    """Levels of the deciles, in the type and on the device of values."""
-    return torch.arange(1, 10, dtype=like.dtype, device=like.device) / 10
-
-
 def deciles(marginals: Distribution, n_paths: int) -> Float[Tensor, "9 B T D"]:
     """Deciles of a batch of distributions, from draws that are the same in every call."""
     paths = draw_paths(marginals, n_paths, torch.Generator().manual_seed(0)).paths
-    return torch.quantile(paths, _levels(paths), dim=1)
+    return torch.quantile(paths, paths.new_tensor(DECILES), dim=1)
 
 
 def pinball(found: Float[Tensor, "9 B T D"], window: Window) -> Float[Tensor, "B T D"]:
     """Mean pinball loss of deciles at every target, zero where it was not observed."""
     y, observed = window.targets
-    levels = _levels(y)[:, None, None, None]
+    levels = y.new_tensor(DECILES)[:, None, None, None]
     error = y - found
     return torch.maximum(levels * error, (levels - 1) * error).mean(0) * observed

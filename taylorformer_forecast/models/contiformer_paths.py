@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.distributions import Distribution
 
@@ -46,6 +46,11 @@ class PathsState:
     values: Tensor
     x: Tensor
     features: Tensor
+
+
+def _earlier(visible: Bool[Tensor, "B N"], offset: int = 0) -> Bool[Tensor, "B N N"]:
+    """Visible points up to the place of each, plus an offset; times do not count, as some are equal."""
+    return visible[:, None].expand(-1, visible.shape[1], -1).tril(offset)
 
 
 class ContiFormerPaths(ContinuousLayers, StepwiseNet):
@@ -126,14 +131,13 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
             If targets are not in order of time, after the context.
         """
         s, first = self.sequence(window), window.n_context
-        place = torch.arange(s.t.shape[1], device=s.t.device)
         *inner, last = self.layers
-        x = self.states(s, s.visible[:, None] & (place[:, None] >= place), inner)
+        x = self.states(s, _earlier(s.visible), inner)
         # The last layer is asked at the targets alone.
         before = last_seen(s.visible, 0)[:, first - 1 : -1]
         shift = self.target(s.features[:, first:] - take(s.features, before))
         x_at = take(x, before) + shift
-        strictly = s.visible[:, None] & (place[first:, None] > place)
+        strictly = _earlier(s.visible, offset=-1)[:, first:]
         z = last.finish(last.attention(x, s.t, strictly, None, x_at, shift, first), x_at)
         raw = self.unconstrained(z)
         if self.baseline is None:
@@ -148,8 +152,7 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
         t, visible = s.t[:, :n], s.visible[:, :n]
         held = last_seen(visible, 0)
         x, sums = self.embed(s.tokens[:, :n]), []
-        place = torch.arange(n, device=s.t.device)
-        causal = visible[:, None] & (place[:, None] >= place)  # where times are equal, by place
+        causal = _earlier(visible)
         for layer in self.layers:
             x = take(x, held)
             sums.append(IncrementalSums(layer.attention, x, s.t, visible, n_paths))

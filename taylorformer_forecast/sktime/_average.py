@@ -11,7 +11,7 @@ from taylorformer_forecast.defaults import DECILES, MIN_SCALE_VALUES, MOST_SHARE
 from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.strategy import Strategy
-from taylorformer_forecast.sktime._frames import instances, to_float
+from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._host import Host
 
 
@@ -23,7 +23,7 @@ class Averaging(Host):
 
         The pretrained network stands in for the new one, which sees these values when it is trained.
         """
-        of_network = of_statistics = np.ones(1)
+        of_network = of_statistics = np.empty(0)
         stamps = self._cur_y.index.get_level_values(-1).unique().sort_values()
         origins = origins_to_compare(len(stamps), self.horizon_)
         y = self._compared(stamps[origins[0]]) if origins else self._cur_y[:0]
@@ -57,13 +57,11 @@ class Averaging(Host):
 
     def _without_outliers(self, y) -> pd.DataFrame:
         """Values that forecasts are compared with: one outlier would outweigh all others."""
-        parts = []
-        for _, part in instances(y):
-            values = robust_columns(self._axis.numbers(part.index), to_float(part), self._seasonal.lengths)
-            parts.append(values)
-        keys = pd.factorize(y.index.droplevel(-1))[0] if y.index.nlevels > 1 else np.zeros(len(y))
-        order = np.argsort(np.argsort(keys, kind="stable"), kind="stable")
-        return pd.DataFrame(np.concatenate(parts)[order], y.index, y.columns)
+        levels, lengths = list(range(y.index.nlevels - 1)), self._seasonal.lengths
+        parts = [part for _, part in y.groupby(level=levels, sort=False)] if levels else [y]
+        times = [self._axis.numbers(part.index.get_level_values(-1)) for part in parts]
+        robust = [robust_columns(t, to_float(part), lengths) for t, part in zip(times, parts, strict=True)]
+        return pd.DataFrame(np.concatenate(robust), pd.concat(parts).index, y.columns)
 
     def _past_losses(self, forecaster, y, past) -> pd.DataFrame:
         """Sums of the losses of every series from one origin."""
