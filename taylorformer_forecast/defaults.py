@@ -123,8 +123,7 @@ LONG_SERIES = 1000  # values; of more than these, usual steps are larger by chan
 # chance. Of 1428 monthly series of M3 twelve have one of four. With four in long series, what networks learn
 # of exchange rates is 11 % worse, of transformers 1 %, and of taxis .7 % better; measured.
 SPIKE_SIZES = (4.0, 6.0)
-# Steps to which the last one or two values are moved, as an outlier and a shift look alike there; by hand.
-LAST_OUTLIER_SIZE = 2.0
+LAST_OUTLIER_SIZE = 2.0  # steps to which the last two are moved: a shift looks like an outlier there; by hand
 MIN_CHECKED_VALUES = 12  # of a series; by hand
 MOST_OUTLIERS = 0.02  # share of the values; more are a part of the series; by hand
 
@@ -141,15 +140,19 @@ SEASONAL_SHARE = 0.2  # of the variance that other cycles explain where demand i
 MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand
 DEMAND_DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next; by hand
-# Sizes r of negative binomials, of variance mean + mean ** 2 / r; the last is near Poisson; by hand.
-DEMAND_SIZES = (0.3, 1.0, 3.0, 30.0)
+DEMAND_SIZES = (0.3, 1.0, 3.0, 30.0)  # r of variances mean + mean ** 2 / r; the last is near Poisson; by hand
 DEMAND_PRIOR_COUNT = 0.5  # values that the prior mean counts for: the first sale stays possible; by hand
 DEMAND_PRIOR_MEAN = 0.2  # of demand that was never seen; by hand
 SMOOTHING_SIZE = 1  # number of the size whose distribution smooths the empirical ones; by hand
 SMOOTHING_COUNT = 1.0  # values that it counts for; by hand
 MOST_BINS = 64  # largest count with a bin of its own; other values have so many bins by quantiles; by hand
 
-# --- Statistical forecasts: effects of the calendar on daily and monthly series -----------------------------
+# --- Effects of covariates, and of the calendar on daily and monthly series ---------------------------------
+EFFECT_KNOTS = 4  # values at which the line of a covariate may bend: quintiles; by hand
+EFFECT_DELAYS = 7  # steps after which it may still add something; by hand
+EFFECT_ROWS_PER_TERM = 15  # of all series, if lines are to bend, or to count later; by hand
+EFFECT_ROWS_PER_LAG = 10  # of the autoregression of the rest, if it has more than three lags; by hand
+RELEVANCE_DOUBT = 1.0  # terms without effect in each group: t statistics below 2.6 count for nothing; by hand
 EASTER_REACH = 6  # days before and after it that may differ from others; by hand
 CHRISTMAS_REACH = 8  # the same of Christmas, so that New Year is in it; by hand
 CALENDAR_WEEKS = 4  # before and after a day, whose values of the same weekday it is compared with; by hand
@@ -161,8 +164,7 @@ CALENDAR_OCCURRENCES = 2.0
 # naive errors), but chance events at Easter cost temperatures of ETT 3 %; measured.
 CALENDAR_ONCE = 0.5
 CALENDAR_MIN_VALUES = 60  # of a series, before effects are looked for; by hand
-# F statistic that chance explains. With 1, wrong calendars cost M3 monthly .3 %, with 2 .1 %; measured.
-WORKING_DAYS_CHANCE = 2.0
+WORKING_DAYS_CHANCE = 2.0  # F statistic of chance; measured: wrong calendars cost M3 .3 % with 1, .1 with 2
 WORKING_DAYS_MOST = 0.7  # of an effect, as a logarithm: twice the value; by hand
 WORKING_DAYS_MIN_CHANGES = 24  # of a monthly series, before working days are looked for; by hand
 
@@ -200,8 +202,7 @@ FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step; by hand
 N_HARMONICS = 2  # of every cycle; by hand
 MOST_FOUND_SEASONS = 2  # in the values of a series; by hand
 MIN_AUTOCORRELATION = 0.3  # at the period of a season that is found in the values; by hand
-# The same in standard errors; measured: 2.5 to 3.5 are alike on M3 without its calendar.
-SEASON_STANDARD_ERRORS = 2.5
+SEASON_STANDARD_ERRORS = 2.5  # the same; measured: 2.5 to 3.5 are alike on M3 without its calendar
 # The same beside a calendar cycle; measured: .5 % of the loss of M3, of which a fifth had a season too many.
 SEASON_BESIDE_CALENDAR_ERRORS = 5.0
 ALIKE_PEAKS = 0.05  # difference of autocorrelations that count as alike; by hand

@@ -62,6 +62,8 @@ NO_DEFAULTS = {
     "derived from the defaults": ("BASE",),
     "a single value": ("POINT_MASS",),
     "units": ("CYCLES", "LONGEST_MONTH", "UNITS", "UNIT_SCALE", "WEEK", "YEAR"),
+    "rounds that more would not change": ("N_ITERATIONS", "N_ROUNDS"),
+    "bounds of what is divided by": ("LEAST_VARIANCE", "MOST_VARIANCE", "RIDGE"),
     "speed alone": ("FEW_SCORES", "FUSED_WIDTH", "N_MEMBERS", "SEGMENT", "SHORT"),
     "what a file may hold": ("FILE_LIMITS",),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),

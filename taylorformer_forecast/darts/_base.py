@@ -9,7 +9,6 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
-import pytorch_lightning as pl
 from darts import TimeSeries
 from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
@@ -20,7 +19,6 @@ from darts.utils.data.torch_datasets.utils import (
     _parse_input_chunk_length,
 )
 from darts.utils.ts_utils import series2seq
-from pytorch_lightning.accelerators import MPSAccelerator
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
@@ -33,7 +31,9 @@ from taylorformer_forecast.darts._checks import (
     warn_of_empty_inputs,
 )
 from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of, units_of, units_of_static
+from taylorformer_forecast.darts._effects import effects_on_components
 from taylorformer_forecast.darts._explain import Explaining
+from taylorformer_forecast.darts._limits import Limits
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import SharedParameters
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
@@ -45,7 +45,7 @@ from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import ModelSpec
 
 
-class BaseForecastModel(SharedParameters, Explaining, Tuned):
+class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
@@ -97,6 +97,7 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
         self._seasonal: SeasonalFeatures | None = None
         self._floor: tuple[float, ...] | None = None
         self._level = 1.0
+        self._effects: dict[str, Any] | None = None
         self._flags: dict[str, tuple[int, ...]] = {"past_flags": (), "future_flags": ()}
         self._units: dict[str, list[tuple[float, float]]] = {}
 
@@ -115,6 +116,7 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
             level=self._level,
             own_optimizer=self._own_optimizer,
             joint=bool(self._arguments.get("joint")),
+            effects=self._effects,
             **self._own_params(),
             **self.pl_module_params,
         )
@@ -195,6 +197,9 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
             self._arguments["seasonal_periods"],
         )
         self._floor, self._level = scales_of(values)
+        self._effects = effects_on_components(
+            series, options.get("future_covariates"), self._seasonal.lengths
+        )
 
     def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
         """Encoders of the user, and the phases of calendar and seasons, as future covariates."""
@@ -209,7 +214,14 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
             self.add_encoders = asked
 
     def _load_encoders(self, tfm_save: Any, load_encoders: bool) -> Any:
-        for name in ("_seasonal", "_floor", "_level", "_flags", "_units"):  # what the network is built from
+        for name in (
+            "_seasonal",
+            "_floor",
+            "_level",
+            "_effects",
+            "_flags",
+            "_units",
+        ):  # what the network is built from
             setattr(self, name, getattr(tfm_save, name))
         return super()._load_encoders(tfm_save, load_encoders)
 
@@ -254,16 +266,6 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
             log_decision(str(self.summary()))
         return self
 
-    @staticmethod
-    def _init_trainer(trainer_params: dict[str, Any], max_epochs: int | None = None) -> pl.Trainer:
-        """Trainer for a fit or forecast; on the CPU where Lightning would choose Apple's GPU.
-
-        That has no double precision, which baselines and units need.
-        """
-        if trainer_params.get("accelerator", "auto") == "auto" and MPSAccelerator.is_available():
-            trainer_params = {**trainer_params, "accelerator": "cpu"}
-        return MixedCovariatesTorchModel._init_trainer(trainer_params, max_epochs)
-
     def summary(self) -> Summary:
         """Decisions of the fit: strategy, sizes, seasons, baseline, calibration, steps and seconds.
 
@@ -281,13 +283,6 @@ class BaseForecastModel(SharedParameters, Explaining, Tuned):
         strategy = self._strategy or Strategy("train", "this model has no pretrained network")
         lengths, training = (self.input_chunk_length, self.output_chunk_length), (self._steps, self._seconds)
         return summarise(self.model.net, strategy, *lengths, self._seasonal, *training)
-
-    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
-        """Refuse: operations of these networks, such as running maxima, have no code in ONNX."""
-        raise NotImplementedError(
-            f"{type(self).__name__} cannot be exported: its network sorts points, fills gaps or draws each "
-            f"step given those before it, and ONNX has no code for that"
-        )
 
     @property
     def min_input_chunk_length(self) -> int:

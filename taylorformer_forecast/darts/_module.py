@@ -23,6 +23,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._losses import ObservedLoss
 from taylorformer_forecast.darts._state import finished_state
@@ -64,6 +65,8 @@ class ForecastModule(JointWindows, ObservedLoss):
         Peak learning rate of that.
     network : dict
         Arguments of the network.
+    effects : mapping, optional
+        Arguments of the :class:`~taylorformer_forecast.darts._effects.Additions` of future covariates.
     **kwargs
         See darts' ``PLForecastingModule``.
     """
@@ -85,6 +88,7 @@ class ForecastModule(JointWindows, ObservedLoss):
         joint: bool,
         lr: float,
         network: dict[str, Any],
+        effects: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -99,11 +103,12 @@ class ForecastModule(JointWindows, ObservedLoss):
         self.joint = joint_components(joint, len(self.floor))
         self.head = family_of_likelihood(self.likelihood, level)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
+        self.additions = Additions(**effects, floor=self.floor) if effects and self.normalise else None
         # Windows G of a series, and components W of a window.
         self.sizes = {"g": 1} if self.spec.shares_windows else {"w": 1}
         n_static = n_static * len(self.floor) if self.spec.shares_windows else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
-        sees_covariates = n_past + n_future + self.n_static > n_phases
+        alone = n_past + self.n_static + (n_future - n_phases if self.additions is None else 0)
         task = Task(
             self.input_chunk_length,
             self.output_chunk_length or 1,
@@ -111,7 +116,7 @@ class ForecastModule(JointWindows, ObservedLoss):
             n_covariates,
             len(self.floor),
             self.head,
-            self.spec.weight_of(sees_covariates, self.likelihood is not None),
+            self.spec.weight_of(alone > 0, self.likelihood is not None),
         )
         self.net = self.build_network(task, network)
         self.started: Tensor
@@ -178,7 +183,11 @@ class ForecastModule(JointWindows, ObservedLoss):
         window, scale = self.scaled(self.window(x_in, self.output_chunk_length or 1))
         predicting = x_in.stage is ModuleStage.PREDICT
         parts = self.follow(window) if predicting else components(self.net(window))
-        return PLModuleOutput(prediction=self.raw(parts, scale))
+        parts = parts.affine(scale.loc[..., None], scale.scale[..., None])
+        if self.additions is not None:
+            added = self.added_to_targets(x_in, self.output_chunk_length or 1)[..., None]
+            parts = parts.affine(added, torch.ones_like(added))
+        return PLModuleOutput(prediction=self.by_series(self.head.to_raw(parts)))
 
     def follow(self, window: Window) -> Components:
         """Conditional distributions along the path of their own centres, (B, T, D, K)."""
@@ -214,7 +223,10 @@ class ForecastModule(JointWindows, ObservedLoss):
         )
         if self.pred_mc_dropout:
             samples = samples.map(lambda v: v.unflatten(0, (-1, n_paths)).flatten(1, 2))
-        return samples
+        if self.additions is None:
+            return samples
+        added = self.added_to_targets(x, n)[:, None]
+        return samples.affine(added, torch.ones_like(added))
 
     def predict_step(
         self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None

@@ -10,12 +10,13 @@ import torch
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.utils import ModuleStage, PLModuleInput, TorchTrainingBatch
 from einops import rearrange
+from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.core.families import Components
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._adapters import LikelihoodFamily
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, FARTHEST_X
 from taylorformer_forecast.engine.windows import least_scale
 
@@ -54,6 +55,7 @@ class BatchWindows(PLForecastingModule):
     static_units: Tensor
     floor: Tensor
     sizes: dict[str, int]
+    additions: Additions | None
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
         """Scaled windows of samples of a training set, without the targets whose weight is zero."""
@@ -98,6 +100,8 @@ class BatchWindows(PLForecastingModule):
             return out
 
         y = torch.cat([past, fill(x.future_target, n, n_components)], 1).to(wide)
+        if self.additions is not None:
+            y = y - self.added(x, n).to(wide)
         t = torch.arange(n_context + n, device=past.device, dtype=wide)
         t = t + self.output_chunk_shift * (t >= n_context)
 
@@ -133,6 +137,22 @@ class BatchWindows(PLForecastingModule):
         t = t.expand(len(y), -1)
         return Window(t, y, covariates=covariates, series=numbers, n_context=n_context)
 
+    def added(self, x: PLModuleInput, n: int) -> Float[Tensor, "B N C"]:
+        """What future covariates add to all components at the context and ``n`` targets."""
+        assert self.additions is not None
+        past = x.past_target
+        blank = past.new_full((len(past), past.shape[1] + n, self.n_future), float("nan"))
+        for start, part in ((0, x.historic_future_covariates), (past.shape[1], x.future_covariates)):
+            if part is not None:
+                blank[:, start : start + part.shape[1]] = part[:, : blank.shape[1] - start]
+        return self.additions(blank, past, self.output_chunk_shift)
+
+    def added_to_targets(self, x: PLModuleInput, n: int) -> Float[Tensor, "W T D"]:
+        """What future covariates add to the targets of all windows."""
+        return rearrange(
+            self.added(x, n)[:, x.past_target.shape[1] :], "b n (g w) -> (b g) n w", **self.sizes
+        )
+
     def to_dtype(self, dtype: torch.dtype) -> None:
         """Cast the network, as darts does when a model is loaded, to both kinds of 16 bits too."""
         self.to(dtype)
@@ -160,11 +180,6 @@ class BatchWindows(PLForecastingModule):
             self.dtype,
             self.normalise,
         )
-
-    def raw(self, parts: Components, scale: Scale) -> Tensor:
-        """Raw parameters (B, T, C, P) in the units of the data, from components (B * G, T, W, K)."""
-        loc, factor = scale.loc[..., None], scale.scale[..., None]
-        return self.by_series(self.head.to_raw(parts.affine(loc, factor)))
 
     def by_series(self, raw: Tensor) -> Tensor:
         """Parameters of windows (B * G, T, W, P) as those of series, (B, T, C, P)."""

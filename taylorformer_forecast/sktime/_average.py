@@ -65,7 +65,7 @@ class Averaging(Host):
 
     def _past_losses(self, forecaster, y, past) -> pd.DataFrame:
         """Sums of the losses of every series from one origin."""
-        index, p = forecaster._with(_cur_y=past)._predictive(
+        index, p = forecaster._with(_cur_y=past, _effects=None)._predictive(
             ForecastingHorizon(range(1, self.horizon_ + 1)), None
         )
         truth = y.reindex(index).to_numpy()

@@ -25,6 +25,7 @@ from taylorformer_forecast.sktime._checks import (
     check_same_kind,
 )
 from taylorformer_forecast.sktime._data import KnownData
+from taylorformer_forecast.sktime._effects import ExogenousEffects
 from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._explain import Explaining
 from taylorformer_forecast.sktime._frames import ExogenousScaler, check_values
@@ -35,7 +36,14 @@ from taylorformer_forecast.sktime._pretraining import Pretraining
 
 
 class BaseTorchForecaster(
-    Pretraining, Explaining, PredictiveMethods, NetworkFitting, KnownData, Estimator, BaseForecaster
+    Pretraining,
+    Explaining,
+    PredictiveMethods,
+    ExogenousEffects,
+    NetworkFitting,
+    KnownData,
+    Estimator,
+    BaseForecaster,
 ):
     """Base of the package's sktime forecasters.
 
@@ -121,7 +129,7 @@ class BaseTorchForecaster(
         start = time.perf_counter()
         fit_seed, self._seed = self._seeds()
         self._cur_y = y.copy()  # what the user does to it later leaves the forecaster alone
-        self._given = None
+        self._given = self._effects = None
         axis = self._own_axis(y)
         if pretrained is None:
             self._axis, self._scaler = axis, ExogenousScaler.of(X, y, self.past_only)
@@ -130,11 +138,15 @@ class BaseTorchForecaster(
         self._cur_X = self._accepted(X, y, "fit")
         if pretrained is None:
             self._choose(y, fh)
+            if self._scaler is not None:
+                self._find_effects()
             self._fit_new(fit_seed)
-        elif self.finetune_steps:
-            self._train_further(fit_seed, self.network_, self.finetune_steps)
         else:
-            self._check_usable()
+            self._take_off_effects()
+            if self.finetune_steps:
+                self._train_further(fit_seed, self.network_, self.finetune_steps)
+            else:
+                self._check_usable()
         self._copula = self._fitted_copula() if self.joint else None
         self._seconds = time.perf_counter() - start
         log_decision(str(self._summary()))
@@ -164,7 +176,10 @@ class BaseTorchForecaster(
         check_columns(list(y.columns), list(self._cur_y.columns))
         y = y.set_axis(self._cur_y.columns, axis=1)
         if self._scaler is not None:
-            self._cur_X = update_data(self._cur_X, self._accepted(X, y, "update"))
+            new_X = self._accepted(X, y, "update")
+            self._cur_X = update_data(self._cur_X, new_X)
+            if self._effects is not None:
+                y = self._less_effects(y, new_X)
         if self._latest[0] > self.cutoff[0] and not y.index.isin(self._cur_y.index).all():
             self._set_cutoff(self._latest)  # values that come late hide none that are known
         self._cur_y = update_data(self._cur_y, y)

@@ -20,6 +20,11 @@ class KnownData(Host):
 
     _numbers: Mapping = MappingProxyType({})  # of the series of the fit, by instance and column
 
+    @property
+    def _shown_scaler(self):
+        """Scaler of X, if the network sees X."""
+        return self._scaler if self._strategy.name in ("train", "averaged") else None
+
     def _known(self):
         """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back.
 
@@ -49,27 +54,28 @@ class KnownData(Host):
     def _covariates(self, index, X, key=(), target=False):
         """Phases of calendar cycles and seasons, and scaled exogenous columns, at points or at targets."""
         features = [self._seasonal(index)] if self._seasonal else []
-        if self._scaler is not None:
+        scaler = self._shown_scaler
+        if scaler is not None:
             if X is None:
                 raise ValueError(f"X has no rows{of_instance(key)}")
             missing = index.difference(X.index)
-            if len(missing) and not (target and self._scaler.n_ahead == 0):
+            if len(missing) and not (target and scaler.n_ahead == 0):
                 cut = missing[0] < X.index[-1]
                 raise ValueError(
                     f"X{of_instance(key)} has no row for {missing[0]} ({len(missing)} missing): "
                     f"it must cover every step up to the last of fh"
                     f"{'. sktime backtests cut it to the steps of fh: leave none out' if cut else ''}"
                 )
-            features.append(self._scaler.features(X.reindex(index), target))
+            features.append(scaler.features(X.reindex(index), target))
         return np.concatenate(features, 1) if features else None
 
     def _columns(self, key, y, X):
         """Columns of one instance, each by itself or all together, standardised.
 
-        Without outliers: with X they stay, as X may be what explains them.
+        Without outliers: a network that sees X sees them too, as X may be what explains them.
         """
         t, values, covariates = self._axis.numbers(y.index), to_float(y), self._covariates(y.index, X, key)
-        if self._scaler is None:
+        if self._shown_scaler is None:
             values = robust_columns(t, values, self._seasonal.lengths)
         if self.spec.shares_windows:
             return [ColumnSeries.of(t, values, covariates, self.spec.regular)]

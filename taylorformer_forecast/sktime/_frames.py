@@ -150,9 +150,18 @@ class ExogenousScaler:
                 f"training: fill it, train with some missing, or name it in past_only"
             )
 
+    def ahead(self, X: pd.DataFrame) -> np.ndarray:
+        """Scaled columns that are known ahead, NaN where they are not."""
+        return self._scaled(X)[:, : self.n_ahead]
+
+    def _scaled(self, X: pd.DataFrame) -> np.ndarray:
+        """Columns in deviations from their means."""
+        columns = to_float(X.reindex(columns=self.columns))
+        return np.clip((columns - self.center) / self.spread, -FARTHEST_X, FARTHEST_X)
+
     def features(self, X: pd.DataFrame, target: bool = False) -> np.ndarray:
         """Scaled columns and flags, shape (n, features), as seen at points of the past or at targets."""
-        scaled = np.clip((to_float(X[self.columns]) - self.center) / self.spread, -FARTHEST_X, FARTHEST_X)
+        scaled = self._scaled(X)
         known = ~np.isnan(scaled)
         scaled = np.where(known, scaled, 0.0)
         parts = []

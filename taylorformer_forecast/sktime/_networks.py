@@ -91,16 +91,28 @@ class NetworkFitting(Averaging):
             self._instance_norm,
             validation_split,
             self._reorder,
-            0 if self._scaler is None else self._scaler.past_only,
+            0 if self._shown_scaler is None else self._shown_scaler.past_only,
             {name: getattr(self, name) for name in options},
         )
 
     def _obstacle(self, weights):
         """What the pretrained network cannot do, in words; None if it can do all that is asked."""
-        if self._scaler is not None:
-            return "X is given, which the pretrained network has not seen"
+        if self._scaler is not None and (self._effects is None or self._scaler.past_only):
+            return self._only_a_trained_network_sees_X()
         own = USUAL_DISTRIBUTION if weights is None else weights.distribution
         return obstacle_of_options(vars(self), self.distribution, own)
+
+    @property
+    def _alone_sees_X(self):
+        """Whether the network sees columns of X the effects of which are not taken off."""
+        return self._shown_scaler is not None and (self._effects is None or self._shown_scaler.past_only > 0)
+
+    def _only_a_trained_network_sees_X(self):
+        """Why the effects of X are not enough, in words."""
+        if self._scaler.past_only:
+            late = self._scaler.columns[self._scaler.n_ahead :]
+            return f"X has columns known of the past only, {late}, which only a trained network sees"
+        return "X is given, and no effects of it could be estimated: only a trained network sees it"
 
     def _check_usable(self):
         """Raise an error if what is known cannot be forecast: now, not when it is asked for."""
@@ -157,6 +169,6 @@ class NetworkFitting(Averaging):
             n_covariates=maker.n_covariates,
             n_columns=self._cur_y.shape[1],
             family=self.distribution,
-            weight=self.spec.weight_of(self._scaler is not None, not self._is_point),
+            weight=self.spec.weight_of(self._alone_sees_X, not self._is_point),
         )
         return self.spec.build(task, **self.spec.options(vars(self)))

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sktime.datatypes import convert_to, get_cutoff, update_data
-from sktime.forecasting.base._base import _format_moving_cutoff_predictions
-from sktime.utils.datetime import _shift
+from sktime.datatypes import update_data
 
 from taylorformer_forecast.defaults import LARGEST_OFFSET, MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
 from taylorformer_forecast.engine.series_requests import SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
-from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
+from taylorformer_forecast.sktime._frames import instances, of_instance
 from taylorformer_forecast.sktime._joint import JointPaths
+from taylorformer_forecast.sktime._moving_cutoffs import MovingCutoffs
 from taylorformer_forecast.sktime._panel import by_name
 from taylorformer_forecast.sktime._predictive import Sampler, predict_requests
 from taylorformer_forecast.sktime._requests import Predictive, Request
@@ -27,7 +24,7 @@ from taylorformer_forecast.sktime.distributions import PathMixture
 from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
 
-class PredictiveMethods(JointPaths):
+class PredictiveMethods(MovingCutoffs, JointPaths):
     """Mean, quantiles, variances and distributions of a fitted :class:`BaseTorchForecaster`."""
 
     _given = None  # values of the future that are known: a frame like y, NaN where nothing is
@@ -48,11 +45,11 @@ class PredictiveMethods(JointPaths):
             ahead = dict(instances(X.reindex(columns=self._scaler.columns)))
         n_paths = 1 if self._is_point else int(self.num_samples)  # all paths of points are equal
         if self.network_ is None:
-            return self._statistical(fh, n_paths)
+            return self._statistical(fh, X, n_paths)
         requests, keys, stamps = [], [], []
         for key, y, known_X in self._known():
             asked = self._asked(fh, y.index)
-            if self._scaler is not None:
+            if self._shown_scaler is not None:
                 known_X = self._exogenous(key, known_X, ahead, asked, y.index[-1])
             y = y.iloc[: np.flatnonzero(y.notna().any(axis=1))[-1] + 1]  # what follows is to be forecast
             requests.append(self._request(key, y, known_X, asked))
@@ -68,8 +65,8 @@ class PredictiveMethods(JointPaths):
                 f"Ask for a shorter fh, or train longer."
             )
         if self._strategy.name == "averaged" and self._given is None and self._irregular() is None:
-            return self._statistical(fh, n_paths, result)
-        return self._as_given(index, keys, result)
+            return self._statistical(fh, X, n_paths, result)
+        return self._as_given(index, keys, result, X)
 
     def _asked(self, fh, index):
         """Stamps of a forecasting horizon after the rows of one instance; without one, its latest rows."""
@@ -80,7 +77,7 @@ class PredictiveMethods(JointPaths):
             raise ValueError(f"fh asks for {asked[0]}, before the first observation at {index[0]}")
         return asked
 
-    def _statistical(self, fh, n_paths, network=None):
+    def _statistical(self, fh, X, n_paths, network=None):
         """Rows and distribution of statistical forecasts of all series, averaged with those of a network."""
         axis, panel = self._axis, self._known_panel()
         alike = {}  # instances with the same rows are asked for the same stamps
@@ -109,14 +106,15 @@ class PredictiveMethods(JointPaths):
         if network is not None:
             forecasts = network.averaged_with(forecasts, requests, self._strategy.share)
         keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
-        return self._as_given(
-            self._index(keys, asked), keys, Predictive.of_columns(forecasts, len(panel.columns))
-        )
+        result = Predictive.of_columns(forecasts, len(panel.columns))
+        return self._as_given(self._index(keys, asked), keys, result, X)
 
-    def _as_given(self, index, keys, result):
-        """Instances and columns in the order of the data."""
+    def _as_given(self, index, keys, result, X):
+        """Instances and columns in the order of the data, with what X adds."""
         if (across := by_name(self._cur_y.columns)) != sorted(across):
             result = result.take(columns=np.argsort(across))
+        if self._effects is not None:
+            result = self._with_effects(index, result, X)
         if index.nlevels == 1:
             return index, result
         first = self._cur_y.index.droplevel(-1).unique()
@@ -155,8 +153,8 @@ class PredictiveMethods(JointPaths):
             else:  # paths reach the last known value, and pass through all
                 upto = max(future[-1], given.index[-1])
                 path = self._ahead(y, upto).union(future).union(given.index)
-                path_y = to_float(given[y.columns].reindex(path))
-            if self._scaler is not None and X is not None:
+                path_y = self._rest_of_given(key, given[y.columns].reindex(path), X)
+            if self._shown_scaler is not None and X is not None:
                 self._scaler.check_known(X.reindex(path.intersection(X.index)), "predict")
             path_t = axis.numbers(path)
             position = path.get_indexer(future)
@@ -194,37 +192,6 @@ class PredictiveMethods(JointPaths):
             return stamps[0].rename(names[0])
         levels = [pd.Index(level) for level in zip(*keys, strict=True)]
         return pd.MultiIndex.from_arrays([*levels, stamps[0].append(stamps[1:])], names=names)
-
-    @contextmanager
-    def _same_format(self):
-        """Keep the format of the user's data in mind: sktime takes note of that of every frame passed on."""
-        seen = self._y_metadata, self._converter_store_y
-        self._converter_store_y = dict(self._converter_store_y)
-        try:
-            yield
-        finally:
-            self._y_metadata, self._converter_store_y = seen
-
-    def _update_predict_single(self, y, fh, X=None, update_params=True):
-        with self._same_format():
-            return super()._update_predict_single(y, fh, X, update_params)
-
-    def _predict_moving_cutoff(self, y, cv, X=None, update_params=True, reset_forecaster=True):
-        """The loop of sktime; where dates have no frequency, its first cutoff is just before them."""
-        first = get_cutoff(y, return_index=True, reverse_order=True)
-        if isinstance(first, pd.DatetimeIndex) and self._axis.freq is None:
-            before = first - pd.Timedelta(1, unit="ns")
-        else:
-            before = _shift(first, by=-1, return_index=True)
-        moved, forecasts, cutoffs = copy.deepcopy(self) if reset_forecaster else self, [], []
-        moved._set_cutoff(before)
-        with self._same_format():
-            like = self._y_metadata["mtype"]
-            for rows, _ in cv.split(y):
-                forecast = moved.update_predict_single(y.iloc[rows], cv.get_fh(), X, update_params)
-                forecasts.append(convert_to(forecast, like, store=self._converter_store_y))
-                cutoffs.append(moved.cutoff)
-        return _format_moving_cutoff_predictions(forecasts, cutoffs)
 
     def _distribution(self, fh, X):
         index, p = self._predictive(fh, X)

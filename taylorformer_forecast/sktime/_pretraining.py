@@ -11,6 +11,7 @@ import torch
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.engine.effects import CovariateEffects
 from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy
 from taylorformer_forecast.sktime._checks import check_enough
 from taylorformer_forecast.sktime._frames import ExogenousScaler
@@ -38,6 +39,10 @@ class FromPanel:
         How it came to be.
     numbers : mapping
         Of the series of the panel, by instance and column.
+    effects : CovariateEffects, optional
+        What X adds to these.
+    effect_numbers : mapping
+        As ``numbers``, of all that have effects of their own.
     n_columns : int
         Columns of the panel.
     """
@@ -50,6 +55,8 @@ class FromPanel:
     training: dict
     strategy: Strategy
     numbers: Mapping
+    effects: CovariateEffects | None
+    effect_numbers: Mapping
     n_columns: int
 
     @classmethod
@@ -57,8 +64,8 @@ class FromPanel:
         """What a fitted forecaster knows, without its data."""
         f = forecaster
         sizes = f.context_length_, f.horizon_
-        about = f._seasonal, f._scaler, f.training_, f._strategy, f._numbers, f._cur_y.shape[1]
-        return cls(f.network_, *sizes, *about)
+        about = f._seasonal, f._scaler, f.training_, f._strategy, f._numbers
+        return cls(f.network_, *sizes, *about, f._effects, f._effect_numbers, f._cur_y.shape[1])
 
     def axis(self, own: TimeAxis, longest: int) -> TimeAxis:
         """The time axis of other series, given their own and the rows of the longest."""
@@ -132,4 +139,5 @@ class Pretraining(Host):
         self._take_seasons(replace(from_panel.seasonal, axis=self._axis))
         self.training_, self._strategy = from_panel.training, from_panel.strategy
         self._numbers = from_panel.numbers
+        self._effects, self._effect_numbers = from_panel.effects, from_panel.effect_numbers
         self._load_correction()

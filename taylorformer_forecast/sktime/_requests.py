@@ -164,6 +164,11 @@ class Predictive:
             first += len(request.at) if d == levels.shape[1] - 1 else 0
         return found
 
+    def shifted(self, added: np.ndarray) -> Predictive:
+        """The distribution of the values plus known numbers, shape (R, D)."""
+        mixture = self.mixture.affine(added[..., None], np.ones(1))
+        return Predictive(self.paths + added, mixture)
+
     def take(self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""
         mixture = self.mixture.map(lambda value: value[rows][:, columns])

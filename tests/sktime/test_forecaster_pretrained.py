@@ -166,7 +166,7 @@ def test_x_is_learnt_by_a_network_that_is_trained():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=220)})
     y = pd.Series(3 * X["a"].to_numpy() + 0.3 * rng.normal(size=220))
-    fitted = forecaster(strategy="auto", max_steps=60).fit(y[:200], X=X[:200], fh=range(1, 21))
+    fitted = forecaster(strategy="train", max_steps=60).fit(y[:200], X=X[:200], fh=range(1, 21))
     assert isinstance(fitted.network_, Taylorformer)
     error = (fitted.predict(X=X[200:]) - y[200:]).abs().mean()
     assert error < 0.6 * (y[200:] - y[200:].mean()).abs().mean()

@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -153,15 +154,16 @@ def test_what_the_pretrained_network_cannot_do_is_trained_or_refused(y, change, 
             quick(strategy=strategy, **change).fit(y[:60], fh=FH)
 
 
-def test_x_is_learnt_by_a_new_network_or_refused(y):
+def test_x_of_the_past_alone_is_learnt_by_a_new_network_or_refused(y):
     X = pd.DataFrame({"x": np.arange(60.0)}, y.index[:60])
-    fitted = quick().fit(y[:60], X=X, fh=FH)
+    fitted = quick(past_only="all").fit(y[:60], X=X, fh=FH)
     assert fitted.strategy_ == "train"
-    assert fitted.summary().reason == "X is given, which the pretrained network has not seen"
+    reason = "X has columns known of the past only, ['x'], which only a trained network sees"
+    assert fitted.summary().reason == reason
     assert fitted.training_["steps"] > 0
-    for strategy in ("pretrained", "finetune"):
-        with pytest.raises(ValueError, match=f"strategy='{strategy}': X is given, which the pretrained"):
-            quick(strategy=strategy).fit(y[:60], X=X, fh=FH)
+    for strategy in ("corrected", "pretrained", "finetune"):
+        with pytest.raises(ValueError, match=re.escape(f"strategy='{strategy}': {reason}")):
+            quick(strategy=strategy, past_only="all").fit(y[:60], X=X, fh=FH)
 
 
 def test_a_panel_to_pretrain_on_is_learnt_from_however_short_it_is(y):
@@ -222,9 +224,9 @@ def test_what_is_refused_leaves_the_fit_before_as_it_was(y, change, message, bef
 
 
 def test_x_that_is_refused_leaves_the_fit_before_as_it_was(y):
-    fitted = quick(strategy="finetune").fit(y, fh=FH)
+    fitted = quick(strategy="finetune", past_only="all").fit(y, fh=FH)
     before = fitted.predict()
-    with pytest.raises(ValueError, match="strategy='finetune': X is given"):
+    with pytest.raises(ValueError, match="strategy='finetune': X has columns known of the past only"):
         fitted.fit(y, X=pd.DataFrame({"x": np.arange(144.0)}, y.index), fh=FH)
     assert fitted.strategy_ == "finetune"
     pd.testing.assert_series_equal(fitted.predict(), before)

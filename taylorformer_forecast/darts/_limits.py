@@ -1,0 +1,30 @@
+"""What darts' torch models can do that those of the package cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytorch_lightning as pl
+from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
+from pytorch_lightning.accelerators import MPSAccelerator
+
+
+class Limits(MixedCovariatesTorchModel):
+    """No export to ONNX, and no training on Apple's GPUs."""
+
+    @staticmethod
+    def _init_trainer(trainer_params: dict[str, Any], max_epochs: int | None = None) -> pl.Trainer:
+        """Trainer for a fit or forecast; on the CPU where Lightning would choose Apple's GPU.
+
+        That has no double precision, which baselines and units need.
+        """
+        if trainer_params.get("accelerator", "auto") == "auto" and MPSAccelerator.is_available():
+            trainer_params = {**trainer_params, "accelerator": "cpu"}
+        return MixedCovariatesTorchModel._init_trainer(trainer_params, max_epochs)
+
+    def to_onnx(self, path: str | None = None, **kwargs: Any) -> None:
+        """Refuse: operations of these networks, such as running maxima, have no code in ONNX."""
+        raise NotImplementedError(
+            f"{type(self).__name__} cannot be exported: its network sorts points, fills gaps or draws each "
+            f"step given those before it, and ONNX has no code for that"
+        )

@@ -1,0 +1,127 @@
+"""What exogenous columns add to series: taken off before these are forecast, and added to forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+
+from taylorformer_forecast.calendar.axis import on_steps
+from taylorformer_forecast.core.families import find_family
+from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, spread_of
+from taylorformer_forecast.sktime._frames import of_instance, to_float
+from taylorformer_forecast.sktime._host import Host
+from taylorformer_forecast.sktime._panel import Panel
+from taylorformer_forecast.sktime._requests import Predictive
+
+
+class ExogenousEffects(Host):
+    """What X adds to the series of a :class:`BaseTorchForecaster`.
+
+    Once it is known, ``_cur_y`` has the rest: strategies are chosen, networks trained and weights found as if
+    there were no X, but that a network which is trained sees it too.
+    """
+
+    _cur_y: pd.DataFrame
+    _effects: CovariateEffects | None = None
+    _effect_numbers: Mapping = MappingProxyType({})  # of the series of the fit, by instance and column
+    _spreads: Mapping = MappingProxyType({})  # of all series
+
+    def _find_effects(self) -> None:
+        """Estimate what X adds to the series, and leave what remains of them."""
+        self._effects = self._estimated()
+        names = product(Panel.of(self._cur_y).keys, self._cur_y.columns)
+        self._effect_numbers = {name: number for number, name in enumerate(names)}
+        self._take_off_effects()
+
+    def _take_off_effects(self) -> None:
+        """Leave of the series what remains without that which X adds."""
+        if self._effects is not None:
+            panel = Panel.of(self._cur_y)
+            spreads = (spread_of(column) for _, _, values in panel.parts() for column in values.T)
+            self._spreads = dict(zip(product(panel.keys, panel.columns), spreads, strict=True))
+            self._cur_y = self._less_effects(self._cur_y, self._cur_X)
+
+    def _estimated(self) -> CovariateEffects | None:
+        """Effects of the columns that are known ahead, on series with regular steps."""
+        has_location = find_family(self.distribution).has_location and self._instance_norm
+        if self._scaler is None or self._scaler.n_ahead == 0 or not has_location:
+            return None
+        n_columns = self._cur_y.shape[1]
+        known = self._scaler.ahead(self._cur_X.reindex(self._cur_y.index))
+        both = pd.concat([self._cur_y, pd.DataFrame(known, self._cur_y.index)], axis=1)
+        panel = Panel.of(both)
+        times = self._axis.numbers(panel.stamps)
+        series, covariates = [], []
+        for _, at, values in panel.parts():
+            steps = on_steps(times[at])
+            if steps is None:
+                return None
+            grid = np.full((steps[-1] + 1, values.shape[1]), np.nan)
+            grid[steps] = values
+            series += list(grid[:, :n_columns].T)
+            covariates += [grid[:, n_columns:]] * n_columns
+        return fit_effects(series, covariates, self._seasonal.lengths)
+
+    def _less_effects(self, y: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
+        """Series less what X adds to them."""
+        return pd.DataFrame(to_float(y) - self._additions(y.index, X), y.index, y.columns)
+
+    def _additions(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
+        """What X adds to all columns at some rows; X has these and those before."""
+        assert self._effects is not None
+        columns = self._cur_y.columns
+        which, names = np.zeros(len(index), dtype=int), [()]
+        of_rows = np.zeros(len(X), dtype=int)
+        if index.nlevels > 1:
+            which, keys = pd.factorize(index.droplevel(-1))
+            names = [key if isinstance(key, tuple) else (key,) for key in keys]
+            of_rows = keys.get_indexer(X.index.droplevel(-1))
+        step, steps = (
+            np.round(self._axis.numbers(rows.get_level_values(-1))).astype(int) for rows in (index, X.index)
+        )
+        ahead = pd.DataFrame(self._scaler.ahead(X), pd.MultiIndex.from_arrays([of_rows, steps]))[of_rows >= 0]
+        earlier = [
+            ahead.reindex(pd.MultiIndex.from_arrays([which, step - back])).to_numpy()
+            for back in range(self._effects.reach + 1)
+        ]
+        known, found = np.stack(earlier, 1), np.empty((len(index), len(columns)))
+        for d, column in enumerate(columns):
+            numbers = np.array([self._effect_numbers.get((key, column), -1) for key in names])
+            spreads = np.array([self._spreads[key, column] for key in names])
+            found[:, d] = self._effects(known, numbers[which]) * spreads[which]
+        return found
+
+    def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame | None) -> Predictive:
+        """A forecast with what X adds, as it is stored and, for other times and the future, given."""
+        stored = self._cur_X
+        if X is not None:
+            past = stored.index[stored.index.get_level_values(-1) <= self.cutoff[0]]
+            new = X[~X.index.isin(past)].reindex(columns=stored.columns)
+            stored = pd.concat([stored[~stored.index.isin(new.index)], new])
+        missing = index[~index.isin(stored.index)]
+        if len(missing):
+            self._scaler.check(X, "predict")
+            *key, stamp = missing[0] if index.nlevels > 1 else missing[:1]
+            raise ValueError(
+                f"X{of_instance(tuple(key))} has no row for {stamp} ({len(missing)} missing): it must cover "
+                f"every step up to the last of fh"
+            )
+        self._scaler.check_known(stored.reindex(index[~index.isin(self._cur_X.index)]), "predict")
+        return found.shifted(self._additions(index, stored))
+
+    def _rest_of_given(self, key: tuple, given: pd.DataFrame, X: pd.DataFrame | None) -> np.ndarray:
+        """Known values of the future of one instance, less what its X adds."""
+        if self._effects is None:
+            return to_float(given)
+        assert X is not None
+
+        def rows_of_it(rows: pd.Index) -> pd.Index:
+            return rows if key == () else pd.MultiIndex.from_tuples([(*key, at) for at in rows])
+
+        index = rows_of_it(given.index)
+        added = pd.DataFrame(self._additions(index, X.set_axis(rows_of_it(X.index))))
+        return to_float(given) - added.set_axis(self._cur_y.columns, axis=1)[given.columns].to_numpy()

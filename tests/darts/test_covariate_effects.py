@@ -1,0 +1,122 @@
+"""Future covariates add to forecasts of darts models what they added in the past."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from darts import TimeSeries, concatenate
+from quiet import QUIET
+
+from taylorformer_forecast.darts import LAMModel, TaylorformerModel, UNNModel
+
+N, H = 80, 6
+
+
+def series_of(values, name="y"):
+    index = pd.date_range("2024-01-01", periods=len(values), freq="D")
+    return TimeSeries.from_times_and_values(index, np.asarray(values, dtype="float32"), columns=[name])
+
+
+def promoted(effect=40.0, seed=0):
+    """Daily sales and promotions, of known effect."""
+    rng = np.random.default_rng(seed)
+    promotion = (rng.random(N + H) < 0.25).astype(float)
+    week = 20 * np.sin(2 * np.pi * np.arange(N + H) / 7)
+    values = 100 + week + effect * promotion + rng.normal(0, 2, N + H)
+    return series_of(values), series_of(promotion, "promotion")
+
+
+def effect_of_promotion(model, covariates, **options):
+    """What a forecast gains by a promotion on its last day, at all its steps."""
+    values = covariates.values(copy=True)
+    values[N:] = 0.0
+    without = covariates.with_values(values.copy())
+    values[N + H - 1] = 1.0
+    found = [
+        model.predict(
+            H, future_covariates=one, random_state=0, num_samples=20, verbose=False, **options
+        ).mean(axis=2)
+        for one in (covariates.with_values(values), without)
+    ]
+    return (found[0] - found[1]).values()
+
+
+def trained(cls=TaylorformerModel, **options):
+    return cls(21, H, **{"n_epochs": 1, "random_state": 0, "pl_trainer_kwargs": QUIET, **options})
+
+
+@pytest.mark.parametrize("cls", [TaylorformerModel, LAMModel, UNNModel])
+@pytest.mark.parametrize("shift", [0, 2])
+def test_forecasts_have_the_effect_of_covariates(cls, shift):
+    y, X = promoted()
+    model = trained(cls, output_chunk_shift=shift).fit(y[:N], future_covariates=X, verbose=False)
+    wide = X.append_values(np.zeros((shift, 1), dtype="float32"))
+    values = wide.values(copy=True)
+    values[N:] = 0.0
+    without = wide.with_values(values.copy())
+    values[N + shift + H - 1] = 1.0
+    found = [
+        model.predict(H, future_covariates=one, random_state=0, num_samples=20, verbose=False).mean(axis=2)
+        for one in (wide.with_values(values), without)
+    ]
+    assert (found[0] - found[1]).values()[-1, 0] == pytest.approx(40, abs=8)
+
+
+def test_components_have_effects_of_their_own():
+    y, X = promoted()
+    both = concatenate([y, promoted(0.0)[0].with_columns_renamed("y", "z")], axis=1)
+    model = trained().fit(both[:N], future_covariates=X, verbose=False)
+    assert effect_of_promotion(model, X)[-1] == pytest.approx([40, 0], abs=8)
+
+
+def test_effects_on_a_panel_are_in_units_of_every_series():
+    pairs = [promoted(40.0, seed) for seed in range(4)]
+    y = [one * scale for (one, _), scale in zip(pairs, (1, 1, 100, 100), strict=True)]
+    X = [one for _, one in pairs]
+    model = trained().fit([one[:N] for one in y], future_covariates=X, verbose=False)
+    small, large = (effect_of_promotion(model, X[k], series=y[k][:N])[-1, 0] for k in (0, 3))
+    assert small == pytest.approx(40, abs=15)
+    assert large / 100 == pytest.approx(40, abs=15)
+
+
+def test_likelihood_parameters_and_backtests_have_the_effect():
+    y, X = promoted()
+    model = trained().fit(y[:N], future_covariates=X, verbose=False)
+    values = X.values(copy=True)
+    values[N:, 0] = np.arange(H) % 2
+    asked = X.with_values(values)
+    options = {"future_covariates": asked, "verbose": False}
+    loc = model.predict(H, predict_likelihood_parameters=True, **options).values()[:, 0]
+    week = 100 + 20 * np.sin(2 * np.pi * np.arange(N, N + H) / 7)
+    assert (loc - week)[1::2].mean() - (loc - week)[::2].mean() == pytest.approx(40, abs=15)
+    found = model.historical_forecasts(
+        y, future_covariates=X, start=N - 20, start_format="position", retrain=False, verbose=False
+    )
+    assert np.abs((found - y.slice_intersect(found)).values()).mean() < 15
+
+
+def test_saved_models_keep_effects(tmp_path):
+    y, X = promoted()
+    model = trained().fit(y[:N], future_covariates=X, verbose=False)
+    model.save(str(tmp_path / "model.pt"))
+    loaded = TaylorformerModel.load(str(tmp_path / "model.pt"), pl_trainer_kwargs=QUIET)
+    np.testing.assert_array_equal(effect_of_promotion(loaded, X), effect_of_promotion(model, X))
+
+
+def test_missing_covariates_and_encoders_do_no_harm():
+    y, X = promoted()
+    values = X.values(copy=True)
+    values[::9] = np.nan
+    encoders = {"cyclic": {"future": ["dayofweek"]}}
+    model = trained(add_encoders=encoders).fit(y[:N], future_covariates=X.with_values(values), verbose=False)
+    assert effect_of_promotion(model, X)[-1, 0] == pytest.approx(40, abs=8)
+
+
+def test_counts_are_left_to_the_network():
+    from darts.utils.likelihood_models.torch import PoissonLikelihood
+
+    y, X = promoted()
+    model = trained(likelihood=PoissonLikelihood()).fit(
+        y[:N].map(lambda values: np.round(values)), future_covariates=X, verbose=False
+    )
+    assert model.model.additions is None
+    assert np.isfinite(model.predict(H, future_covariates=X, num_samples=5, verbose=False).all_values()).all()

@@ -1,0 +1,135 @@
+"""What covariates add to series is found, and only where there is something to find."""
+
+import numpy as np
+import pytest
+
+from taylorformer_forecast.engine.effects import fit_effects, spread_of, with_earlier
+from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
+
+
+def added(effects, x, number=-1):
+    return effects(with_earlier(np.asarray(x, dtype=float), effects.reach), number)
+
+
+def difference(effects, y, high=1.0, low=0.0, number=-1):
+    """What a step of the first covariate adds, in the units of y."""
+    at = [[low] + [0.0] * (effects.columns.max()), [high] + [0.0] * (effects.columns.max())]
+    # Each by itself, so that nothing comes later.
+    one, other = (added(effects, [row], number)[0] for row in at)
+    return (other - one) * spread_of(y)
+
+
+def promotions(n, rng, share=0.2):
+    return (rng.random(n) < share).astype(float)[:, None]
+
+
+@pytest.mark.parametrize("n", [30, 60, 300])
+def test_a_step_is_found_beside_a_season(n):
+    rng = np.random.default_rng(n)
+    x = promotions(n, rng)
+    y = 100 + 20 * np.sin(2 * np.pi * np.arange(n) / 7) + 40 * x[:, 0] + rng.normal(0, 3, n)
+    assert difference(fit_effects([y], [x], [7]), y) == pytest.approx(40, abs=4)
+
+
+def test_a_bend_is_found():
+    rng = np.random.default_rng(0)
+    x = rng.normal(10, 8, (300, 1))
+    y = 8 * np.maximum(0, 15 - x[:, 0]) + rng.normal(0, 4, 300)
+    effects = fit_effects([y], [x])
+    assert difference(effects, y, high=0.0, low=5.0) == pytest.approx(40, abs=4)
+    assert difference(effects, y, high=20.0, low=25.0) == pytest.approx(0, abs=6)
+
+
+def test_what_comes_later_is_found_at_its_delay():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 1))
+    y = 10 * np.r_[np.zeros(3), x[:-3, 0]] + rng.normal(size=300)
+    effects = fit_effects([y], [x])
+    pulse = np.zeros((12, 1))
+    pulse[4] = 1.0
+    response = (added(effects, pulse) - added(effects, 0 * pulse)) * spread_of(y)
+    assert int(response.argmax()) == 7
+    assert response[7] == pytest.approx(10, abs=1)
+    assert np.abs(np.delete(response, 7)).max() < 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_adds_next_to_nothing(seed):
+    rng = np.random.default_rng(seed)
+    y, x = rng.normal(size=200).cumsum(), rng.normal(size=(200, 5))
+    assert added(fit_effects([y], [x], [7]), x).std() < 0.05
+
+
+def test_a_trend_in_common_is_no_effect():
+    rng = np.random.default_rng(3)
+    y, x = np.arange(200.0) + rng.normal(size=200), np.arange(200.0)[:, None] + rng.normal(size=(200, 1))
+    assert abs(difference(fit_effects([y], [x]), y)) < 0.5  # of 1 that a regression without lags finds
+
+
+def test_additions_are_zero_on_average():
+    rng = np.random.default_rng(0)
+    x = promotions(100, rng)
+    y = 40 * x[:, 0] + rng.normal(size=100)
+    assert added(fit_effects([y], [x]), x).mean() == pytest.approx(0, abs=1e-9)
+
+
+def test_series_share_what_they_have_in_common_and_keep_what_is_their_own():
+    rng = np.random.default_rng(0)
+    x = [promotions(60, rng, 0.15) for _ in range(100)]
+    true = 40 + 10 * rng.normal(size=100)
+    y = [100 + 10 * rng.normal(size=60) + b * one[:, 0] for b, one in zip(true, x, strict=True)]
+    effects = fit_effects(y, x)
+    found = np.array([difference(effects, own, number=k) for k, own in enumerate(y)])
+    assert np.sqrt(np.mean((found - true) ** 2)) < 0.6 * true.std()  # what is common to all leaves that
+    assert difference(effects, y[0]) == pytest.approx(40, abs=8)
+
+
+def test_series_beyond_those_estimated_together_have_effects_of_their_own(monkeypatch):
+    monkeypatch.setattr("taylorformer_forecast.engine.effects.SERIES_AT_ONCE", 4)
+    rng = np.random.default_rng(0)
+    x = [promotions(80, rng) for _ in range(8)]
+    y = [(30 if k % 2 else 5) * one[:, 0] + rng.normal(size=80) for k, one in enumerate(x)]
+    effects = fit_effects(y, x)
+    found = [difference(effects, own, number=k) for k, own in enumerate(y)]
+    assert found == pytest.approx([5, 30] * 4, abs=4)
+
+
+def test_missing_values_count_for_nothing():
+    rng = np.random.default_rng(0)
+    x = promotions(200, rng)
+    y = 40 * x[:, 0] + rng.normal(size=200)
+    y[rng.random(200) < 0.1], x[rng.random(200) < 0.05] = np.nan, np.nan
+    effects = fit_effects([y], [x])
+    assert difference(effects, y) == pytest.approx(40, abs=2)
+    assert added(effects, [[np.nan]]).item() == 0
+
+
+@pytest.mark.parametrize("y", [np.arange(4.0), np.r_[np.zeros(40), 3, np.zeros(9)]])
+def test_few_values_and_intermittent_demand_have_no_effects(y):
+    assert fit_effects([y], [np.ones((len(y), 1))]) is None
+
+
+def test_constant_covariates_and_series_do_no_harm():
+    x = np.ones((40, 2))
+    assert np.all(added(fit_effects([np.sin(np.arange(40.0))], [x]), x) == 0)
+    assert np.isfinite(
+        added(fit_effects([np.ones(40)], [np.random.default_rng(0).normal(size=(40, 2))]), x)
+    ).all()
+
+
+def test_a_long_series_is_estimated_from_its_latest_values(monkeypatch):
+    monkeypatch.setattr("taylorformer_forecast.engine.effects.VALUES_AT_ONCE", 200)
+    rng = np.random.default_rng(0)
+    x = promotions(600, rng)
+    y = np.where(np.arange(600) < 400, -50, 50) * x[:, 0] + rng.normal(size=600)
+    assert difference(fit_effects([y], [x]), y) == pytest.approx(50, abs=2)
+
+
+def test_collinear_terms_that_explain_much_together_are_kept():
+    """Two columns that are alike, with effects that oppose each other."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=80)
+    terms = np.stack([common + 0.3 * rng.normal(size=80) for _ in range(2)], 1)
+    y = terms @ [1.4, -1.3] + 0.1 * rng.normal(size=80)
+    common, _, _ = relevant_slopes(Regressions.of([(y, terms, 5)]), np.arange(2))
+    np.testing.assert_allclose(common, [1.4, -1.3], atol=0.1)

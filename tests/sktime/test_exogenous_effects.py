@@ -1,0 +1,172 @@
+"""X that is known ahead is used from few values on, whatever the strategy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sktime.forecasting.model_evaluation import evaluate
+from sktime.performance_metrics.forecasting import MeanAbsoluteError
+from sktime.split import ExpandingWindowSplitter
+
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster, UNNForecaster
+
+H, N = 10, 70
+FH = range(1, H + 1)
+
+
+def promoted(effect=40.0, seed=0, n=N + H):
+    """Daily sales with promotions, of known effect."""
+    rng = np.random.default_rng(seed)
+    index = pd.date_range("2024-01-01", periods=n, freq="D")
+    X = pd.DataFrame({"promotion": (rng.random(n) < 0.25).astype(float)}, index)
+    week = 20 * np.sin(2 * np.pi * np.arange(n) / 7)
+    return pd.Series(100 + week + effect * X["promotion"] + rng.normal(0, 2, n), index, name="sales"), X
+
+
+def panel(effects=(40.0, 10.0)):
+    parts = [promoted(effect, seed) for seed, effect in enumerate(effects)]
+    names = [f"shop {k}" for k in range(len(parts))]
+    y, X = (pd.concat([part[k] for part in parts], keys=names) for k in (0, 1))
+    return y.to_frame(), X
+
+
+def effect_of_promotion(forecaster, X):
+    """What a forecast gains by a promotion on the last of its days alone."""
+    last = np.where(X.index.get_level_values(-1) == X.index.get_level_values(-1).max(), 1.0, 0.0)
+    with_it, without = (forecaster.predict(X=X.assign(promotion=value)) for value in (last, 0.0))
+    return with_it - without
+
+
+@pytest.mark.parametrize("strategy", ["auto", "baseline", "corrected", "averaged", "pretrained", "train"])
+def test_forecasts_have_the_effect_of_x(strategy):
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=5, num_samples=30, random_state=0)
+    forecaster.fit(y[:N], X[:N], fh=FH)
+    assert effect_of_promotion(forecaster, X[N:]).iloc[-1] == pytest.approx(40, abs=6)
+    interval = forecaster.predict_interval(X=X[N:], coverage=0.9)["sales"][0.9]
+    assert ((y[N:] > interval["lower"]) & (y[N:] < interval["upper"])).mean() >= 0.7
+
+
+def test_a_short_series_with_x_needs_no_network():
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)
+    assert forecaster.strategy_ == "corrected"
+    naive = np.tile(y[N - 7 : N].to_numpy(), 2)[:H]
+    error = np.abs(forecaster.predict(X=X[N:]) - y[N:]).mean()
+    assert error < 4 < np.abs(naive - y[N:]).mean()
+
+
+@pytest.mark.parametrize("cls", [LAMForecaster, UNNForecaster])
+def test_models_that_train_have_the_effect_of_x(cls):
+    y, X = promoted()
+    forecaster = cls(max_steps=5, num_samples=30, random_state=0).fit(y[:N], X[:N], fh=FH)
+    assert effect_of_promotion(forecaster, X[N:]).iloc[-1] == pytest.approx(40, abs=8)
+
+
+def test_series_of_a_panel_have_effects_of_their_own():
+    y, X = panel()
+    early = y.index.get_level_values(-1) < "2024-03-11"
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[early], X[early], fh=FH)
+    found = effect_of_promotion(forecaster, X[~early]).groupby(level=0).last()["sales"]
+    assert found.to_numpy() == pytest.approx([40, 10], abs=6)
+
+
+def test_columns_of_a_frame_have_effects_of_their_own():
+    y, X = promoted()
+    y = pd.DataFrame({"b": y, "a": 2 * promoted(0.0)[0]})
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)
+    found = effect_of_promotion(forecaster, X[N:]).iloc[-1]
+    assert (found["b"], found["a"]) == (pytest.approx(40, abs=6), pytest.approx(0, abs=4))
+
+
+def test_units_of_y_and_x_do_not_matter():
+    y, X = promoted()
+    one, other = (
+        TaylorformerForecaster(random_state=0).fit(y[:N] * a, X[:N] * b, fh=FH).predict(X=X[N:] * b) / a
+        for a, b in ((1.0, 1.0), (1e5, 1e-3))
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_in_sample_forecasts_have_the_effect_of_x():
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)
+    residual = forecaster.predict_residuals(y[N - 20 : N], X[N - 20 : N])
+    assert np.abs(residual).mean() < 5
+
+
+def test_update_takes_effects_off_new_values():
+    y, X = promoted()
+    early = TaylorformerForecaster(random_state=0).fit(y[: N - 5], X[: N - 5], fh=FH)
+    late = early.update(y[N - 5 : N], X[N - 5 : N], update_params=False)
+    assert np.abs(late.predict(X=X[N:]) - y[N:]).mean() < 4
+
+
+def test_backtests_use_x():
+    y, X = promoted()
+    cv = ExpandingWindowSplitter(fh=[1, 2, 3], initial_window=60, step_length=3)
+    found = evaluate(
+        TaylorformerForecaster(random_state=0),
+        cv,
+        y,
+        X,
+        strategy="no-update_params",
+        scoring=MeanAbsoluteError(),
+    )
+    assert found["test_MeanAbsoluteError"].mean() < 4
+
+
+def test_effects_of_a_pretraining_serve_other_series():
+    y, X = panel((40.0, 40.0, 40.0))
+    new_y, new_X = promoted(80.0, seed=9)
+    forecaster = TaylorformerForecaster(max_steps=5, random_state=0).pretrain(y, X, fh=FH)
+    forecaster.fit(2 * new_y[:20], new_X[:20], fh=FH)
+    assert effect_of_promotion(forecaster, new_X[20 : 20 + H]).iloc[-1] > 40  # in units of its deviation
+
+
+def test_the_mean_of_x_is_a_part_of_explanations():
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)
+    every_other = X[N:].assign(promotion=[0.0, 1.0] * (H // 2))
+    change = forecaster.explain(X=every_other)["X: promotion"].to_numpy()
+    assert change[1::2].mean() - change[::2].mean() == pytest.approx(40, abs=4)
+
+
+def test_known_values_of_the_future_are_met_whatever_x_adds():
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(order="random", max_steps=5, random_state=0)
+    forecaster.fit(y[:N], X[:N], fh=FH)
+    goal = pd.Series([500.0], y.index[N + 4 : N + 5], name="sales")
+    assert forecaster.condition(goal).predict(X=X[N:]).iloc[4] == pytest.approx(500)
+
+
+def test_columns_known_of_the_past_only_are_left_to_a_network():
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(past_only=("promotion",), max_steps=2, random_state=0)
+    forecaster.fit(y[:N], X[:N], fh=FH)
+    assert forecaster.strategy_ == "train"
+    assert "known of the past only, ['promotion']" in forecaster.summary().reason
+
+
+def test_demand_with_x_is_left_to_a_network():
+    _, X = promoted()
+    y = pd.Series(np.random.default_rng(0).poisson(0.3, N + H).astype(float), X.index)
+    assert TaylorformerForecaster(max_steps=2).fit(y[:N], X[:N], fh=FH).strategy_ == "train"
+
+
+def test_irregular_times_with_x_are_left_to_a_network():
+    y, X = promoted()
+    rng = np.random.default_rng(0)
+    index = y.index[:N] + pd.to_timedelta(rng.uniform(-0.4, 0.4, N), unit="D")
+    forecaster = TaylorformerForecaster(max_steps=2, random_state=0)
+    assert forecaster.fit(y[:N].set_axis(index), X[:N].set_axis(index)).strategy_ == "train"
+
+
+@pytest.mark.parametrize("given", ["none", "few rows", "another column"])
+def test_x_that_is_missing_in_predict_is_one_clear_error(given):
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)
+    wrong = {"none": None, "few rows": X[N : N + 4], "another column": X[N:].rename(columns=str.upper)}[given]
+    message = {"none": "X is needed in predict", "few rows": "has no row for", "another column": "columns"}
+    with pytest.raises(ValueError, match=message[given]):
+        forecaster.predict(X=wrong)
+    assert np.isfinite(forecaster.predict(X=X[N:])).all()
