@@ -102,7 +102,8 @@ class ExogenousEffects(Host):
             past = stored.index[stored.index.get_level_values(-1) <= self.cutoff[0]]
             new = X[~X.index.isin(past)].reindex(columns=stored.columns)
             stored = pd.concat([stored[~stored.index.isin(new.index)], new])
-        missing = index[~index.isin(stored.index)]
+        ahead = index[index.get_level_values(-1) > self.cutoff[0]]  # before that, rows may be missing
+        missing = ahead[~ahead.isin(stored.index)]
         if len(missing):
             self._scaler.check(X, "predict")
             *key, stamp = missing[0] if index.nlevels > 1 else missing[:1]
@@ -110,7 +111,7 @@ class ExogenousEffects(Host):
                 f"X{of_instance(tuple(key))} has no row for {stamp} ({len(missing)} missing): it must cover "
                 f"every step up to the last of fh"
             )
-        self._scaler.check_known(stored.reindex(index[~index.isin(self._cur_X.index)]), "predict")
+        self._scaler.check_known(stored.reindex(ahead), "predict")
         return found.shifted(self._additions(index, stored))
 
     def _rest_of_given(self, key: tuple, given: pd.DataFrame, X: pd.DataFrame | None) -> np.ndarray:

@@ -86,7 +86,7 @@ def test_instance_normalisation_leaves_the_parameters_of_a_likelihood_intact(mod
 
 
 @pytest.mark.parametrize(("model_class", "part"), [(TaylorformerModel, 0.75), (LAMModel, 0.5)])
-def test_what_a_network_learns_of_covariates_is_taken_whole(model_class, part):
+def test_what_a_network_alone_learns_of_covariates_is_taken_whole(model_class, part):
     values = np.sin(2 * np.pi * np.arange(120) / 12)  # a season, whose phases are no covariates of the user
     series, covariate = from_values(values), from_values(np.random.default_rng(0).normal(size=140))
 
@@ -94,7 +94,7 @@ def test_what_a_network_learns_of_covariates_is_taken_whole(model_class, part):
         return make(model_class, 24, 6, **params).fit(series, **given).model.net.calibration.weight
 
     assert weight({}, seasonal_periods="auto") == part
-    assert weight({"future_covariates": covariate}, seasonal_periods=12) == 1.0
+    assert weight({"future_covariates": covariate}, seasonal_periods=12) == part  # what they add is taken off
     assert weight({"past_covariates": covariate}) == 1.0
 
 
