@@ -18,6 +18,23 @@ from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._requests import Predictive
 
 
+def of_every_instance(stamps: pd.Index, like: pd.Index) -> pd.Index:
+    """Time stamps of every instance of an index.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.sktime._effects import of_every_instance
+    >>> like = pd.MultiIndex.from_tuples([("a", 5), ("b", 5)])
+    >>> of_every_instance(pd.Index([4, 5]), like).tolist()
+    [('a', 4), ('a', 5), ('b', 4), ('b', 5)]
+    """
+    if like.nlevels == 1:
+        return stamps
+    keys = [key if isinstance(key, tuple) else (key,) for key in like.droplevel(-1).unique()]
+    return pd.MultiIndex.from_tuples([(*key, at) for key in keys for at in stamps], names=like.names)
+
+
 class ExogenousEffects(Host):
     """What X adds to the series of a :class:`BaseTorchForecaster`.
 
@@ -28,7 +45,7 @@ class ExogenousEffects(Host):
     _cur_y: pd.DataFrame
     _effects: CovariateEffects | None = None
     _effect_numbers: Mapping = MappingProxyType({})  # of the series of the fit, by instance and column
-    _spreads: Mapping = MappingProxyType({})  # of all series
+    _spreads: dict
 
     def _find_effects(self) -> None:
         """Estimate what X adds to the series, and leave what remains of them."""
@@ -40,9 +57,7 @@ class ExogenousEffects(Host):
     def _take_off_effects(self) -> None:
         """Leave of the series what remains without that which X adds."""
         if self._effects is not None:
-            panel = Panel.of(self._cur_y)
-            spreads = (spread_of(column) for _, _, values in panel.parts() for column in values.T)
-            self._spreads = dict(zip(product(panel.keys, panel.columns), spreads, strict=True))
+            self._spreads = {}
             self._cur_y = self._less_effects(self._cur_y, self._cur_X)
 
     def _estimated(self) -> CovariateEffects | None:
@@ -67,7 +82,10 @@ class ExogenousEffects(Host):
         return fit_effects(series, covariates, self._seasonal.lengths)
 
     def _less_effects(self, y: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
-        """Series less what X adds to them."""
+        """Series less what X adds to them; those that are new are measured by these values."""
+        panel = Panel.of(y)
+        spreads = (spread_of(column) for _, _, values in panel.parts() for column in values.T)
+        self._spreads = dict(zip(product(panel.keys, panel.columns), spreads, strict=True)) | self._spreads
         return pd.DataFrame(to_float(y) - self._additions(y.index, X), y.index, y.columns)
 
     def _additions(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
@@ -97,12 +115,18 @@ class ExogenousEffects(Host):
 
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame | None) -> Predictive:
         """A forecast with what X adds, as it is stored and, for other times and the future, given."""
+        assert self._effects is not None
         stored = self._cur_X
         if X is not None:
             past = stored.index[stored.index.get_level_values(-1) <= self.cutoff[0]]
             new = X[~X.index.isin(past)].reindex(columns=stored.columns)
             stored = pd.concat([stored[~stored.index.isin(new.index)], new])
         ahead = index[index.get_level_values(-1) > self.cutoff[0]]  # before that, rows may be missing
+        if self._effects.reach and len(ahead):  # steps on the way count too
+            stamps = self._axis.between(
+                self.cutoff[0], ahead.get_level_values(-1).max(), index.get_level_values(-1)
+            )
+            ahead = ahead.union(of_every_instance(stamps[stamps > self.cutoff[0]], ahead))
         missing = ahead[~ahead.isin(stored.index)]
         if len(missing):
             self._scaler.check(X, "predict")
@@ -120,9 +144,7 @@ class ExogenousEffects(Host):
             return to_float(given)
         assert X is not None
 
-        def rows_of_it(rows: pd.Index) -> pd.Index:
-            return rows if key == () else pd.MultiIndex.from_tuples([(*key, at) for at in rows])
-
-        index = rows_of_it(given.index)
-        added = pd.DataFrame(self._additions(index, X.set_axis(rows_of_it(X.index))))
+        like = pd.MultiIndex.from_tuples([(*key, 0)]) if key else given.index
+        index, known = (of_every_instance(rows, like) for rows in (given.index, X.index))
+        added = pd.DataFrame(self._additions(index, X.set_axis(known)))
         return to_float(given) - added.set_axis(self._cur_y.columns, axis=1)[given.columns].to_numpy()

@@ -170,3 +170,32 @@ def test_x_that_is_missing_in_predict_is_one_clear_error(given):
     with pytest.raises(ValueError, match=message[given]):
         forecaster.predict(X=wrong)
     assert np.isfinite(forecaster.predict(X=X[N:])).all()
+
+
+@pytest.mark.parametrize("n_instances", [1, 2])
+def test_steps_on_the_way_are_needed_where_effects_come_later(n_instances):
+    rng = np.random.default_rng(0)
+    index = pd.period_range("2000-01", periods=210, freq="M")
+    parts = [pd.DataFrame({"x": rng.normal(size=210)}, index) for _ in range(n_instances)]
+    X = parts[0] if n_instances == 1 else pd.concat(parts, keys=["a", "b"])
+    late = X.groupby(level=0).shift(2) if n_instances > 1 else X.shift(2)
+    y = (10 * late.fillna(0.0) + rng.normal(size=X.shape)).rename(columns={"x": "y"})
+    early = X.index.get_level_values(-1) < index[200]
+    forecaster = TaylorformerForecaster(strategy="corrected", random_state=0).fit(y[early], X[early], fh=[5])
+    found = forecaster.predict(X=X[~early])
+    truth = y[y.index.get_level_values(-1) == index[204]]
+    np.testing.assert_allclose(found.to_numpy(), truth.to_numpy(), atol=4)
+    with pytest.raises(ValueError, match="has no row for 2016-09"):
+        forecaster.predict(X=X[X.index.get_level_values(-1) == index[204]])
+
+
+def test_an_instance_that_update_brings_has_the_effects_in_common():
+    y, X = panel((40.0, 40.0))
+    new_y, new_X = panel((40.0, 40.0, 40.0))
+    late = new_y.index.get_level_values(0) == "shop 2"
+    now = new_y.index.get_level_values(-1) < "2024-03-11"
+    before = y.index.get_level_values(-1) < "2024-03-11"
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[before], X[before], fh=FH)
+    forecaster.update(new_y[late & now], new_X[late & now], update_params=False)
+    found = effect_of_promotion(forecaster, new_X[~now]).groupby(level=0).last()["sales"]
+    assert found.to_numpy() == pytest.approx([40, 40, 40], abs=8)
