@@ -35,6 +35,24 @@ def of_every_instance(stamps: pd.Index, like: pd.Index) -> pd.Index:
     return pd.MultiIndex.from_tuples([(*key, at) for key in keys for at in stamps], names=like.names)
 
 
+def on_the_way(stamps: pd.Index, asked: pd.Index) -> pd.Index:
+    """Time stamps up to the last that is asked for, of every instance its own.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.sktime._effects import on_the_way
+    >>> on_the_way(pd.Index([4, 5]), pd.MultiIndex.from_tuples([("a", 4), ("b", 5)])).tolist()
+    [('a', 4), ('b', 4), ('b', 5)]
+    """
+    every = of_every_instance(stamps, asked)
+    if asked.nlevels == 1:
+        return every
+    own = pd.Series(asked.get_level_values(-1), asked.droplevel(-1))
+    last = own.groupby(level=list(range(asked.nlevels - 1))).max()
+    return every[every.get_level_values(-1) <= pd.Index(last.reindex(every.droplevel(-1)))]
+
+
 class ExogenousEffects(Host):
     """What X adds to the series of a :class:`BaseTorchForecaster`.
 
@@ -126,7 +144,7 @@ class ExogenousEffects(Host):
             stamps = self._axis.between(
                 self.cutoff[0], ahead.get_level_values(-1).max(), index.get_level_values(-1)
             )
-            ahead = ahead.union(of_every_instance(stamps[stamps > self.cutoff[0]], ahead))
+            ahead = ahead.union(on_the_way(stamps[stamps > self.cutoff[0]], ahead))
         missing = ahead[~ahead.isin(stored.index)]
         if len(missing):
             self._scaler.check(X, "predict")
