@@ -44,6 +44,9 @@ from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import ModelSpec
 
+# What a fit finds in the series, and the network is built from.
+FOR_THE_NETWORK = ("_seasonal", "_floor", "_level", "_effects", "_flags", "_units")
+
 
 class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
@@ -214,14 +217,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
             self.add_encoders = asked
 
     def _load_encoders(self, tfm_save: Any, load_encoders: bool) -> Any:
-        for name in (
-            "_seasonal",
-            "_floor",
-            "_level",
-            "_effects",
-            "_flags",
-            "_units",
-        ):  # what the network is built from
+        for name in FOR_THE_NETWORK:
             setattr(self, name, getattr(tfm_save, name))
         return super()._load_encoders(tfm_save, load_encoders)
 

@@ -92,11 +92,10 @@ class Additions:
         gap = np.full((len(values), shift, values.shape[2]), np.nan)
         values = np.concatenate([values[:, :n], gap, values[:, n:]], 1)
         kept = np.r_[0:n, n + shift : values.shape[1]]
-        found = np.empty((len(values), len(kept), len(self.effects)))
+        every = with_earlier(values, max(effects.reach for effects in self.effects))[:, kept]
+        points, found = every.reshape(-1, *every.shape[2:]), np.empty((*every.shape[:2], len(self.effects)))
         for c, effects in enumerate(self.effects):
-            own = with_earlier(values, effects.reach)[:, kept]
-            added = effects(own.reshape(-1, *own.shape[2:])).reshape(own.shape[:2])
-            found[..., c] = added * self._spread(c, y)[:, None]
+            found[..., c] = effects(points).reshape(every.shape[:2]) * self._spread(c, y)[:, None]
         return torch.as_tensor(found, device=past.device)
 
     def _spread(self, c: int, y: np.ndarray) -> np.ndarray:

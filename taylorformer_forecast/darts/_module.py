@@ -180,13 +180,13 @@ class ForecastModule(JointWindows, ObservedLoss):
         In training and validation every target is conditioned on the true earlier ones; in prediction on the
         centres of the earlier predictions (:meth:`predict_step` draws sample paths instead).
         """
-        window, scale = self.scaled(self.window(x_in, self.output_chunk_length or 1))
+        n = self.output_chunk_length or 1
+        added = self.added(x_in, n)
+        window, scale = self.scaled(self.window(x_in, n, added=added))
         predicting = x_in.stage is ModuleStage.PREDICT
         parts = self.follow(window) if predicting else components(self.net(window))
-        parts = parts.affine(scale.loc[..., None], scale.scale[..., None])
-        if self.additions is not None:
-            added = self.added_to_targets(x_in, self.output_chunk_length or 1)[..., None]
-            parts = parts.affine(added, torch.ones_like(added))
+        loc = scale.loc if added is None else scale.loc + self.of_targets(added, n)
+        parts = parts.affine(loc[..., None], scale.scale[..., None])
         return PLModuleOutput(prediction=self.by_series(self.head.to_raw(parts)))
 
     def follow(self, window: Window) -> Components:
@@ -205,7 +205,8 @@ class ForecastModule(JointWindows, ObservedLoss):
             batch.future_covariates,
             batch.static_covariates,
         )
-        window = self.window(x, n, batch.future_past_covariates)
+        added = self.added(x, n)
+        window = self.window(x, n, batch.future_past_covariates, added)
         floor = self.least_scales(window)
         if self.pred_mc_dropout:  # every path has a network of its own: nothing can be shared
             window = window.map(lambda v: v.repeat_interleave(n_paths, 0))
@@ -223,10 +224,10 @@ class ForecastModule(JointWindows, ObservedLoss):
         )
         if self.pred_mc_dropout:
             samples = samples.map(lambda v: v.unflatten(0, (-1, n_paths)).flatten(1, 2))
-        if self.additions is None:
+        if added is None:
             return samples
-        added = self.added_to_targets(x, n)[:, None]
-        return samples.affine(added, torch.ones_like(added))
+        loc = self.of_targets(added, n)[:, None]
+        return samples.affine(loc, torch.ones_like(loc))
 
     def predict_step(
         self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -32,6 +33,14 @@ def _in_units(covariates: Tensor, units: Tensor) -> Tensor:
     covariates = covariates.to(torch.promote_types(covariates.dtype, torch.float32))  # 16 bits overflow
     center, spread = units.to(covariates).unbind(-1)
     return ((covariates - center) / spread).clamp(-FARTHEST_X, FARTHEST_X)
+
+
+def _filled(past: Tensor, values: Tensor | None, length: int, width: int) -> Tensor:
+    """Columns of every series over ``length`` steps, NaN where nothing is given."""
+    out = past.new_full((len(past), length, width), float("nan"))
+    if values is not None:
+        out[:, : values.shape[1]] = values[:, :length]
+    return out
 
 
 # Buffers that hold units of the data.
@@ -64,14 +73,17 @@ class BatchWindows(PLForecastingModule):
             target = batch.future_target.masked_fill(batch.sample_weight == 0, torch.nan)
             batch = replace(batch, future_target=target)
         x = batch.to_module_input(stage=ModuleStage.TRAIN)
-        return self.scaled(self.window(x, self.output_chunk_length or 1).to(self.device))[0]
+        n = self.output_chunk_length or 1
+        return self.scaled(self.window(x, n, added=self.added(x, n)).to(self.device))[0]
 
     @property
     def time_unit(self) -> float:
         """Steps that the network sees as a time of 1: the span of a context."""
         return float(self.input_chunk_length)
 
-    def window(self, x: PLModuleInput, n: int, later_past: Tensor | None = None) -> Window:
+    def window(
+        self, x: PLModuleInput, n: int, later_past: Tensor | None = None, added: Tensor | None = None
+    ) -> Window:
         """Window of every series and component, in the units of the data, or of their level.
 
         Parameters
@@ -82,6 +94,8 @@ class BatchWindows(PLForecastingModule):
             Targets.
         later_past : Tensor of shape (B, M, P), optional
             Past covariates of the first M targets, for contexts of later windows.
+        added : Tensor of shape (B, L + n, C), optional
+            What is taken off the values: :meth:`added`.
 
         Returns
         -------
@@ -92,16 +106,10 @@ class BatchWindows(PLForecastingModule):
         n_series, n_context, n_components = past.shape
         wide = torch.float32 if past.device.type == "mps" else torch.float64
 
-        def fill(values: Tensor | None, length: int, width: int) -> Tensor:
-            """Columns over ``length`` steps, NaN where nothing is given."""
-            out = past.new_full((n_series, length, width), float("nan"))
-            if values is not None:
-                out[:, : values.shape[1]] = values[:, :length]
-            return out
-
+        fill = partial(_filled, past)
         y = torch.cat([past, fill(x.future_target, n, n_components)], 1).to(wide)
-        if self.additions is not None:
-            y = y - self.added(x, n).to(wide)
+        if added is not None:
+            y = y - added.to(wide)
         t = torch.arange(n_context + n, device=past.device, dtype=wide)
         t = t + self.output_chunk_shift * (t >= n_context)
 
@@ -137,21 +145,18 @@ class BatchWindows(PLForecastingModule):
         t = t.expand(len(y), -1)
         return Window(t, y, covariates=covariates, series=numbers, n_context=n_context)
 
-    def added(self, x: PLModuleInput, n: int) -> Float[Tensor, "B N C"]:
-        """What future covariates add to all components at the context and ``n`` targets."""
-        assert self.additions is not None
+    def added(self, x: PLModuleInput, n: int) -> Float[Tensor, "B N C"] | None:
+        """What future covariates add to all components at the context and ``n`` targets, if anything."""
+        if self.additions is None:
+            return None
         past = x.past_target
-        blank = past.new_full((len(past), past.shape[1] + n, self.n_future), float("nan"))
-        for start, part in ((0, x.historic_future_covariates), (past.shape[1], x.future_covariates)):
-            if part is not None:
-                blank[:, start : start + part.shape[1]] = part[:, : blank.shape[1] - start]
-        return self.additions(blank, past, self.output_chunk_shift)
+        parts = (x.historic_future_covariates, past.shape[1]), (x.future_covariates, n)
+        covariates = torch.cat([_filled(past, part, length, self.n_future) for part, length in parts], 1)
+        return self.additions(covariates, past, self.output_chunk_shift)
 
-    def added_to_targets(self, x: PLModuleInput, n: int) -> Float[Tensor, "W T D"]:
-        """What future covariates add to the targets of all windows."""
-        return rearrange(
-            self.added(x, n)[:, x.past_target.shape[1] :], "b n (g w) -> (b g) n w", **self.sizes
-        )
+    def of_targets(self, added: Float[Tensor, "B N C"], n: int) -> Float[Tensor, "W n D"]:
+        """Additions at the last ``n`` points, of every window."""
+        return rearrange(added[:, -n:], "b n (g w) -> (b g) n w", **self.sizes)
 
     def to_dtype(self, dtype: torch.dtype) -> None:
         """Cast the network, as darts does when a model is loaded, to both kinds of 16 bits too."""

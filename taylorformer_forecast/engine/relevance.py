@@ -110,8 +110,7 @@ def relevant_slopes(
             known = 1 - np.einsum("kpp->kp", inverse) / apart
             spent = known.sum(1)
             apart = _variance(own, known, member)
-        # The deviations are integrated out: regressions that are unlike say less of what they have in common.
-        if n_series > 1:
+            # Deviations are integrated out: regressions that are unlike say less of what they have in common.
             outer = np.linalg.inv(np.eye(n_terms) + gram * apart)  # (I + G A)^-1
             gram, moment = outer @ gram, (outer @ moment[..., None])[..., 0]
         inverse = np.linalg.inv(gram.sum(0) + np.diag(1 / shared))

@@ -129,7 +129,7 @@ class BaseTorchForecaster(
         start = time.perf_counter()
         fit_seed, self._seed = self._seeds()
         self._cur_y = y.copy()  # what the user does to it later leaves the forecaster alone
-        self._given = self._effects = None
+        self._given, self._effects, self._effect_numbers = None, None, {}
         axis = self._own_axis(y)
         if pretrained is None:
             self._axis, self._scaler = axis, ExogenousScaler.of(X, y, self.past_only)

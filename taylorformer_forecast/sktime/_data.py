@@ -9,7 +9,7 @@ import numpy as np
 
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.sktime._checks import check_observed, check_panel_observed
-from taylorformer_forecast.sktime._frames import instances, of_instance, to_float
+from taylorformer_forecast.sktime._frames import instances, of_instance, rows_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel, by_name
 from taylorformer_forecast.sktime._requests import ColumnSeries
@@ -61,11 +61,8 @@ class KnownData(Host):
             missing = index.difference(X.index)
             if len(missing) and not (target and scaler.n_ahead == 0):
                 cut = missing[0] < X.index[-1]
-                raise ValueError(
-                    f"X{of_instance(key)} has no row for {missing[0]} ({len(missing)} missing): "
-                    f"it must cover every step up to the last of fh"
-                    f"{'. sktime backtests cut it to the steps of fh: leave none out' if cut else ''}"
-                )
+                hint = ". sktime backtests cut it to the steps of fh: leave none out" if cut else ""
+                raise ValueError(rows_are_missing(key, missing[0], len(missing)) + hint)
             features.append(scaler.features(X.reindex(index), target))
         return np.concatenate(features, 1) if features else None
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
-from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -12,7 +10,7 @@ import pandas as pd
 from taylorformer_forecast.calendar.axis import on_steps
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, spread_of
-from taylorformer_forecast.sktime._frames import of_instance, to_float
+from taylorformer_forecast.sktime._frames import rows_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._requests import Predictive
@@ -62,8 +60,8 @@ class ExogenousEffects(Host):
 
     _cur_y: pd.DataFrame
     _effects: CovariateEffects | None = None
-    _effect_numbers: Mapping = MappingProxyType({})  # of the series of the fit, by instance and column
-    _spreads: dict
+    _effect_numbers: dict  # of the series of the fit, by instance and column
+    _spreads: dict  # of all series
 
     def _find_effects(self) -> None:
         """Estimate what X adds to the series, and leave what remains of them."""
@@ -81,7 +79,7 @@ class ExogenousEffects(Host):
     def _estimated(self) -> CovariateEffects | None:
         """Effects of the columns that are known ahead, on series with regular steps."""
         has_location = find_family(self.distribution).has_location and self._instance_norm
-        if self._scaler is None or self._scaler.n_ahead == 0 or not has_location:
+        if self._scaler.n_ahead == 0 or not has_location:
             return None
         n_columns = self._cur_y.shape[1]
         known = self._scaler.ahead(self._cur_X.reindex(self._cur_y.index))
@@ -149,10 +147,7 @@ class ExogenousEffects(Host):
         if len(missing):
             self._scaler.check(X, "predict")
             *key, stamp = missing[0] if index.nlevels > 1 else missing[:1]
-            raise ValueError(
-                f"X{of_instance(tuple(key))} has no row for {stamp} ({len(missing)} missing): it must cover "
-                f"every step up to the last of fh"
-            )
+            raise ValueError(rows_are_missing(tuple(key), stamp, len(missing)))
         self._scaler.check_known(stored.reindex(ahead), "predict")
         return found.shifted(self._additions(index, stored))
 
@@ -161,7 +156,6 @@ class ExogenousEffects(Host):
         if self._effects is None:
             return to_float(given)
         assert X is not None
-
         like = pd.MultiIndex.from_tuples([(*key, 0)]) if key else given.index
         index, known = (of_every_instance(rows, like) for rows in (given.index, X.index))
         added = pd.DataFrame(self._additions(index, X.set_axis(known)))

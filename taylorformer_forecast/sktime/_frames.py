@@ -66,6 +66,14 @@ def of_instance(key: tuple) -> str:
     return f" of instance {shown(key[0]) if len(key) == 1 else '(' + ', '.join(map(shown, key)) + ')'}"
 
 
+def rows_are_missing(key: tuple, stamp: object, number: int) -> str:
+    """Say that X of an instance lacks rows, the first of which is at ``stamp``."""
+    return (
+        f"X{of_instance(key)} has no row for {stamp} ({number} missing): it must cover every step up to the "
+        f"last of fh"
+    )
+
+
 def shown(label: object) -> str:
     """A label as the user writes it: numbers without their numpy types."""
     return repr(label.item() if isinstance(label, np.generic) else label)

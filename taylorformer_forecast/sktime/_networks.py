@@ -97,22 +97,19 @@ class NetworkFitting(Averaging):
 
     def _obstacle(self, weights):
         """What the pretrained network cannot do, in words; None if it can do all that is asked."""
-        if self._scaler is not None and (self._effects is None or self._scaler.past_only):
-            return self._only_a_trained_network_sees_X()
+        if self._scaler is not None and (beyond := self._beyond_effects()):
+            return beyond
         own = USUAL_DISTRIBUTION if weights is None else weights.distribution
         return obstacle_of_options(vars(self), self.distribution, own)
 
-    @property
-    def _alone_sees_X(self):
-        """Whether the network sees columns of X the effects of which are not taken off."""
-        return self._shown_scaler is not None and (self._effects is None or self._shown_scaler.past_only > 0)
-
-    def _only_a_trained_network_sees_X(self):
-        """Why the effects of X are not enough, in words."""
+    def _beyond_effects(self):
+        """What of X only a trained network can use, in words; None if its effects are all there is."""
         if self._scaler.past_only:
             late = self._scaler.columns[self._scaler.n_ahead :]
             return f"X has columns known of the past only, {late}, which only a trained network sees"
-        return "X is given, and no effects of it could be estimated: only a trained network sees it"
+        if self._effects is None:
+            return "X is given, and no effects of it could be estimated: only a trained network sees it"
+        return None
 
     def _check_usable(self):
         """Raise an error if what is known cannot be forecast: now, not when it is asked for."""
@@ -163,12 +160,13 @@ class NetworkFitting(Averaging):
 
     def _build_network(self, maker):
         """Return an untrained network for windows of a maker."""
+        alone = self._scaler is not None and self._beyond_effects() is not None
         task = Task(
             self.context_length_,
             self.horizon_,
             n_covariates=maker.n_covariates,
             n_columns=self._cur_y.shape[1],
             family=self.distribution,
-            weight=self.spec.weight_of(self._alone_sees_X, not self._is_point),
+            weight=self.spec.weight_of(alone, not self._is_point),
         )
         return self.spec.build(task, **self.spec.options(vars(self)))

@@ -65,7 +65,7 @@ class FromPanel:
         f = forecaster
         sizes = f.context_length_, f.horizon_
         about = f._seasonal, f._scaler, f.training_, f._strategy, f._numbers
-        return cls(f.network_, *sizes, *about, f._effects, dict(f._effect_numbers), f._cur_y.shape[1])
+        return cls(f.network_, *sizes, *about, f._effects, f._effect_numbers, f._cur_y.shape[1])
 
     def axis(self, own: TimeAxis, longest: int) -> TimeAxis:
         """The time axis of other series, given their own and the rows of the longest."""
