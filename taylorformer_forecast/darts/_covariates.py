@@ -79,5 +79,5 @@ def check_gaps(parts: Sequence[Tensor | None], flags: Sequence[int], name: str) 
     if new := sorted({*gaps} - {*flags}):
         raise ValueError(
             f"{name} has missing values in component number {new[0]} (from 0), which had none in "
-            f"training: the network has learnt nothing for them; fill them, or train with some missing"
+            f"training: nothing was learnt for them; fill them, or train with some missing"
         )

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from darts import TimeSeries
 from darts.utils.data import ShiftedTorchTrainingDataset
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchInferenceSample
+from darts.utils.utils import n_steps_between
 from jaxtyping import Int
 from torch import Tensor
 
@@ -75,7 +77,8 @@ def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets:
 class WholePast(TorchInferenceDataset):
     """Samples of an inference dataset with all of a series' past, which statistical forecasts see.
 
-    Where it is shorter, missing values stand in front. What else is in a sample reaches back as it did.
+    Future covariates reach back as far. Where the past of either is shorter, missing values stand in front.
+    What else is in a sample reaches back as it did.
 
     Parameters
     ----------
@@ -89,14 +92,26 @@ class WholePast(TorchInferenceDataset):
         super().__init__()
         self.near, self.past = dataset, copy.copy(dataset)
         self.past._index_memory = {}  # of places, which change
-        self.past.uses_past_covariates = self.past.uses_future_covariates = False
+        self.past.uses_past_covariates = False
+        if dataset.uses_future_covariates:
+            pairs = zip(dataset.series, dataset.future_covariates, strict=True)
+            self.past.future_covariates = [_from_the_start(one, series) for series, one in pairs]
         self.past.input_chunk_length = max(longest, dataset.input_chunk_length)
 
     def __len__(self) -> int:
         return len(self.near)
 
     def __getitem__(self, index: int) -> TorchInferenceSample:
-        return replace(self.near[index], past_target=self.past[index].past_target)
+        past, names = self.past[index], ("past_target", "historic_future_covariates")
+        return replace(self.near[index], **{name: getattr(past, name) for name in names})
+
+
+def _from_the_start(covariates: TimeSeries, series: TimeSeries) -> TimeSeries:
+    """Covariates from the start of a series at the latest, missing values in front."""
+    late = n_steps_between(covariates.start_time(), series.start_time(), series.freq)
+    if late <= 0:
+        return covariates
+    return covariates.prepend_values(np.full((late, covariates.n_components), np.nan, covariates.dtype))
 
 
 class DatasetWindows:

@@ -103,7 +103,7 @@ class ForecastModule(JointWindows, ObservedLoss):
         self.joint = joint_components(joint, len(self.floor))
         self.head = family_of_likelihood(self.likelihood, level)
         self.normalise = bool(self.use_reversible_instance_norm) and self.head.has_location
-        self.additions = Additions(**effects, floor=self.floor) if effects and self.normalise else None
+        self.additions = Additions(**effects) if effects and self.normalise else None
         # Windows G of a series, and components W of a window.
         self.sizes = {"g": 1} if self.spec.shares_windows else {"w": 1}
         n_static = n_static * len(self.floor) if self.spec.shares_windows else n_static
@@ -196,8 +196,10 @@ class ForecastModule(JointWindows, ObservedLoss):
         path = sample_paths(self.net, window, 1, pick=lambda conditional, _: center_of(conditional))
         return path.conditionals.map(lambda value: value[:, 0])
 
-    def sample(self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int) -> PathSamples:
-        """Joint sample paths of windows (B * G, S, n, W), in the units of the windows."""
+    def sample(
+        self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int, added: Tensor | None = None
+    ) -> PathSamples:
+        """Joint sample paths of windows (B * G, S, n, W), in the units of the windows, less what is added."""
         x = PLModuleInput(
             batch.past_target,
             batch.past_covariates,
@@ -205,7 +207,6 @@ class ForecastModule(JointWindows, ObservedLoss):
             batch.future_covariates,
             batch.static_covariates,
         )
-        added = self.added(x, n)
         window = self.window(x, n, batch.future_past_covariates, added)
         floor = self.least_scales(window)
         if self.pred_mc_dropout:  # every path has a network of its own: nothing can be shared
@@ -224,10 +225,7 @@ class ForecastModule(JointWindows, ObservedLoss):
         )
         if self.pred_mc_dropout:
             samples = samples.map(lambda v: v.unflatten(0, (-1, n_paths)).flatten(1, 2))
-        if added is None:
-            return samples
-        loc = self.of_targets(added, n)[:, None]
-        return samples.affine(loc, torch.ones_like(loc))
+        return samples
 
     def predict_step(
         self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None
@@ -236,15 +234,20 @@ class ForecastModule(JointWindows, ObservedLoss):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
-        future = batch.historic_future_covariates, batch.future_covariates
+        n_context, past = self.input_chunk_length, batch.historic_future_covariates
+        near = batch.replace(
+            past_target=batch.past_target[:, -n_context:],
+            historic_future_covariates=None if past is None else past[:, -n_context:],
+        )
+        future = near.historic_future_covariates, near.future_covariates
         check_gaps(future, self.future_flags, "future_covariates")
-        past = batch.past_covariates, batch.future_past_covariates
-        check_gaps(past, self.past_flags, "past_covariates")
+        check_gaps((near.past_covariates, near.future_past_covariates), self.past_flags, "past_covariates")
         n, parameters = self.pred_n, self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
-        near = batch.replace(past_target=batch.past_target[:, -self.input_chunk_length :])
-        samples = self.sample(near, n, n_paths, self.pred_roll_size or n)
-        predicted = self.predicted(samples, batch)
+        added = self.added(batch, n)
+        near_added = None if added is None else added[:, -n_context - n :]
+        samples = self.sample(near, n, n_paths, self.pred_roll_size or n, near_added)
+        predicted = self.predicted(samples, batch, added)
         if self.joint is not None and not parameters:
             predicted = self.joint.reorder(predicted)
         unknown = self.unknown(batch)[:, None]
@@ -261,8 +264,13 @@ class ForecastModule(JointWindows, ObservedLoss):
         """Which components have no value in the input chunk, so that nothing tells their level; (B, C)."""
         return batch.past_target[:, -self.input_chunk_length :].isnan().all(1)
 
-    def predicted(self, samples: PathSamples, batch: TorchInferenceBatch) -> Tensor:
-        """Samples (S, B, n, C) of a batch, or parameters (1, B, n, C * P) if these are asked for."""
+    def predicted(
+        self, samples: PathSamples, batch: TorchInferenceBatch, added: Tensor | None = None
+    ) -> Tensor:
+        """Samples (S, B, n, C) of a batch, or parameters (1, B, n, C * P), with what is added."""
+        if added is not None:
+            loc = self.of_targets(added, self.pred_n)[:, None]
+            samples = samples.affine(loc, torch.ones_like(loc))
         if self.predict_likelihood_parameters:
             raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
             return self.likelihood.predict_likelihood_parameters(raw)[None]

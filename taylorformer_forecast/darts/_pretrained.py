@@ -13,10 +13,12 @@ from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
+from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.darts._average import share_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._dataset import WholePast
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too_wide
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import LONGEST_PAST
@@ -99,9 +101,10 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """What cannot be done without training of all that is asked; ``options`` are those of the fit."""
         if options.get("sample_weight") is not None and self._arguments["strategy"] != "finetune":
             return "sample_weight is given, which training alone takes into account"
-        for name in ("past_covariates", "future_covariates"):
-            if options.get(name):
-                return f"{name} are given, which only a new network can use"
+        if options.get("past_covariates"):
+            return "past_covariates are given, which only a new network can use"
+        if options.get("future_covariates") and self._effects is None:
+            return "future_covariates are given, and no effects of them could be estimated: only a new network can use them"
         if self.add_encoders:
             return "add_encoders is given, whose covariates only a new network can use"
         if self._arguments["use_static_covariates"] and any(one.has_static_covariates for one in series):
@@ -123,6 +126,9 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
         strategy = choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series))
         if strategy.name == "averaged":
+            if self._effects is not None:
+                covariates = series2seq(options["future_covariates"])
+                series = list(map(Additions(**self._effects).rest_of, series, covariates))
             share = share_from_past(self, series, max(n_observed))
             strategy = strategy.with_share(asked, share)
         self._adopt(strategy)
@@ -156,7 +162,13 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             self._adopt(Strategy(asked, f"strategy={asked!r}"))
         if self._is_statistical:
             joint = len(self._floor or ()) if self._arguments["joint"] else 0
-            module = StatisticalModule(**self._statistics(), n_joint=joint, **self.pl_module_params)
+            module = StatisticalModule(
+                **self._statistics(),
+                n_joint=joint,
+                effects=self._effects,
+                future_flags=self._flags["future_flags"],
+                **self.pl_module_params,
+            )
         else:
             module = super()._create_model(train_sample)
         statistics = module.statistics

@@ -77,15 +77,17 @@ class PretrainedModule(ForecastModule):
         """Which components have no value at all, if statistics see the whole past; (B, C)."""
         return super().unknown(batch) if self.statistics is None else batch.past_target.isnan().all(1)
 
-    def predicted(self, samples: PathSamples, batch: TorchInferenceBatch) -> Tensor:
+    def predicted(
+        self, samples: PathSamples, batch: TorchInferenceBatch, added: Tensor | None = None
+    ) -> Tensor:
         """Samples or parameters, averaged with those of statistics quantile by quantile."""
         if self.statistics is None:
-            return super().predicted(samples, batch)
+            return super().predicted(samples, batch, added)
         n, horizon = self.pred_n, self.output_chunk_length or 1
         samples = samples.map(lambda value: value.cpu().double())  # numpy has no bfloat16
         paths = samples.paths[..., 0].numpy()  # (B * C, S, n)
         sizes = n, paths.shape[1], horizon, self.output_chunk_shift
-        requests, found = self.statistics.forecasts(batch, *sizes)
+        requests, found = self.statistics.forecasts(batch, *sizes, added)
         parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2))
         quantiles = Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS).reshape(len(found), n, -1)
         blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may
@@ -95,4 +97,4 @@ class PretrainedModule(ForecastModule):
                 found, blank, requests, quantiles, paths, strict=True
             )
         ]
-        return as_predicted(averages, batch, self.predict_likelihood_parameters)
+        return as_predicted(averages, batch, self.predict_likelihood_parameters, added)

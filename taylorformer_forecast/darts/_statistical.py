@@ -17,6 +17,8 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.darts._covariates import check_gaps
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.copula import standardised_errors
@@ -69,14 +71,23 @@ class Statistics(nn.Module):
         return with_part(self, "corrects", None)
 
     def forecasts(
-        self, batch: TorchInferenceBatch, n: int, n_paths: int, horizon: int, shift: int
+        self,
+        batch: TorchInferenceBatch,
+        n: int,
+        n_paths: int,
+        horizon: int,
+        shift: int,
+        added: Tensor | None = None,
     ) -> tuple[list[SeriesRequest], list[SeriesForecast]]:
         """Forecast ``n`` steps of every component of every series, those of one series after another.
+
+        They are of the values less what is ``added`` to them, (B, L + n, C).
 
         Values that are missing at the end are steps of the forecast. Where nothing was observed, forecasts
         are without meaning.
         """
-        past = rearrange(batch.past_target, "b l c -> (b c) l").cpu().double().numpy()
+        past = batch.past_target if added is None else batch.past_target - added[:, :-n]
+        past = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
         n_components = batch.past_target.shape[2]
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
         values = np.where(np.isnan(past).all(1)[:, None], 0.0, past)
@@ -108,7 +119,12 @@ class Statistics(nn.Module):
         ]
 
 
-def as_predicted(forecasts: Sequence[SeriesForecast], batch: TorchInferenceBatch, parameters: bool) -> Tensor:
+def as_predicted(
+    forecasts: Sequence[SeriesForecast],
+    batch: TorchInferenceBatch,
+    parameters: bool,
+    added: Tensor | None = None,
+) -> Tensor:
     """Forecasts of all components as darts wants them, NaN where nothing was observed.
 
     Parameters
@@ -119,6 +135,8 @@ def as_predicted(forecasts: Sequence[SeriesForecast], batch: TorchInferenceBatch
         The series.
     parameters : bool
         Whether parameters of distributions are wanted instead of sample paths.
+    added : Tensor of shape (B, L + n, C), optional
+        What is added to past and forecasts.
 
     Returns
     -------
@@ -127,6 +145,8 @@ def as_predicted(forecasts: Sequence[SeriesForecast], batch: TorchInferenceBatch
     """
     describe = _parameters if parameters else _paths
     found = torch.as_tensor(np.stack([describe(one) for one in forecasts]))
+    if added is not None:  # to paths, or to the first parameter, the location
+        found[..., 0] += rearrange(added[:, -found.shape[2] :], "b n c -> (b c) 1 n").cpu()
     unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1 1 1").cpu()
     found = found.masked_fill(unseen, torch.nan)
     return rearrange(found, "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
@@ -141,6 +161,10 @@ class StatisticalModule(PLForecastingModule):
         See :class:`Statistics`.
     n_joint : int
         Components whose samples are drawn together; 0 for none.
+    effects : mapping, optional
+        Arguments of the :class:`~taylorformer_forecast.darts._effects.Additions` of future covariates.
+    future_flags : sequence of int
+        Covariates with missing values.
     **kwargs
         See darts' ``PLForecastingModule``.
     """
@@ -151,9 +175,13 @@ class StatisticalModule(PLForecastingModule):
         seasonal_periods: object = "auto",
         correction: Mapping[str, Any] | None = None,
         n_joint: int = 0,
+        effects: Mapping[str, Any] | None = None,
+        future_flags: Sequence[int] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.additions = Additions(**effects) if effects else None
+        self.future_flags = list(future_flags)
         self.joint = joint_components(True, n_joint)
         self.statistics = Statistics(time_features, seasonal_periods, correction)
 
@@ -170,8 +198,10 @@ class StatisticalModule(PLForecastingModule):
         """Estimate how components go together from errors of forecasts of the past, if that is asked for."""
         if self.joint is None:
             return
-        scores = []
-        for one in dataset.series:
+        scores, series = [], dataset.series
+        if self.additions is not None:
+            series = map(self.additions.rest_of, series, dataset.future_covariates)
+        for one in series:
             values = one.all_values(copy=False)[:, :, 0].astype(float).T
             seasons = self.statistics.seasons(values, [one.freq] * len(values))
             scores.append(
@@ -190,8 +220,13 @@ class StatisticalModule(PLForecastingModule):
     ) -> tuple[Tensor, Any, Any]:
         """Predict ``pred_n`` steps of every series: (S, B, n, C), or (1, B, n, C * 3) for parameters."""
         sizes = self.pred_n, self.pred_num_samples, self.output_chunk_length or 1, self.output_chunk_shift
-        _, forecasts = self.statistics.forecasts(batch, *sizes)
-        out = as_predicted(forecasts, batch, self.predict_likelihood_parameters)
+        added = None
+        if self.additions is not None:
+            added = self.additions(batch, self.pred_n, self.output_chunk_shift)
+            known = batch.historic_future_covariates[:, -self.input_chunk_length :], batch.future_covariates
+            check_gaps(known, self.future_flags, "future_covariates")
+        _, forecasts = self.statistics.forecasts(batch, *sizes, added)
+        out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, added)
         if self.joint is not None and not self.predict_likelihood_parameters:
             out = self.joint.reorder(out)
         like = batch.past_target

@@ -9,7 +9,12 @@ from typing import Any
 
 import torch
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
-from darts.utils.data.torch_datasets.utils import ModuleStage, PLModuleInput, TorchTrainingBatch
+from darts.utils.data.torch_datasets.utils import (
+    ModuleStage,
+    PLModuleInput,
+    TorchInferenceBatch,
+    TorchTrainingBatch,
+)
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
@@ -145,14 +150,11 @@ class BatchWindows(PLForecastingModule):
         t = t.expand(len(y), -1)
         return Window(t, y, covariates=covariates, series=numbers, n_context=n_context)
 
-    def added(self, x: PLModuleInput, n: int) -> Float[Tensor, "B N C"] | None:
-        """What future covariates add to all components at the context and ``n`` targets, if anything."""
+    def added(self, x: PLModuleInput | TorchInferenceBatch, n: int) -> Float[Tensor, "B N C"] | None:
+        """What future covariates add to all components at the past and ``n`` targets, if anything."""
         if self.additions is None:
             return None
-        past = x.past_target
-        parts = (x.historic_future_covariates, past.shape[1]), (x.future_covariates, n)
-        covariates = torch.cat([_filled(past, part, length, self.n_future) for part, length in parts], 1)
-        return self.additions(covariates, past, self.output_chunk_shift)
+        return self.additions(x, n, self.output_chunk_shift)
 
     def of_targets(self, added: Float[Tensor, "B N C"], n: int) -> Float[Tensor, "W n D"]:
         """Additions at the last ``n`` points, of every window."""

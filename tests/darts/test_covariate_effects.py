@@ -44,6 +44,98 @@ def trained(cls=TaylorformerModel, **options):
     return cls(21, H, **{"n_epochs": 1, "random_state": 0, "pl_trainer_kwargs": QUIET, **options})
 
 
+def chosen(strategy, **options):
+    return trained(strategy=strategy, **{"n_epochs": None, **options})
+
+
+# Of two strategies the past is longer than the input chunk.
+STRATEGIES = ["baseline", "corrected", "pretrained", "averaged"]
+
+
+def test_short_series_with_covariates_need_no_network():
+    y, X = promoted()
+    model = chosen("auto").fit(y[:N], future_covariates=X, verbose=False)
+    assert model._strategy.name == "corrected"
+    found = model.predict(H, future_covariates=X, num_samples=200, random_state=0, verbose=False)
+    truth = y[N:].values()[:, 0]
+    assert np.abs(found.median().values()[:, 0] - truth).mean() < 4
+    assert found.components.tolist() == ["y"]
+
+
+@pytest.mark.parametrize("shift", [0, 2])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_strategies_without_a_new_network_have_the_effect(strategy, shift):
+    y, X = promoted()
+    model = chosen(strategy, output_chunk_shift=shift, n_epochs=1).fit(
+        y[:N], future_covariates=X, verbose=False
+    )
+    wide = X.append_values(np.zeros((shift, 1), dtype="float32"))
+    gained = effect_of_promotion(model, wide)[:, 0]
+    assert gained[-1] == pytest.approx(40, abs=6)
+    if strategy != "averaged":  # whose network is shown covariates too
+        np.testing.assert_allclose(gained[:-1], 0, atol=1e-3)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_effects_follow_components_parameters_and_backtests(strategy):
+    y, X = promoted()
+    both = concatenate([y, promoted(0.0)[0].with_columns_renamed("y", "z")], axis=1)
+    model = chosen(strategy, joint=True, n_epochs=1).fit(both[:N], future_covariates=X, verbose=False)
+    assert effect_of_promotion(model, X)[-1] == pytest.approx([40, 0], abs=8)
+    loc = model.predict(H, future_covariates=X, predict_likelihood_parameters=True, verbose=False)
+    errors = loc.values()[:, [0, 3]] - both[N:].values()
+    assert np.abs(errors).mean() < 8
+    found = model.historical_forecasts(
+        both, future_covariates=X, start=N - 20, start_format="position", retrain=False, verbose=False
+    )
+    assert np.abs((found - both.slice_intersect(found)).values()).mean() < 10
+
+
+@pytest.mark.parametrize("strategy", ["corrected", "averaged"])
+def test_statistics_read_covariates_as_far_back_as_values(strategy):
+    y, X = promoted()
+    model = chosen(strategy, n_epochs=1).fit(y[:N], future_covariates=X, verbose=False)
+    options = {"num_samples": 20, "random_state": 0, "verbose": False}
+    whole = model.predict(H, future_covariates=X, **options).values()
+    early = TimeSeries.from_times_and_values(  # that begins before the series, of 5 values more
+        pd.date_range(end=X.end_time(), periods=len(X) + 5, freq="D"),
+        np.concatenate([np.ones((5, 1)), X.values()]).astype("float32"),
+    )
+    np.testing.assert_allclose(
+        model.predict(H, future_covariates=early, **options).values(), whole, rtol=1e-5
+    )
+    late = model.predict(H, future_covariates=X[N - 21 :], **options).values()  # as darts demands at least
+    assert np.isfinite(late).all()
+    assert np.abs(late - whole).max() > 1e-3
+
+
+@pytest.mark.parametrize("strategy", ["corrected", "averaged"])
+def test_saved_statistics_keep_effects(strategy, tmp_path):
+    y, X = promoted()
+    model = chosen(strategy, n_epochs=1).fit(y[:N], future_covariates=X, verbose=False)
+    model.save(str(tmp_path / "model.pt"))
+    loaded = TaylorformerModel.load(str(tmp_path / "model.pt"), pl_trainer_kwargs=QUIET)
+    np.testing.assert_array_equal(effect_of_promotion(loaded, X), effect_of_promotion(model, X))
+
+
+def test_statistics_refuse_covariates_that_are_missing_where_they_are_needed():
+    y, X = promoted()
+    model = chosen("corrected").fit(y[:N], future_covariates=X, verbose=False)
+    values = X.values(copy=True)
+    values[-1] = np.nan
+    with pytest.raises(ValueError, match="future_covariates has missing values in component number 0"):
+        model.predict(H, future_covariates=X.with_values(values), verbose=False)
+
+
+def test_what_statistics_cannot_use_needs_a_network():
+    y, X = promoted()
+    with pytest.raises(ValueError, match="past_covariates are given, which only a new network can use"):
+        chosen("corrected").fit(y[:N], past_covariates=X, verbose=False)
+    demand = y.map(lambda values: np.where(np.arange(len(values))[:, None, None] % 5, 0, values))
+    with pytest.raises(ValueError, match="no effects of them could be estimated"):
+        chosen("corrected").fit(demand[:N], future_covariates=X, verbose=False)
+
+
 @pytest.mark.parametrize("cls", [TaylorformerModel, LAMModel, UNNModel])
 @pytest.mark.parametrize("shift", [0, 2])
 def test_forecasts_have_the_effect_of_covariates(cls, shift):
