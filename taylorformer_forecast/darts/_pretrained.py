@@ -104,7 +104,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         if options.get("past_covariates"):
             return "past_covariates are given, which only a new network can use"
         if options.get("future_covariates") and self._effects is None:
-            return "future_covariates are given, and no effects of them could be estimated: only a new network can use them"
+            why = "and no effects of them could be estimated: only a new network can use them"
+            return f"future_covariates are given, {why}"
         if self.add_encoders:
             return "add_encoders is given, whose covariates only a new network can use"
         if self._arguments["use_static_covariates"] and any(one.has_static_covariates for one in series):
