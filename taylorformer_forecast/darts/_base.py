@@ -201,7 +201,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
         )
         self._floor, self._level = scales_of(values)
         self._effects = effects_on_components(
-            series, options.get("future_covariates"), self._seasonal.lengths
+            series, options.get("future_covariates"), self._seasonal.lengths, self.input_chunk_length
         )
 
     def initialize_encoders(self, default: bool = False) -> SequentialEncoder:

@@ -13,16 +13,26 @@ from darts.utils.ts_utils import series2seq
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.darts._covariates import least_spread
-from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, spread_of, with_earlier
+from taylorformer_forecast.engine.effects import (
+    CovariateEffects,
+    fit_effects,
+    mean_size,
+    since_start,
+    with_earlier,
+)
+
+MOST_RATIO = 10.0  # of mean sizes of pasts of the same series
 
 
 def effects_on_components(
     series: Sequence[TimeSeries],
     covariates: TimeSeries | Sequence[TimeSeries] | None,
     seasons: Sequence[float],
+    length: int,
 ) -> dict[str, Any] | None:
     """Estimate what covariates add to every component, in common to all series.
+
+    Their units are deviations within contexts of some ``length``.
 
     Returns
     -------
@@ -36,13 +46,18 @@ def effects_on_components(
     values = [one.all_values(copy=False)[:, :, 0].astype(float) for one in series]
     known = [_at_series(one, own) for one, own in zip(covariates, series, strict=True)]
     columns = [[y[:, c] for y in values] for c in range(series[0].n_components)]
-    found = [fit_effects(column, known, seasons) for column in columns]
-    if any(effects is None for effects in found):
+    found = [
+        effects for column in columns if (effects := fit_effects(column, known, seasons, length)) is not None
+    ]
+    if len(found) < len(columns):
         return None
+    own = [float(effects.unit(y[0], length)) for effects, y in zip(found, columns, strict=True)]
     return {
-        "effects": [{name: value.tolist() for name, value in vars(effects).items()} for effects in found],
-        "spreads": [spread_of(column) for column in values[0].T] if len(values) == 1 else None,
-        "least": [least_spread(column) for column in columns],
+        "effects": [
+            {name: np.asarray(value).tolist() for name, value in vars(effects).items()} for effects in found
+        ],
+        "units": own if len(values) == 1 else None,
+        "length": length,
     }
 
 
@@ -63,21 +78,24 @@ class Additions:
     ----------
     effects : sequence of mapping
         Fields of the :class:`~taylorformer_forecast.engine.effects.CovariateEffects` of every component.
-    spreads : sequence of float, optional
-        Standard deviations of the components, in which additions are measured; by default those of every
-        past, as series of a panel have levels of their own.
-    least : sequence of float
-        Least such deviations of a past.
+    units : sequence of float, optional
+        Units of the additions to the components of a single series; by default those of every past, as series
+        of a panel have levels of their own.
+    length : int
+        Values within which deviations are meant that are units.
     """
 
     def __init__(
-        self, effects: Sequence[Mapping[str, Any]], spreads: Sequence[float] | None, least: Sequence[float]
+        self, effects: Sequence[Mapping[str, Any]], units: Sequence[float] | None, length: int
     ) -> None:
         self.effects = [
-            CovariateEffects(**{name: np.array(value) for name, value in fields.items()})
+            CovariateEffects(
+                **{name: np.array(value) for name, value in fields.items() if name != "relative"},
+                relative=fields["relative"],
+            )
             for fields in effects
         ]
-        self.spreads, self.least = spreads, least
+        self.units, self.length = units, length
 
     def __call__(self, x: PLModuleInput | TorchInferenceBatch, n: int, shift: int) -> Float[Tensor, "B N C"]:
         """Additions at the past of a batch and ``n`` targets.
@@ -103,22 +121,22 @@ class Additions:
         """A series less what covariates add to it."""
         values = series.all_values(copy=False)[:, :, 0]
         added = self._at(_at_series(covariates, series)[None], values[None].astype(float))[0]
-        return series.with_values((values - added)[..., None].astype(values.dtype))
+        return series.with_values((since_start(values.T).T - added)[..., None].astype(values.dtype))
 
     def _at(self, x: Float[np.ndarray, "B N F"], y: Float[np.ndarray, "B L C"]) -> np.ndarray:
         """Additions (B, N, C) at steps of a grid, to series with these values."""
         every = with_earlier(x, max(effects.reach for effects in self.effects))
         points, found = every.reshape(-1, *every.shape[2:]), np.empty((*every.shape[:2], len(self.effects)))
         for c, effects in enumerate(self.effects):
-            found[..., c] = effects(points).reshape(every.shape[:2]) * self._spread(c, y)[:, None]
+            found[..., c] = effects(points).reshape(every.shape[:2]) * self._unit(c, y[..., c])[:, None]
         return found
 
-    def _spread(self, c: int, y: np.ndarray) -> np.ndarray:
+    def _unit(self, c: int, y: Float[np.ndarray, "B L"]) -> Float[np.ndarray, " B"]:
         """Unit of the additions to one component of every series."""
-        if self.spreads is not None:
-            return np.full(len(y), self.spreads[c])
-        seen = ~np.isnan(y[..., c])
-        count = np.maximum(seen.sum(1), 1)
-        mean = np.where(seen, y[..., c], 0.0).sum(1) / count
-        square = np.where(seen, (y[..., c] - mean[:, None]) ** 2, 0.0).sum(1) / count
-        return np.maximum(np.sqrt(square), self.least[c])
+        effects = self.effects[c]
+        if self.units is None:
+            return effects.unit(y, self.length)
+        # Another series, of another scale, has another unit.
+        own = effects.relative * mean_size(y)
+        alike = (own < MOST_RATIO * self.units[c]) & (own > self.units[c] / MOST_RATIO)
+        return np.where(alike, self.units[c], own)

@@ -15,6 +15,7 @@ from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput,
 from einops import rearrange
 from torch import Tensor, nn
 
+from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._covariates import check_gaps
@@ -23,6 +24,7 @@ from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.copula import standardised_errors
 from taylorformer_forecast.engine.correction import PretrainedCorrection
+from taylorformer_forecast.engine.effects import since_start
 from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
@@ -86,8 +88,9 @@ class Statistics(nn.Module):
         Values that are missing at the end are steps of the forecast. Where nothing was observed, forecasts
         are without meaning.
         """
-        past = batch.past_target if added is None else batch.past_target - added[:, :-n]
-        past = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
+        past = rearrange(batch.past_target, "b l c -> (b c) l").cpu().double().numpy()
+        if added is not None:
+            past = since_start(past) - rearrange(added[:, :-n], "b l c -> (b c) l").cpu().numpy()
         n_components = batch.past_target.shape[2]
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
         values = np.where(np.isnan(past).all(1)[:, None], 0.0, past)
@@ -147,6 +150,9 @@ def as_predicted(
     found = torch.as_tensor(np.stack([describe(one) for one in forecasts]))
     if added is not None:  # to paths, or to the first parameter, the location
         found[..., 0] += rearrange(added[:, -found.shape[2] :], "b n c -> (b c) 1 n").cpu()
+        if not parameters:
+            bounded = never_negative(rearrange(batch.past_target, "b l c -> (b c) l").cpu().double())[:, -1]
+            found = found.clamp_min(torch.where(bounded, 0.0, -torch.inf).view(-1, 1, 1, 1))
     unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1 1 1").cpu()
     found = found.masked_fill(unseen, torch.nan)
     return rearrange(found, "(b c) s n p -> s b n (c p)", b=len(batch.past_target))

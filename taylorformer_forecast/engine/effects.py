@@ -14,13 +14,14 @@ from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import (
     EFFECT_DELAYS,
     EFFECT_KNOTS,
-    EFFECT_ROWS_PER_LAG,
     EFFECT_ROWS_PER_TERM,
+    MIN_SERIES_POINTS,
 )
+from taylorformer_forecast.engine.autoregression import Rows
+from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
 
 N_ROUNDS = 6  # of slopes and autoregression in turn
-RIDGE = 1e-3  # of the autoregression, in its variance, so that it can be solved for
 VALUES_AT_ONCE = 10_000  # latest ones that are estimated from, as time grows with them
 COVARIATES_AT_ONCE = 20  # of which lines bend or count later, as time grows with the cube of terms
 SERIES_AT_ONCE = 256  # series that are estimated together, others given what these have in common
@@ -28,10 +29,10 @@ SERIES_AT_ONCE = 256  # series that are estimated together, others given what th
 
 @dataclass(frozen=True)
 class CovariateEffects:
-    """What covariates add to the values of series, in standard deviations of these.
+    """What covariates add to the values of series, in units of these: see :meth:`unit`.
 
     Every covariate adds a line that may bend at some values, and lines some steps later. All additions are 0
-    on average over the data of the fit: what is left has the level of the values.
+    on average over the data of all series of the fit together.
 
     Parameters
     ----------
@@ -45,6 +46,8 @@ class CovariateEffects:
         Mean and standard deviation of every term.
     slopes : ndarray of shape (K + 1, P)
         Additions per unit, to each of the K series of the fit; in the last row to any other.
+    relative : float
+        Median over series of their units, in mean sizes of their values.
     """
 
     columns: np.ndarray
@@ -53,11 +56,17 @@ class CovariateEffects:
     centers: np.ndarray
     units: np.ndarray
     slopes: np.ndarray
+    relative: float = 0.0
 
     @property
     def reach(self) -> int:
         """Steps by which the latest addition comes later."""
         return int(self.delays.max(initial=0))
+
+    def unit(self, y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
+        """Units of additions to series: their :func:`deviation`; of few or equal values that of others."""
+        own, few = deviation(y, length), (~np.isnan(y)).sum(-1) < MIN_SERIES_POINTS
+        return np.where(few | (own == 0), self.relative * mean_size(y), own)
 
     def terms(self, x: Float[np.ndarray, "n R C"]) -> Float[np.ndarray, "n P"]:
         """Lines and bends in their units; 0, the mean, where a covariate is not known."""
@@ -102,6 +111,7 @@ def fit_effects(
     y: Sequence[Float[np.ndarray, " n"]],
     x: Sequence[Float[np.ndarray, "n C"]],
     seasons: Sequence[float] = (),
+    length: int | None = None,
 ) -> CovariateEffects | None:
     """Estimate what covariates add to series.
 
@@ -119,6 +129,8 @@ def fit_effects(
         Covariates, NaN where not known.
     seasons : sequence of float
         Lengths of seasons in steps.
+    length : int, optional
+        Values within which deviations are meant that are units, by default all.
 
     Returns
     -------
@@ -128,52 +140,103 @@ def fit_effects(
     References
     ----------
     Cochrane and Orcutt, "Application of least squares regression to relationships containing
-    auto-correlated error terms", Journal of the American Statistical Association, 1949.
+    auto-correlated error terms", Journal of the American Statistical Association, 1949; Huber, "Robust
+    statistics", 1981, section 7.8.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.effects import fit_effects, spread_of, with_earlier
+    >>> from taylorformer_forecast.engine.effects import fit_effects, with_earlier
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(200, 2))  # the second has no effect
     >>> y = rng.normal(size=200).cumsum() / 10 + np.maximum(x[:, 0], 0)
     >>> effects = fit_effects([y], [x])
     >>> at = with_earlier(np.array([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), effects.reach)
-    >>> ((effects(at) - effects(at)[0]) * spread_of(y)).round().tolist()
+    >>> ((effects(at) - effects(at)[0]) * effects.unit(y)).round().tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
     if any(bool(is_intermittent(torch.as_tensor(own)[None])[0, -1]) for own in y):
         return None
-    y = [(own - np.nanmean(own)) / spread_of(own) for own in y]
-    y, x = ([one[-VALUES_AT_ONCE:] for one in values] for values in (y, x))
-    found = _without_slopes([one[~np.isnan(own)] for own, one in zip(y, x, strict=True)], len(y))
+    y = [since_start(own) for own in y]
+    units = np.array([float(deviation(own, length)) for own in y])
+    sizes = np.array([float(mean_size(own)) for own in y])
+    varied = [k for k, unit in enumerate(units) if unit > 0]
+    if not varied:  # constants: nothing adds anything
+        return _without_slopes(x, len(y))
+    latest = {k: ((y[k] - np.nanmean(y[k])) / units[k])[-VALUES_AT_ONCE:] for k in varied}
+    known = {k: x[k][-VALUES_AT_ONCE:] for k in varied}
+    found = _without_slopes([known[k][~np.isnan(latest[k])] for k in varied], len(y))
+    rows = {}
+    for k in varied:
+        terms = found.terms(with_earlier(known[k], found.reach))
+        one = Rows.of(latest[k], terms, ~np.isnan(known[k]).all(1), found.reach, seasons)
+        if one is not None:
+            rows[k] = one
+    if not rows:
+        return None
     columns = found.columns
     kinds = np.stack([columns, found.delays, ~np.isnan(found.knots)])
     groups = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
-    rows = [Rows.of(own, one, found, seasons) for own, one in zip(y, x, strict=True)]
-    enough = [k for k, own in enumerate(rows) if own is not None]
-    if not enough:
-        return None
-    some = [enough[k] for k in evenly(len(enough), SERIES_AT_ONCE).tolist()]
-    chosen = [own for k in some if (own := rows[k]) is not None]
-    common, own = np.zeros(len(columns)), np.zeros((len(chosen), len(columns)))
+    some = [list(rows)[k] for k in evenly(len(rows), SERIES_AT_ONCE).tolist()]
+    common, own = np.zeros(len(columns)), np.zeros((len(some), len(columns)))
     for _ in range(N_ROUNDS):
-        parts = [rest.whitened(common + part) for rest, part in zip(chosen, own, strict=True)]
+        parts = [rows[k].whitened(common + part) for k, part in zip(some, own, strict=True)]
         common, own, prior = relevant_slopes(Regressions.of(parts), groups)
+        for k, part in zip(some, own, strict=True):
+            rows[k] = rows[k].without_outliers(common + part)
     slopes = found.slopes + common
     slopes[some] += own
-    for k in set(enough) - set(some):  # too many for all to be estimated together
-        rest = rows[k]
-        assert rest is not None
+    for k in rows.keys() - set(some):  # too many for all to be estimated together
         for _ in range(2):
-            slopes[k] = common + Regressions.of([rest.whitened(slopes[k])]).deviations(common, prior)[0]
-    return replace(found, slopes=slopes)
+            slopes[k] = common + Regressions.of([rows[k].whitened(slopes[k])]).deviations(common, prior)[0]
+            rows[k] = rows[k].without_outliers(slopes[k])
+    relative = float(np.median([units[k] / sizes[k] for k in rows]))
+    return replace(found, slopes=slopes, relative=relative)
 
 
-def spread_of(y: Float[np.ndarray, " n"]) -> float:
-    """Standard deviation of values, of which some may be missing; 1 of constants."""
-    spread = float(np.nanstd(y))
-    return spread if spread > 1e-9 * float(np.nanmax(np.abs(y))) else 1.0
+def since_start(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, "*B n"]:
+    """Values without zeros before the first other one, as statistical forecasts see them.
+
+    They stay where a value is negative, or all are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.effects import since_start
+    >>> since_start(np.array([0.0, 0.0, 3.0, 0.0])).tolist()
+    [nan, nan, 3.0, 0.0]
+    """
+    moved = np.logical_or.accumulate(np.nan_to_num(y) != 0, -1)
+    counts = moved[..., -1:] & ~(y < 0).any(-1, keepdims=True)
+    return np.where(counts & ~moved, np.nan, y)
+
+
+def mean_size(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, " *B"]:
+    """Mean absolute value of series, of which some may be missing."""
+    return np.abs(np.nan_to_num(y)).sum(-1) / np.maximum((~np.isnan(y)).sum(-1), 1)
+
+
+def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
+    """Standard deviation of series within windows of some ``length``, by default within all; 0 of constants.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.effects import deviation
+    >>> y = np.array([1.0, 3.0, 1.0, 3.0, 101.0, 103.0, 101.0, 103.0])
+    >>> deviation(y).round().item(), deviation(y[:4], 2).round().item()
+    (50.0, 1.0)
+    """
+    seen = ~np.isnan(y)
+    mean = np.where(seen, y, 0.0).sum(-1, keepdims=True) / np.maximum(seen.sum(-1, keepdims=True), 1)
+    rest, n = np.where(seen, y - mean, 0.0), y.shape[-1]
+    size = n if length is None else min(length, n)
+    every = np.stack([seen, rest, rest**2]).cumsum(-1)
+    every = np.concatenate([np.zeros_like(every[..., :1]), every], -1)
+    count, first, second = every[..., size:] - every[..., : n + 1 - size]
+    square = np.maximum(second - first**2 / np.maximum(count, 1), 0.0).sum(-1) / np.maximum(count.sum(-1), 1)
+    found, largest = np.sqrt(square), np.abs(np.nan_to_num(y)).max(-1, initial=0.0)
+    return np.where(found > 1e-13 * largest, found, 0.0)  # less is rounding
 
 
 def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], n_series: int) -> CovariateEffects:
@@ -193,57 +256,5 @@ def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], n_series: int) -> Cov
     zero = np.zeros(len(columns))
     found = CovariateEffects(columns, delays, knots, zero, zero + 1, np.zeros((n_series + 1, len(columns))))
     terms = np.concatenate([found._raw(with_earlier(one, found.reach)) for one in x])
-    known = ~np.isnan(terms)
-    count = np.maximum(known.sum(0), 1)
-    centers = np.where(known, terms, 0.0).sum(0) / count
-    units = np.sqrt((np.where(known, terms - centers, 0.0) ** 2).sum(0) / count)
-    return replace(found, centers=centers, units=np.where(units > 0, units, 1.0))
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Values and terms of one series, and rows that are known with those some lags before.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Values.
-    terms : ndarray of shape (n, P)
-        Terms.
-    at : int ndarray of shape (m,)
-        Rows.
-    lags : list of int
-        Lags L.
-    """
-
-    y: np.ndarray
-    terms: np.ndarray
-    at: np.ndarray
-    lags: list[int]
-
-    @classmethod
-    def of(
-        cls, y: np.ndarray, x: np.ndarray, effects: CovariateEffects, seasons: Sequence[float]
-    ) -> Rows | None:
-        """Rows of a series; None if they are too few."""
-        x, n = with_earlier(x, effects.reach), len(y)
-        known = ~(np.isnan(y) | np.isnan(x).any((1, 2)))
-        whole = [round(season) for season in seasons]
-        sought = [1, *whole, 2, *(season + 1 for season in whole), 3, *(season - 1 for season in whole)]
-        lags = [lag for lag in dict.fromkeys(sought) if 0 < lag <= n // 3]
-        lags = lags[: max(3, int(known.sum()) // EFFECT_ROWS_PER_LAG)]
-        at = np.arange(max(lags, default=1), n)
-        at = at[known[at] & np.all([known[at - lag] for lag in lags], axis=0)]
-        return cls(np.nan_to_num(y), effects.terms(x), at, lags) if len(at) >= 2 * (len(lags) + 1) else None
-
-    def whitened(self, slopes: Float[np.ndarray, " P"]) -> tuple[np.ndarray, np.ndarray, int]:
-        """Values and terms less what the autoregression of the rest predicts, and its number of lags."""
-        rest, n_lags = self.y - self.terms @ slopes, len(self.lags)
-        past = np.stack([rest[self.at - lag] for lag in self.lags], 1)
-        past -= past.mean(0)
-        gram = past.T @ past + RIDGE * len(past) * max(float(past.var()), 1e-12) * np.eye(n_lags)
-        weights = np.linalg.solve(gram, past.T @ (rest[self.at] - rest[self.at].mean()))
-        y, terms = self.y[self.at], self.terms[self.at]
-        for weight, lag in zip(weights, self.lags, strict=True):
-            y, terms = y - weight * self.y[self.at - lag], terms - weight * self.terms[self.at - lag]
-        return y - y.mean(), terms - terms.mean(0), n_lags
+    centers, units = center_and_spread(terms)
+    return replace(found, centers=centers, units=units)

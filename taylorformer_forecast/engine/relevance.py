@@ -118,6 +118,7 @@ def relevant_slopes(
         known = 1 - np.diag(inverse) / shared
         spent = spent + known.sum() * part
         shared = _variance(common[None], known[None], member)
+    common, own = (np.where(v > LEAST_VARIANCE, b, 0.0) for v, b in ((shared, common), (apart, own)))
     return common, own, apart
 
 

@@ -176,10 +176,9 @@ class BaseTorchForecaster(
         check_columns(list(y.columns), list(self._cur_y.columns))
         y = y.set_axis(self._cur_y.columns, axis=1)
         if self._scaler is not None:
-            new_X = self._accepted(X, y, "update")
-            self._cur_X = update_data(self._cur_X, new_X)
+            self._cur_X = update_data(self._cur_X, self._accepted(X, y, "update"))
             if self._effects is not None:
-                y = self._less_effects(y, new_X)
+                y = self._less_effects(y)
         if self._latest[0] > self.cutoff[0] and not y.index.isin(self._cur_y.index).all():
             self._set_cutoff(self._latest)  # values that come late hide none that are known
         self._cur_y = update_data(self._cur_y, y)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import product
 
 import numpy as np
 import pandas as pd
+import torch
 
+from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.calendar.axis import on_steps
 from taylorformer_forecast.core.families import find_family
-from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, spread_of
+from taylorformer_forecast.defaults import LARGEST_OFFSET
+from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, since_start
+from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy
 from taylorformer_forecast.sktime._frames import rows_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
-from taylorformer_forecast.sktime._panel import Panel
+from taylorformer_forecast.sktime._panel import Panel, by_name, instances_of, rows_of_instances
 from taylorformer_forecast.sktime._requests import Predictive
+
+PARTS = 1000  # of a step, by which times are told apart
 
 
 def of_every_instance(stamps: pd.Index, like: pd.Index) -> pd.Index:
@@ -29,7 +36,7 @@ def of_every_instance(stamps: pd.Index, like: pd.Index) -> pd.Index:
     """
     if like.nlevels == 1:
         return stamps
-    keys = [key if isinstance(key, tuple) else (key,) for key in like.droplevel(-1).unique()]
+    _, keys = instances_of(like)
     return pd.MultiIndex.from_tuples([(*key, at) for key in keys for at in stamps], names=like.names)
 
 
@@ -59,97 +66,131 @@ class ExogenousEffects(Host):
     """
 
     _cur_y: pd.DataFrame
+    _strategy: Strategy
     _effects: CovariateEffects | None = None
-    _effect_numbers: dict  # of the series of the fit, by instance and column
-    _spreads: dict  # of all series
+    _effect_numbers: dict  # of the series of the fit, the same
+    _origins: dict  # numbers of the first time stamps, by instance
+    _units: dict  # of additions to all series, by instance and column
+    _bounded: dict  # whether values of a series are never negative
 
     def _find_effects(self) -> None:
         """Estimate what X adds to the series, and leave what remains of them."""
         self._effects = self._estimated()
-        names = product(Panel.of(self._cur_y).keys, self._cur_y.columns)
-        self._effect_numbers = {name: number for number, name in enumerate(names)}
         self._take_off_effects()
 
     def _take_off_effects(self) -> None:
         """Leave of the series what remains without that which X adds."""
         if self._effects is not None:
-            self._spreads = {}
-            self._cur_y = self._less_effects(self._cur_y, self._cur_X)
+            self._origins, self._units, self._bounded = {}, {}, {}
+            self._cur_y = self._less_effects(self._cur_y)
 
     def _estimated(self) -> CovariateEffects | None:
         """Effects of the columns that are known ahead, on series with regular steps."""
         has_location = find_family(self.distribution).has_location and self._instance_norm
         if self._scaler.n_ahead == 0 or not has_location:
             return None
-        n_columns = self._cur_y.shape[1]
-        known = self._scaler.ahead(self._cur_X.reindex(self._cur_y.index))
-        both = pd.concat([self._cur_y, pd.DataFrame(known, self._cur_y.index)], axis=1)
-        panel = Panel.of(both)
-        times = self._axis.numbers(panel.stamps)
+        y = self._cur_y.iloc[:, by_name(self._cur_y.columns)]
+        known = self._scaler.ahead(self._cur_X.reindex(y.index))
+        panel = Panel.of(pd.concat([y, pd.DataFrame(known, y.index)], axis=1))
+        parts, times = list(panel.parts()), self._axis.numbers(panel.stamps)
+        names: list[tuple] = []
         series, covariates = [], []
-        for _, at, values in panel.parts():
+        for key, at, values in (parts[k] for k in by_name(panel.keys)):
             steps = on_steps(times[at])
             if steps is None:
                 return None
             grid = np.full((steps[-1] + 1, values.shape[1]), np.nan)
             grid[steps] = values
-            series += list(grid[:, :n_columns].T)
-            covariates += [grid[:, n_columns:]] * n_columns
+            names += product([key], y.columns)
+            series += list(grid[:, : y.shape[1]].T)
+            covariates += [grid[:, y.shape[1] :]] * y.shape[1]
+        self._effect_numbers = {name: number for number, name in enumerate(names)}
         return fit_effects(series, covariates, self._seasonal.lengths)
 
-    def _less_effects(self, y: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
+    def _less_effects(self, y: pd.DataFrame) -> pd.DataFrame:
         """Series less what X adds to them; those that are new are measured by these values."""
-        panel = Panel.of(y)
-        spreads = (spread_of(column) for _, _, values in panel.parts() for column in values.T)
-        self._spreads = dict(zip(product(panel.keys, panel.columns), spreads, strict=True)) | self._spreads
-        return pd.DataFrame(to_float(y) - self._additions(y.index, X), y.index, y.columns)
+        assert self._effects is not None
+        values, numbers = to_float(y).copy(), self._axis.numbers(y.index.get_level_values(-1))
+        for key, own in rows_of_instances(y.index).items():
+            is_new = key not in self._origins
+            if is_new:
+                self._origins[key] = numbers[own].min()
+            for d, name in enumerate(product([key], y.columns)):
+                bounded = bool(never_negative(torch.as_tensor(values[own, d])[None])[0, -1])
+                self._bounded[name] = self._bounded.get(name, True) and bounded
+                if is_new:
+                    values[own, d] = since_start(values[own, d])
+                    self._units[name] = float(self._effects.unit(values[own, d]))
+        return pd.DataFrame(values - self._additions(y.index, self._cur_X), y.index, y.columns)
+
+    def _steps(self, stamps: pd.Index, origins: np.ndarray) -> np.ndarray:
+        """Steps of time stamps since origins, in parts by which they are told apart."""
+        steps = self._axis.numbers(stamps) - origins
+        whole = np.round(steps)
+        return np.round(np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole) * PARTS).astype(int)
 
     def _additions(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
         """What X adds to all columns at some rows; X has these and those before."""
         assert self._effects is not None
-        columns = self._cur_y.columns
-        which, names = np.zeros(len(index), dtype=int), [()]
-        of_rows = np.zeros(len(X), dtype=int)
-        if index.nlevels > 1:
-            which, keys = pd.factorize(index.droplevel(-1))
-            names = [key if isinstance(key, tuple) else (key,) for key in keys]
-            of_rows = keys.get_indexer(X.index.droplevel(-1))
-        step, steps = (
-            np.round(self._axis.numbers(rows.get_level_values(-1))).astype(int) for rows in (index, X.index)
-        )
-        ahead = pd.DataFrame(self._scaler.ahead(X), pd.MultiIndex.from_arrays([of_rows, steps]))[of_rows >= 0]
+        which, keys = instances_of(index)
+        origins = np.array([self._origins[key] for key in keys])
+        of_rows, names = instances_of(X.index)
+        numbers = {key: number for number, key in enumerate(keys)}
+        of_rows = np.array([numbers.get(name, -1) for name in names])[of_rows]
+        X, of_rows = X[of_rows >= 0], of_rows[of_rows >= 0]
+        steps = self._steps(X.index.get_level_values(-1), origins[of_rows])
+        ahead = pd.DataFrame(self._scaler.ahead(X), pd.MultiIndex.from_arrays([of_rows, steps]))
+        step = self._steps(index.get_level_values(-1), origins[which])
         earlier = [
-            ahead.reindex(pd.MultiIndex.from_arrays([which, step - back])).to_numpy()
+            ahead.reindex(pd.MultiIndex.from_arrays([which, step - back * PARTS])).to_numpy()
             for back in range(self._effects.reach + 1)
         ]
-        known, found = np.stack(earlier, 1), np.empty((len(index), len(columns)))
-        for d, column in enumerate(columns):
-            numbers = np.array([self._effect_numbers.get((key, column), -1) for key in names])
-            spreads = np.array([self._spreads[key, column] for key in names])
-            found[:, d] = self._effects(known, numbers[which]) * spreads[which]
+        known, found = np.stack(earlier, 1), np.empty((len(index), self._cur_y.shape[1]))
+        for d, column in enumerate(self._cur_y.columns):
+            of_fit = np.array([self._effect_numbers.get((key, column), -1) for key in keys])
+            units = np.array([self._units[key, column] for key in keys])
+            found[:, d] = self._effects(known, of_fit[which]) * units[which]
         return found
 
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame | None) -> Predictive:
         """A forecast with what X adds, as it is stored and, for other times and the future, given."""
-        assert self._effects is not None
         stored = self._cur_X
         if X is not None:
             past = stored.index[stored.index.get_level_values(-1) <= self.cutoff[0]]
             new = X[~X.index.isin(past)].reindex(columns=stored.columns)
             stored = pd.concat([stored[~stored.index.isin(new.index)], new])
-        ahead = index[index.get_level_values(-1) > self.cutoff[0]]  # before that, rows may be missing
-        if self._effects.reach and len(ahead):  # steps on the way count too
-            stamps = self._axis.between(
-                self.cutoff[0], ahead.get_level_values(-1).max(), index.get_level_values(-1)
-            )
-            ahead = ahead.union(on_the_way(stamps[stamps > self.cutoff[0]], ahead))
-        missing = ahead[~ahead.isin(stored.index)]
+        needed = self._needed(index)
+        missing = needed[~needed.isin(stored.index)]
         if len(missing):
             self._scaler.check(X, "predict")
             *key, stamp = missing[0] if index.nlevels > 1 else missing[:1]
             raise ValueError(rows_are_missing(tuple(key), stamp, len(missing)))
-        self._scaler.check_known(stored.reindex(ahead), "predict")
-        return found.shifted(self._additions(index, stored))
+        self._scaler.check_known(stored.reindex(needed), "predict")
+        found = found.shifted(self._additions(index, stored))
+        if self._strategy.name not in (*STATISTICAL, "averaged"):
+            return found
+        which, keys = instances_of(index)
+        bounded = np.array([[self._bounded[key, column] for column in self._cur_y] for key in keys])
+        return found.at_least(np.where(bounded[which], 0.0, -np.inf))
+
+    def _needed(self, index: pd.Index) -> pd.Index:
+        """Rows of X that a forecast needs: those after the last value, and those on the way to them."""
+        assert self._effects is not None
+        seen = self._cur_y.dropna(how="all").index
+        stamps, numbers = seen.get_level_values(-1), self._axis.numbers(seen.get_level_values(-1))
+        ends = {key: stamps[own[numbers[own].argmax()]] for key, own in rows_of_instances(seen).items()}
+        alike, needed = defaultdict(list), []
+        for key, own in rows_of_instances(index).items():
+            alike[ends[key]].append(own)
+        for end, rows in alike.items():
+            ahead = index[np.concatenate(rows)]
+            ahead = ahead[ahead.get_level_values(-1) > end]  # before that, rows may be missing
+            if self._effects.reach and len(ahead):  # steps on the way count too
+                times = ahead.get_level_values(-1)
+                between = self._axis.between(end, times.max(), times)
+                ahead = ahead.union(on_the_way(between[between > end], ahead))
+            needed.append(ahead)
+        return needed[0].append(needed[1:])
 
     def _rest_of_given(self, key: tuple, given: pd.DataFrame, X: pd.DataFrame | None) -> np.ndarray:
         """Known values of the future of one instance, less what its X adds."""

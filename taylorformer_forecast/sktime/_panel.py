@@ -25,6 +25,30 @@ def by_name(labels: Sequence) -> list[int]:
     return sorted(range(len(names)), key=names.__getitem__)
 
 
+def instances_of(index: pd.Index) -> tuple[np.ndarray, list[tuple]]:
+    """Number of the instance of every row, and the keys of all; one that is empty for a single series.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.sktime._panel import instances_of
+    >>> which, keys = instances_of(pd.MultiIndex.from_tuples([("b", 0), ("a", 0), ("b", 1)]))
+    >>> which.tolist(), keys
+    ([0, 1, 0], [('b',), ('a',)])
+    """
+    if index.nlevels == 1:
+        return np.zeros(len(index), dtype=int), [()]
+    which, keys = pd.factorize(index.droplevel(-1))
+    return which, [key if isinstance(key, tuple) else (key,) for key in keys]
+
+
+def rows_of_instances(index: pd.Index) -> dict[tuple, np.ndarray]:
+    """Numbers of the rows of every instance, by its key."""
+    which, keys = instances_of(index)
+    bounds = np.bincount(which, minlength=len(keys)).cumsum()[:-1]
+    return dict(zip(keys, np.split(np.argsort(which, kind="stable"), bounds), strict=True))
+
+
 @dataclass(frozen=True)
 class Panel:
     """All instances of a frame, without a frame for each of them.

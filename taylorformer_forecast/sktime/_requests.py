@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from taylorformer_forecast.core.families import find_component
+from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
@@ -168,6 +169,15 @@ class Predictive:
         """The distribution of the values plus known numbers, shape (R, D)."""
         mixture = self.mixture.affine(added[..., None], np.ones(1))
         return Predictive(self.paths + added, mixture)
+
+    def at_least(self, least: np.ndarray) -> Predictive:
+        """All that is below some values (R, D) at these, of pieces of constant density."""
+        low, high = (
+            np.maximum(self.mixture.loc + end * self.mixture.scale, least[..., None]) for end in (-1, 1)
+        )
+        tiny = POINT_MASS * (float(np.abs(high).max()) or 1.0)
+        half = np.maximum((high - low) / 2, tiny)
+        return Predictive(np.maximum(self.paths, least), replace(self.mixture, loc=low + half, scale=half))
 
     def take(self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""

@@ -110,6 +110,18 @@ def test_statistics_read_covariates_as_far_back_as_values(strategy):
 
 
 @pytest.mark.parametrize("strategy", ["corrected", "averaged"])
+def test_sales_are_not_forecast_below_zero_by_what_covariates_take_off(strategy):
+    _, X = promoted()
+    sales = np.random.default_rng(1).poisson(5 + 20 * X.values()[:, 0])
+    y = concatenate([series_of(sales), series_of(sales - 30, "less")], axis=1)
+    model = chosen(strategy, n_epochs=1).fit(y[:N], future_covariates=X, verbose=False)
+    options = {"num_samples": 200, "random_state": 0, "verbose": False}
+    low = model.predict(H, future_covariates=X, **options).all_values().min(axis=(0, 2))
+    assert low[0] == 0
+    assert low[1] < -30
+
+
+@pytest.mark.parametrize("strategy", ["corrected", "averaged"])
 def test_saved_statistics_keep_effects(strategy, tmp_path):
     y, X = promoted()
     model = chosen(strategy, n_epochs=1).fit(y[:N], future_covariates=X, verbose=False)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.effects import fit_effects, spread_of, with_earlier
+from taylorformer_forecast.engine.effects import deviation, fit_effects, with_earlier
 from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
 
 
@@ -16,7 +16,7 @@ def difference(effects, y, high=1.0, low=0.0, number=-1):
     at = [[low] + [0.0] * (effects.columns.max()), [high] + [0.0] * (effects.columns.max())]
     # Each by itself, so that nothing comes later.
     one, other = (added(effects, [row], number)[0] for row in at)
-    return (other - one) * spread_of(y)
+    return (other - one) * deviation(y)
 
 
 def promotions(n, rng, share=0.2):
@@ -47,7 +47,7 @@ def test_what_comes_later_is_found_at_its_delay():
     effects = fit_effects([y], [x])
     pulse = np.zeros((12, 1))
     pulse[4] = 1.0
-    response = (added(effects, pulse) - added(effects, 0 * pulse)) * spread_of(y)
+    response = (added(effects, pulse) - added(effects, 0 * pulse)) * deviation(y)
     assert int(response.argmax()) == 7
     assert response[7] == pytest.approx(10, abs=1)
     assert np.abs(np.delete(response, 7)).max() < 1

@@ -139,6 +139,27 @@ def test_known_values_of_the_future_are_met_whatever_x_adds():
     assert forecaster.condition(goal).predict(X=X[N:]).iloc[4] == pytest.approx(500)
 
 
+@pytest.mark.parametrize("strategy", ["corrected", "averaged"])
+def test_sales_are_not_forecast_below_zero_by_what_x_takes_off(strategy):
+    _, X = promoted()
+    sales = np.random.default_rng(1).poisson(5 + 20 * X["promotion"]).astype(float)
+    parts = {key: pd.DataFrame({"sales": sales, "less": sales - 30}, X.index) for key in ("a", "b")}
+    y, X = pd.concat(parts), pd.concat({"a": X, "b": X})
+    past = y.index.get_level_values(-1) < y.index[N][1]
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=5, num_samples=200, random_state=0)
+    forecaster.fit(y[past], X[past], fh=FH)
+    found = forecaster.predict_quantiles(X=X[~past], alpha=[0.05, 0.2, 0.5])
+    assert (found["sales"] >= 0).all(axis=None)
+    assert (found["sales"][0.05] < 1).any()
+    assert (found["less"][0.05] < -30).any()
+    paths = forecaster.predict_proba(X=X[~past], marginal=False).sample(50)
+    assert (paths["sales"] >= 0).all()
+    cdf = forecaster.predict_proba(X=X[~past]).cdf(
+        pd.DataFrame({"sales": -0.01, "less": -31.0}, y[~past].index)
+    )
+    assert (cdf["sales"] == 0).all()
+
+
 def test_columns_known_of_the_past_only_are_left_to_a_network():
     y, X = promoted()
     forecaster = TaylorformerForecaster(past_only=("promotion",), max_steps=2, random_state=0)

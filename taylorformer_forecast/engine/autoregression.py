@@ -1,0 +1,107 @@
+"""Values and terms of a regression less what an autoregression of the rest predicts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from taylorformer_forecast.defaults import EFFECT_OUTLIER, EFFECT_ROWS_PER_LAG
+
+RIDGE = 1e-3  # of the autoregression, in its variance, so that it can be solved for
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Values and terms of one series, and rows that are known with the values some lags before.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Values, 0 where nothing was observed.
+    terms : ndarray of shape (n, P)
+        Terms.
+    at : int ndarray of shape (m,)
+        Rows.
+    lags : list of int
+        Lags L.
+    clean : ndarray of shape (n,)
+        Values without outliers, which lags see.
+    """
+
+    y: np.ndarray
+    terms: np.ndarray
+    at: np.ndarray
+    lags: list[int]
+    clean: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        y: Float[np.ndarray, " n"],
+        terms: Float[np.ndarray, "n P"],
+        known: np.ndarray,
+        reach: int,
+        seasons: Sequence[float],
+    ) -> Rows | None:
+        """Rows of a series; None if they are too few.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+            Values, NaN where nothing was observed.
+        terms : ndarray of shape (n, P)
+            Terms.
+        known : bool ndarray of shape (n,)
+            Where any covariate is known.
+        reach : int
+            Steps before terms are whole.
+        seasons : sequence of float
+            Lengths of seasons in steps.
+        """
+        seen, n = ~np.isnan(y), len(y)
+        known = known & seen
+        whole = [round(season) for season in seasons]
+        sought = [1, *whole, 2, *(season + 1 for season in whole), 3, *(season - 1 for season in whole)]
+        lags = [lag for lag in dict.fromkeys(sought) if 0 < lag <= n // 3]
+        lags = lags[: max(3, int(known.sum()) // EFFECT_ROWS_PER_LAG)]
+        at = np.arange(max([*lags, reach]), n)
+        at = at[known[at] & np.all([seen[at - lag] for lag in lags], axis=0)]
+        y = np.nan_to_num(y)
+        return cls(y, terms, at, lags, y) if len(at) >= 2 * (len(lags) + 1) else None
+
+    def whitened(self, slopes: Float[np.ndarray, " P"]) -> tuple[np.ndarray, np.ndarray, int]:
+        """Values and terms less what the autoregression of the rest predicts, and its number of lags."""
+        y, terms = self._less_past(self.clean, self._weights(slopes))
+        return y - y.mean(), terms - terms.mean(0), len(self.lags)
+
+    def without_outliers(self, slopes: Float[np.ndarray, " P"]) -> Rows:
+        """Return rows whose values are no farther than some deviations from what slopes and past predict.
+
+        Repeated with slopes in turn, this is regression by Huber's loss (Huber, 1981, section 7.8): an effect
+        that is seldom, and far larger than the noise, is found all the same.
+        """
+        y, terms = self._less_past(self.clean, self._weights(slopes))
+        error = self.y[self.at] - self.clean[self.at] + y - terms @ slopes
+        error -= np.median(error)
+        usual = 1.4826 * float(np.median(np.abs(error)))  # the standard deviation of normal errors
+        most, clean = EFFECT_OUTLIER * usual if usual > 0 else np.inf, self.y.copy()
+        clean[self.at] -= error - np.clip(error, -most, most)
+        return replace(self, clean=clean)
+
+    def _weights(self, slopes: Float[np.ndarray, " P"]) -> Float[np.ndarray, " L"]:
+        """Weights of the lags of the rest."""
+        rest, n_lags = self.clean - self.terms @ slopes, len(self.lags)
+        past = np.stack([rest[self.at - lag] for lag in self.lags], 1)
+        past -= past.mean(0)
+        gram = past.T @ past + RIDGE * len(past) * max(float(past.var()), 1e-12) * np.eye(n_lags)
+        return np.linalg.solve(gram, past.T @ (rest[self.at] - rest[self.at].mean()))
+
+    def _less_past(self, values: Float[np.ndarray, " n"], weights: Float[np.ndarray, " L"]) -> tuple:
+        """Values and terms of the rows, less those some lags before times weights."""
+        y, terms = values[self.at], self.terms[self.at]
+        for weight, lag in zip(weights, self.lags, strict=True):
+            y, terms = y - weight * values[self.at - lag], terms - weight * self.terms[self.at - lag]
+        return y, terms
