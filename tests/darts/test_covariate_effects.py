@@ -139,6 +139,49 @@ def test_statistics_refuse_covariates_that_are_missing_where_they_are_needed():
         model.predict(H, future_covariates=X.with_values(values), verbose=False)
 
 
+def trending(n_series=1, seed=0):
+    """Series with a trend far beyond the effects of their covariates."""
+    rng = np.random.default_rng(seed)
+    x = [rng.normal(size=N + H) for _ in range(n_series)]
+    y = [series_of(np.linspace(0, 300, N + H) + 3 * one + 0.3 * rng.normal(size=N + H)) for one in x]
+    return y, [series_of(one, "x") for one in x]
+
+
+@pytest.mark.parametrize("n_series", [1, 2])
+@pytest.mark.parametrize("strategy", ["train", "corrected"])
+def test_effects_are_measured_alike_in_training_and_forecasts(strategy, n_series):
+    y, X = trending(n_series)
+    model = chosen(strategy, n_epochs=1).fit([one[:N] for one in y], future_covariates=X, verbose=False)
+    values = X[0].values(copy=True)
+    values[N:] = 0.0
+    low = X[0].with_values(values)
+    values[-1] = 1.0
+    options = {"series": y[0][:N], "num_samples": 20, "random_state": 0, "verbose": False}
+    found = [
+        model.predict(H, future_covariates=one, **options).mean(axis=2)
+        for one in (X[0].with_values(values), low)
+    ]
+    assert (found[0] - found[1]).values()[-1, 0] == pytest.approx(3, abs=1)
+
+
+def test_series_of_another_scale_have_effects_in_their_own_units():
+    y, X = promoted()
+    model = chosen("corrected").fit(y[:N], future_covariates=X, verbose=False)
+    found = effect_of_promotion(model, X, series=1000 * y[:N])[-1, 0]
+    assert found / 1000 == pytest.approx(40, abs=6)
+
+
+@pytest.mark.parametrize("strategy", ["train", "corrected"])
+def test_covariates_keep_their_precision_beside_series_in_single_precision(strategy):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N + H)
+    y = series_of(10 + 3 * x + 0.1 * rng.normal(size=N + H))
+    X = TimeSeries.from_times_and_values(y.time_index, 1e9 + x)
+    model = chosen(strategy, n_epochs=1).fit(y[:N], future_covariates=X, verbose=False)
+    found = model.predict(H, future_covariates=X, num_samples=50, random_state=0, verbose=False)
+    assert np.abs(found.median().values() - y[N:].values()).mean() < 1
+
+
 def test_what_statistics_cannot_use_needs_a_network():
     y, X = promoted()
     with pytest.raises(ValueError, match="past_covariates are given, which only a new network can use"):

@@ -133,3 +133,65 @@ def test_collinear_terms_that_explain_much_together_are_kept():
     y = terms @ [1.4, -1.3] + 0.1 * rng.normal(size=80)
     common, _, _ = relevant_slopes(Regressions.of([(y, terms, 5)]), np.arange(2))
     np.testing.assert_allclose(common, [1.4, -1.3], atol=0.1)
+
+
+@pytest.mark.parametrize("n_constants", [1, 3])
+def test_constants_in_a_panel_take_nothing_from_what_others_have_in_common(n_constants):
+    rng = np.random.default_rng(0)
+    x = [rng.normal(size=(60, 1)) for _ in range(3 + n_constants)]
+    y = [3 * one[:, 0] + 0.3 * rng.normal(size=60) for one in x[:3]] + [np.full(60, 5.0)] * n_constants
+    assert difference(fit_effects(y, x), y[0]) == pytest.approx(3, abs=0.3)
+
+
+@pytest.mark.parametrize("size", [10, 100, 1000])
+def test_an_outlier_does_not_hide_an_effect(size):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 3))
+    y = 10 + 3 * x[:, 0] + 0.3 * rng.normal(size=400)
+    clean = deviation(y)
+    y[200] += size
+    effects = fit_effects([y], [x])
+    assert difference(effects, y) == pytest.approx(3, abs=0.15)
+    assert deviation(y) > clean  # the unit is another
+
+
+def test_seldom_effects_far_beyond_the_noise_are_no_outliers():
+    rng = np.random.default_rng(0)
+    x = promotions(200, rng, share=0.03)
+    y = 100 * x[:, 0] + 0.5 * rng.normal(size=200)
+    y[50] += 1000
+    assert difference(fit_effects([y], [x]), y) == pytest.approx(100, abs=10)
+
+
+@pytest.mark.parametrize("where", ["here and there", "every other row of one that adds nothing"])
+def test_effects_are_found_beside_gaps_in_covariates(where):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    y = 3 * x[:, 0] + 0.3 * rng.normal(size=300)
+    if where == "here and there":
+        x[rng.random((300, 3)) < 0.2] = np.nan
+    else:
+        x[::2, 2] = np.nan
+    assert difference(fit_effects([y], [x]), y) == pytest.approx(3, abs=0.3)
+
+
+def test_covariates_without_an_effect_add_exactly_nothing():
+    rng = np.random.default_rng(0)
+    y, x = rng.poisson(2, 200).astype(float), rng.normal(size=(200, 2))
+    assert np.all(added(fit_effects([y], [x]), x) == 0)
+
+
+def test_units_of_few_or_equal_values_are_in_proportion_to_their_size():
+    rng = np.random.default_rng(0)
+    x = [rng.normal(size=(60, 1)) for _ in range(3)]
+    y = [10 + 2 * one[:, 0] + 0.1 * rng.normal(size=60) for one in x]
+    effects = fit_effects(y, x)
+    for few in ([10.0], [10.0, 10.0], [9.0, np.nan, 11.0]):
+        assert effects.unit(np.array(few)) == pytest.approx(2, rel=0.2)
+        assert effects.unit(1e-6 * np.array(few)) == pytest.approx(1e-6 * effects.unit(np.array(few)))
+    assert effects.unit(y[0]) == deviation(y[0])
+
+
+def test_deviations_of_tiny_movement_at_a_huge_level_are_no_rounding():
+    assert deviation(1e12 + np.array([-100.0, 100.0] * 8)).item() == pytest.approx(100)
+    assert deviation(np.full(1000, 0.1)).item() == 0

@@ -160,6 +160,96 @@ def test_sales_are_not_forecast_below_zero_by_what_x_takes_off(strategy):
     assert (cdf["sales"] == 0).all()
 
 
+def later_by(delay, n_instances=1, n=210, seed=0):
+    """Days whose values follow a covariate some days later; instances of one panel, or a single series."""
+    rng = np.random.default_rng(seed)
+    index = pd.date_range("2020-01-01", periods=n, freq="D")
+    parts = []
+    for _ in range(n_instances):
+        x = rng.normal(size=n)
+        late = np.r_[np.zeros(delay), x[: n - delay]]
+        parts.append(pd.DataFrame({"x": x, "y": 10 + 2 * late + 0.1 * rng.normal(size=n)}, index))
+    both = parts[0] if n_instances == 1 else pd.concat(parts, keys=[f"i{k}" for k in range(n_instances)])
+    return both[["y"]], both[["x"]]
+
+
+def test_new_values_one_by_one_leave_the_same_rest_as_all_together():
+    y, X = later_by(3)
+    together, one_by_one = (TaylorformerForecaster(random_state=0).fit(y[:150], X[:150], fh=FH) for _ in "ab")
+    together.update(y[150:200], X[150:200], update_params=False)
+    for k in range(150, 200):
+        one_by_one.update(y[k : k + 1], X[k : k + 1], update_params=False)
+    pd.testing.assert_frame_equal(one_by_one._cur_y, together._cur_y)
+    assert float((together.predict(X=X[200:]) - y[200:]).abs().mean().iloc[0]) < 0.3
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize("values", [[10.0], [10.0] * 5])
+def test_new_series_of_equal_values_get_effects_in_their_own_units(values, scale):
+    y, X = later_by(0, 3)
+    early = y.index.get_level_values(-1) < "2020-07-01"
+    forecaster = TaylorformerForecaster(random_state=0).fit(scale * y[early], X[early], fh=FH)
+    index = pd.MultiIndex.from_product([["new"], X.index.levels[-1]])
+    new_X = pd.DataFrame({"x": np.linspace(-1, 1, len(index))}, index)
+    n = int((index.get_level_values(-1) < "2020-07-01").sum())
+    new_y = pd.DataFrame({"y": scale * np.array(values)}, index[n - len(values) : n])
+    forecaster.update(new_y, new_X.loc[new_y.index], update_params=False)
+    found = forecaster.predict(X=pd.concat([X[~early], new_X[n:]])).loc["new", "y"] / scale
+    assert found.between(9, 14).all()
+
+
+def test_series_that_end_earlier_need_x_from_their_own_end():
+    y, X = later_by(0, 2)
+    stamps = y.index.get_level_values(-1)
+    known = (stamps < "2020-06-01") | ((stamps < "2020-07-01") & (y.index.get_level_values(0) == "i0"))
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[known], X[known], fh=[1, 2, 3])
+    found = forecaster.predict(X=X[~known])
+    assert float((found - y.reindex(found.index)).abs().mean().iloc[0]) < 0.3
+    with pytest.raises(ValueError, match="X of instance 'i1' has no row for 2020-06-01"):
+        forecaster.predict(X=X[stamps >= "2020-07-01"])
+
+
+def test_zeros_before_a_series_begins_stay_out_of_what_is_left():
+    _, X = promoted()
+    y = 50 + 20 * X["promotion"] + np.random.default_rng(0).normal(0, 1, len(X))
+    y[:40] = 0.0
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)
+    assert np.abs(forecaster.predict(X=X[N:]) - y[N:]).mean() < 3
+
+
+def test_times_beside_the_grid_have_the_effects_of_their_own_rows_of_x():
+    y, X = later_by(0)
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:150], X[:150])
+    noon = y.index[150:152] + pd.Timedelta("12h")
+    given = pd.concat([X[150:], pd.DataFrame({"x": [-2.0, 2.0]}, noon)]).sort_index()
+    found = forecaster.predict(fh=noon, X=given)["y"]
+    assert found.diff().iloc[1] == pytest.approx(8, abs=1)
+
+
+def test_steps_of_several_integers_have_effects():
+    y, X = later_by(0)
+    even = pd.Index(range(0, 2 * len(y), 2))
+    y, X = y.set_axis(even), X.set_axis(even)
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:150], X[:150])
+    assert float((forecaster.predict(fh=[2, 4], X=X[150:]) - y[150:152]).abs().max().iloc[0]) < 0.5
+
+
+def test_the_order_of_instances_and_columns_does_not_matter_to_effects(monkeypatch):
+    monkeypatch.setattr("taylorformer_forecast.engine.effects.SERIES_AT_ONCE", 2)
+    y, X = later_by(0, 5, n=80)
+    y = y.assign(a=y["y"] ** 2)
+    order = y.index.get_level_values(0).unique()[[3, 0, 4, 2, 1]]
+    other = [pd.concat([part.loc[[key]] for key in order]) for part in (y[["a", "y"]], X)]
+    last = [part.index.get_level_values(-1).max() for part in (y, X)]
+    assert last[0] == last[1]
+    found = []
+    for own_y, own_X in ((y, X), other):
+        early = own_y.index.get_level_values(-1) <= last[0] - pd.Timedelta(days=H)
+        forecaster = TaylorformerForecaster(random_state=0).fit(own_y[early], own_X[early], fh=FH)
+        found.append(forecaster.predict(X=own_X[~early]))
+    pd.testing.assert_frame_equal(found[1].loc[found[0].index, found[0].columns], found[0], rtol=1e-6)
+
+
 def test_columns_known_of_the_past_only_are_left_to_a_network():
     y, X = promoted()
     forecaster = TaylorformerForecaster(past_only=("promotion",), max_steps=2, random_state=0)
