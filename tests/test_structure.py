@@ -57,13 +57,13 @@ PRIVATE_WORDS = (
 # Where the value of a number in ``defaults`` may come from, and numbers that stay beside their use.
 SOURCES = ("published", "by definition", "measured", "by hand")
 NO_DEFAULTS = {
-    "tolerances of rounding": ("FLAT", "JITTER", "LARGEST", "ROUNDING", "TIE", "TINY", "TOLERANCE"),
+    "tolerances of rounding": ("FLAT", "JITTER", "LARGEST", "PARTS", "ROUNDING", "TIE", "TINY", "TOLERANCE"),
     "points of quadrature": ("NODES", "PANELS", "PIECES", "REACH", "STEPS", "TAIL"),
     "derived from the defaults": ("BASE",),
     "a single value": ("POINT_MASS",),
-    "units": ("CYCLES", "LONGEST_MONTH", "UNITS", "UNIT_SCALE", "WEEK", "YEAR"),
-    "rounds that more would not change": ("N_ITERATIONS", "N_ROUNDS"),
-    "bounds of what is divided by": ("LEAST_VARIANCE", "MOST_VARIANCE", "RIDGE"),
+    "units": ("CYCLES", "LONGEST_MONTH", "MOST_RATIO", "UNITS", "UNIT_SCALE", "WEEK", "YEAR"),
+    "rounds that more would not change": ("N_ITERATIONS", "N_ROUNDS", "N_STEPS"),
+    "bounds of what is divided by": ("FARTHEST_LOG", "LEAST_VARIANCE", "MOST_VARIANCE", "RIDGE"),
     "speed alone": ("FEW_SCORES", "FUSED_WIDTH", "N_MEMBERS", "SEGMENT", "SHORT"),
     "what a file may hold": ("FILE_LIMITS",),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),

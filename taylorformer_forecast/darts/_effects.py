@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,15 @@ import torch
 from darts import TimeSeries
 from darts.utils.data.torch_datasets.utils import PLModuleInput, TorchInferenceBatch
 from darts.utils.ts_utils import series2seq
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.engine.effects import (
-    CovariateEffects,
-    fit_effects,
-    mean_size,
-    since_start,
-    with_earlier,
-)
+from taylorformer_forecast.baselines.intermittent import is_intermittent
+from taylorformer_forecast.engine.demand_effects import tilt_demand
+from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, with_earlier
+from taylorformer_forecast.engine.series_requests import SeriesForecast
+from taylorformer_forecast.engine.series_scale import mean_size, since_start
 
 MOST_RATIO = 10.0  # of mean sizes of pasts of the same series
 
@@ -37,8 +37,7 @@ def effects_on_components(
     Returns
     -------
     dict or None
-        Arguments of :class:`Additions`, plain lists that a checkpoint can hold; None without covariates, or
-        where no effect can be estimated.
+        Arguments of :class:`Additions`, plain lists that a checkpoint can hold; None without covariates.
     """
     covariates = series2seq(covariates)
     if not covariates:
@@ -46,11 +45,7 @@ def effects_on_components(
     values = [one.all_values(copy=False)[:, :, 0].astype(float) for one in series]
     known = [_at_series(one, own) for one, own in zip(covariates, series, strict=True)]
     columns = [[y[:, c] for y in values] for c in range(series[0].n_components)]
-    found = [
-        effects for column in columns if (effects := fit_effects(column, known, seasons, length)) is not None
-    ]
-    if len(found) < len(columns):
-        return None
+    found = [fit_effects(column, known, seasons, length) for column in columns]
     own = [float(effects.unit(y[0], length)) for effects, y in zip(found, columns, strict=True)]
     return {
         "effects": [
@@ -97,6 +92,11 @@ class Additions:
         ]
         self.units, self.length = units, length
 
+    @property
+    def of_demand(self) -> bool:
+        """Whether all series of the fit were intermittent demand, to which nothing is added."""
+        return all(bool(effects.of_demand.all()) for effects in self.effects)
+
     def __call__(self, x: PLModuleInput | TorchInferenceBatch, n: int, shift: int) -> Float[Tensor, "B N C"]:
         """Additions at the past of a batch and ``n`` targets.
 
@@ -109,34 +109,81 @@ class Additions:
         shift : int
             Steps between past and targets.
         """
+        every, y = self._of_batch(x, n, shift)
+        return torch.as_tensor(every * self._units(y)[:, None], device=x.past_target.device)
+
+    def ratios(self, x: TorchInferenceBatch, n: int, shift: int) -> Float[np.ndarray, "B n C"]:
+        """What covariates multiply the means of intermittent demand by, relative to the past; 1 of others."""
+        every, y = self._of_batch(x, n, shift)
+        usual = np.log(np.exp(every[:, :-n]).mean(1, keepdims=True))
+        return np.where(self._demand(y)[:, None], np.exp(every[:, -n:] - usual), 1.0)
+
+    def rest(self, past: Tensor, added: Float[Tensor, "B N C"]) -> Float[Tensor, "B L C"]:
+        """Past values less what is added to them, without zeros before the first other value."""
+        y = past.detach().cpu().double().numpy()
+        started = since_start(y.swapaxes(1, 2)).swapaxes(1, 2) - added[:, : y.shape[1]].cpu().numpy()
+        return torch.as_tensor(np.where(self._demand(y)[:, None], y, started))
+
+    def rest_of(self, series: TimeSeries, covariates: TimeSeries) -> TimeSeries:
+        """A series less what covariates add to it."""
+        values = series.all_values(copy=False)[None, :, :, 0]
+        y = values.astype(float)
+        added = torch.as_tensor(self._at(_at_series(covariates, series)[None], y) * self._units(y)[:, None])
+        rest = self.rest(torch.as_tensor(y), added).numpy()
+        return series.with_values(rest[0, ..., None].astype(values.dtype))
+
+    def _of_batch(
+        self, x: PLModuleInput | TorchInferenceBatch, n: int, shift: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Effects (B, L + n, C) at past and targets of a batch, and the values of its past."""
         parts = x.past_target, x.historic_future_covariates, x.future_covariates
         y, before, after = (part.detach().cpu().double().numpy() for part in parts)
         length = y.shape[1]
         gap = np.full((len(y), shift, before.shape[2]), np.nan)
         every = self._at(np.concatenate([before, gap, after[:, :n]], 1), y)
-        kept = np.r_[0:length, length + shift : every.shape[1]]
-        return torch.as_tensor(every[:, kept], device=x.past_target.device)
-
-    def rest_of(self, series: TimeSeries, covariates: TimeSeries) -> TimeSeries:
-        """A series less what covariates add to it."""
-        values = series.all_values(copy=False)[:, :, 0]
-        added = self._at(_at_series(covariates, series)[None], values[None].astype(float))[0]
-        return series.with_values((since_start(values.T).T - added)[..., None].astype(values.dtype))
+        return every[:, np.r_[0:length, length + shift : every.shape[1]]], y
 
     def _at(self, x: Float[np.ndarray, "B N F"], y: Float[np.ndarray, "B L C"]) -> np.ndarray:
-        """Additions (B, N, C) at steps of a grid, to series with these values."""
+        """Effects (B, N, C) at steps of a grid, in units, on series with these values."""
         every = with_earlier(x, max(effects.reach for effects in self.effects))
-        points, found = every.reshape(-1, *every.shape[2:]), np.empty((*every.shape[:2], len(self.effects)))
+        shape, points = every.shape[:2], every.reshape(-1, *every.shape[2:])
+        numbers = np.where(self._demand(y), -2, -1).repeat(shape[1], 0)
+        found = [effects(points, numbers[:, c]) for c, effects in enumerate(self.effects)]
+        return np.stack(found, 1).reshape(*shape, -1)
+
+    def _demand(self, y: Float[np.ndarray, "B L C"]) -> np.ndarray:
+        """Which components of every series are intermittent demand; (B, C)."""
+        found = np.empty((len(y), len(self.effects)), dtype=bool)
         for c, effects in enumerate(self.effects):
-            found[..., c] = effects(points).reshape(every.shape[:2]) * self._unit(c, y[..., c])[:, None]
+            mixed = effects.of_demand.any() and not effects.of_demand.all()
+            found[:, c] = (
+                is_intermittent(torch.as_tensor(y[..., c]))[:, -1] if mixed else effects.of_demand[0]
+            )
         return found
 
-    def _unit(self, c: int, y: Float[np.ndarray, "B L"]) -> Float[np.ndarray, " B"]:
-        """Unit of the additions to one component of every series."""
-        effects = self.effects[c]
-        if self.units is None:
-            return effects.unit(y, self.length)
-        # Another series, of another scale, has another unit.
-        own = effects.relative * mean_size(y)
-        alike = (own < MOST_RATIO * self.units[c]) & (own > self.units[c] / MOST_RATIO)
-        return np.where(alike, self.units[c], own)
+    def _units(self, y: Float[np.ndarray, "B L C"]) -> Float[np.ndarray, "B C"]:
+        """Units of the additions to all components of every series."""
+        found = np.empty((len(y), len(self.effects)))
+        for c, effects in enumerate(self.effects):
+            if self.units is None:
+                found[:, c] = effects.unit(y[..., c], self.length)
+                continue
+            # Another series, of another scale, has another unit.
+            own = effects.relative * mean_size(y[..., c])
+            alike = (own < MOST_RATIO * self.units[c]) & (own > self.units[c] / MOST_RATIO)
+            found[:, c] = np.where(alike, self.units[c], own)
+        return np.where(self._demand(y), 0.0, found)
+
+
+def with_ratios(
+    forecasts: Sequence[SeriesForecast], ratios: Float[np.ndarray, "B n C"]
+) -> list[SeriesForecast]:
+    """Forecasts of all components, those of intermittent demand with means times ratios."""
+    rng = np.random.default_rng(int(torch.randint(2**31 - 1, ())))  # from the generator that darts seeds
+    found = []
+    for one, ratio in zip(forecasts, rearrange(ratios, "b n c -> (b c) n"), strict=True):
+        if one.intermittent and np.any(ratio != 1.0):
+            paths, weights = tilt_demand(one.paths, one.loc, one.weights, ratio, rng)
+            one = replace(one, paths=paths, weights=weights)
+        found.append(one)
+    return found

@@ -108,7 +108,8 @@ class ForecastModule(JointWindows, ObservedLoss):
         self.sizes = {"g": 1} if self.spec.shares_windows else {"w": 1}
         n_static = n_static * len(self.floor) if self.spec.shares_windows else n_static
         n_covariates = n_static + n_future + len(self.future_flags) + self.n_past_columns
-        alone = n_past + self.n_static + (n_future - n_phases if self.additions is None else 0)
+        added = self.additions is not None and not self.additions.of_demand
+        alone = n_past + self.n_static + (0 if added else n_future - n_phases)
         task = Task(
             self.input_chunk_length,
             self.output_chunk_length or 1,

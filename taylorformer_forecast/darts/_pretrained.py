@@ -103,8 +103,9 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             return "sample_weight is given, which training alone takes into account"
         if options.get("past_covariates"):
             return "past_covariates are given, which only a new network can use"
-        if options.get("future_covariates") and self._effects is None:
-            why = "and no effects of them could be estimated: only a new network can use them"
+        demand = self._effects is not None and any(np.any(e["of_demand"]) for e in self._effects["effects"])
+        if demand and self._arguments["strategy"] in ("pretrained", "finetune"):
+            why = "whose effects on intermittent demand the pretrained network cannot use"
             return f"future_covariates are given, {why}"
         if self.add_encoders:
             return "add_encoders is given, whose covariates only a new network can use"

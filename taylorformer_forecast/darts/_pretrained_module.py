@@ -13,6 +13,7 @@ from torch import Tensor
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.darts._dataset import DatasetWindows
+from taylorformer_forecast.darts._effects import with_ratios
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._statistical import Statistics, as_predicted
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
@@ -87,7 +88,12 @@ class PretrainedModule(ForecastModule):
         samples = samples.map(lambda value: value.cpu().double())  # numpy has no bfloat16
         paths = samples.paths[..., 0].numpy()  # (B * C, S, n)
         sizes = n, paths.shape[1], horizon, self.output_chunk_shift
-        requests, found = self.statistics.forecasts(batch, *sizes, added)
+        past = batch.past_target
+        if self.additions is not None and added is not None:
+            past = self.additions.rest(past, added)
+        requests, found = self.statistics.forecasts(batch, *sizes, past)
+        if self.additions is not None:
+            found = with_ratios(found, self.additions.ratios(batch, n, self.output_chunk_shift))
         parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2))
         quantiles = Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS).reshape(len(found), n, -1)
         blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may

@@ -19,12 +19,11 @@ from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._covariates import check_gaps
-from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._effects import Additions, with_ratios
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.copula import standardised_errors
 from taylorformer_forecast.engine.correction import PretrainedCorrection
-from taylorformer_forecast.engine.effects import since_start
 from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
@@ -79,21 +78,20 @@ class Statistics(nn.Module):
         n_paths: int,
         horizon: int,
         shift: int,
-        added: Tensor | None = None,
+        past: Tensor | None = None,
     ) -> tuple[list[SeriesRequest], list[SeriesForecast]]:
         """Forecast ``n`` steps of every component of every series, those of one series after another.
 
-        They are of the values less what is ``added`` to them, (B, L + n, C).
+        They are of the values of the ``past`` (B, L, C), by default those of the batch.
 
         Values that are missing at the end are steps of the forecast. Where nothing was observed, forecasts
         are without meaning.
         """
-        past = rearrange(batch.past_target, "b l c -> (b c) l").cpu().double().numpy()
-        if added is not None:
-            past = since_start(past) - rearrange(added[:, :-n], "b l c -> (b c) l").cpu().numpy()
-        n_components = batch.past_target.shape[2]
+        past = batch.past_target if past is None else past
+        n_components = past.shape[2]
+        series = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
-        values = np.where(np.isnan(past).all(1)[:, None], 0.0, past)
+        values = np.where(np.isnan(series).all(1)[:, None], 0.0, series)
         ahead = shift + np.arange(n)
         requests = [_request(y, ahead, date) for y, date in zip(values, before, strict=True)]
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
@@ -226,12 +224,16 @@ class StatisticalModule(PLForecastingModule):
     ) -> tuple[Tensor, Any, Any]:
         """Predict ``pred_n`` steps of every series: (S, B, n, C), or (1, B, n, C * 3) for parameters."""
         sizes = self.pred_n, self.pred_num_samples, self.output_chunk_length or 1, self.output_chunk_shift
-        added = None
+        added, past = None, batch.past_target
         if self.additions is not None:
-            added = self.additions(batch, self.pred_n, self.output_chunk_shift)
             known = batch.historic_future_covariates[:, -self.input_chunk_length :], batch.future_covariates
             check_gaps(known, self.future_flags, "future_covariates")
-        _, forecasts = self.statistics.forecasts(batch, *sizes, added)
+            added = self.additions(batch, self.pred_n, self.output_chunk_shift)
+            past = self.additions.rest(past, added)
+        _, forecasts = self.statistics.forecasts(batch, *sizes, past)
+        if self.additions is not None:
+            ratios = self.additions.ratios(batch, self.pred_n, self.output_chunk_shift)
+            forecasts = with_ratios(forecasts, ratios)
         out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, added)
         if self.joint is not None and not self.predict_likelihood_parameters:
             out = self.joint.reorder(out)

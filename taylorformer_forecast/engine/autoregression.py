@@ -27,14 +27,17 @@ class Rows:
         Rows.
     lags : list of int
         Lags L.
+    missing : bool ndarray of shape (n,)
+        Where nothing was observed.
     clean : ndarray of shape (n,)
-        Values without outliers, which lags see.
+        Values without outliers and gaps, which lags see.
     """
 
     y: np.ndarray
     terms: np.ndarray
     at: np.ndarray
     lags: list[int]
+    missing: np.ndarray
     clean: np.ndarray
 
     @classmethod
@@ -68,9 +71,10 @@ class Rows:
         lags = [lag for lag in dict.fromkeys(sought) if 0 < lag <= n // 3]
         lags = lags[: max(3, int(known.sum()) // EFFECT_ROWS_PER_LAG)]
         at = np.arange(max([*lags, reach]), n)
-        at = at[known[at] & np.all([seen[at - lag] for lag in lags], axis=0)]
-        y = np.nan_to_num(y)
-        return cls(y, terms, at, lags, y) if len(at) >= 2 * (len(lags) + 1) else None
+        at = at[known[at]]
+        if len(at) < 2 * (len(lags) + 1):
+            return None
+        return cls(np.nan_to_num(y), terms, at, lags, ~seen, _filled(y, ~seen))
 
     def whitened(self, slopes: Float[np.ndarray, " P"]) -> tuple[np.ndarray, np.ndarray, int]:
         """Values and terms less what the autoregression of the rest predicts, and its number of lags."""
@@ -89,7 +93,8 @@ class Rows:
         usual = 1.4826 * float(np.median(np.abs(error)))  # the standard deviation of normal errors
         most, clean = EFFECT_OUTLIER * usual if usual > 0 else np.inf, self.y.copy()
         clean[self.at] -= error - np.clip(error, -most, most)
-        return replace(self, clean=clean)
+        fit = self.terms @ slopes
+        return replace(self, clean=fit + _filled(clean - fit, self.missing))
 
     def _weights(self, slopes: Float[np.ndarray, " P"]) -> Float[np.ndarray, " L"]:
         """Weights of the lags of the rest."""
@@ -105,3 +110,11 @@ class Rows:
         for weight, lag in zip(weights, self.lags, strict=True):
             y, terms = y - weight * values[self.at - lag], terms - weight * self.terms[self.at - lag]
         return y, terms
+
+
+def _filled(values: Float[np.ndarray, " n"], missing: np.ndarray) -> Float[np.ndarray, " n"]:
+    """Values with those that are missing on the line between their neighbours."""
+    if not missing.any():
+        return values
+    at = np.arange(len(values))
+    return np.where(missing, np.interp(at, at[~missing], values[~missing]), values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,9 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.engine.autoregression import Rows
 from taylorformer_forecast.engine.covariates import center_and_spread
+from taylorformer_forecast.engine.demand_effects import DemandRows
 from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
+from taylorformer_forecast.engine.series_scale import deviation, mean_size, since_start
 
 N_ROUNDS = 6  # of slopes and autoregression in turn
 VALUES_AT_ONCE = 10_000  # latest ones that are estimated from, as time grows with them
@@ -32,7 +35,8 @@ class CovariateEffects:
     """What covariates add to the values of series, in units of these: see :meth:`unit`.
 
     Every covariate adds a line that may bend at some values, and lines some steps later. All additions are 0
-    on average over the data of all series of the fit together.
+    on average over the data of all series of the fit together. To intermittent demand nothing is added: its
+    mean is multiplied by the exponential of such a sum.
 
     Parameters
     ----------
@@ -44,8 +48,11 @@ class CovariateEffects:
         Where a term begins to count; NaN for the line itself.
     centers, units : ndarray of shape (P,)
         Mean and standard deviation of every term.
-    slopes : ndarray of shape (K + 1, P)
-        Additions per unit, to each of the K series of the fit; in the last row to any other.
+    slopes : ndarray of shape (K + 2, P)
+        Additions per unit, to each of the K series of the fit; in the last row to any other, and in that
+        before to any other of intermittent demand.
+    of_demand : bool ndarray of shape (K,)
+        Which series are intermittent demand.
     relative : float
         Median over series of their units, in mean sizes of their values.
     """
@@ -56,6 +63,7 @@ class CovariateEffects:
     centers: np.ndarray
     units: np.ndarray
     slopes: np.ndarray
+    of_demand: np.ndarray
     relative: float = 0.0
 
     @property
@@ -80,14 +88,14 @@ class CovariateEffects:
     def __call__(
         self, x: Float[np.ndarray, "n R C"], number: Int[np.ndarray, " n"] | int = -1
     ) -> Float[np.ndarray, " n"]:
-        """What covariates add to the values of series.
+        """What covariates add to the values of series, or to the logarithm of the mean of demand.
 
         Parameters
         ----------
         x : ndarray of shape (n, reach + 1, C)
             Covariates of every value, and those one step before it and so on: see :func:`with_earlier`.
         number : int or int ndarray of shape (n,)
-            Number of the series, -1 of none of the fit.
+            Number of the series, -1 of none of the fit, -2 of none with intermittent demand.
         """
         return (self.terms(x) * self.slopes[number]).sum(1)
 
@@ -112,7 +120,7 @@ def fit_effects(
     x: Sequence[Float[np.ndarray, "n C"]],
     seasons: Sequence[float] = (),
     length: int | None = None,
-) -> CovariateEffects | None:
+) -> CovariateEffects:
     """Estimate what covariates add to series.
 
     The rest of every series is an autoregression with lags of some steps and seasons. It is estimated in turn
@@ -134,8 +142,8 @@ def fit_effects(
 
     Returns
     -------
-    CovariateEffects or None
-        None where no series has enough values, or one is intermittent: it would be so no more.
+    CovariateEffects
+        Without any effect on series that have too few values.
 
     References
     ----------
@@ -155,91 +163,57 @@ def fit_effects(
     >>> ((effects(at) - effects(at)[0]) * effects.unit(y)).round().tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
-    if any(bool(is_intermittent(torch.as_tensor(own)[None])[0, -1]) for own in y):
-        return None
+    of_demand = np.array([bool(is_intermittent(torch.as_tensor(own)[None])[0, -1]) for own in y])
     y = [since_start(own) for own in y]
     units = np.array([float(deviation(own, length)) for own in y])
-    sizes = np.array([float(mean_size(own)) for own in y])
     varied = [k for k, unit in enumerate(units) if unit > 0]
     if not varied:  # constants: nothing adds anything
-        return _without_slopes(x, len(y))
-    latest = {k: ((y[k] - np.nanmean(y[k])) / units[k])[-VALUES_AT_ONCE:] for k in varied}
-    known = {k: x[k][-VALUES_AT_ONCE:] for k in varied}
-    found = _without_slopes([known[k][~np.isnan(latest[k])] for k in varied], len(y))
-    rows = {}
+        return _without_slopes(x, of_demand)
+    latest, known = ({k: one[k][-VALUES_AT_ONCE:] for k in varied} for one in (y, x))
+    found = _without_slopes([known[k][~np.isnan(latest[k])] for k in varied], of_demand)
+    added: dict[int, Rows] = {}
+    multiplied: dict[int, DemandRows] = {}
     for k in varied:
-        terms = found.terms(with_earlier(known[k], found.reach))
-        one = Rows.of(latest[k], terms, ~np.isnan(known[k]).all(1), found.reach, seasons)
-        if one is not None:
-            rows[k] = one
-    if not rows:
-        return None
-    columns = found.columns
-    kinds = np.stack([columns, found.delays, ~np.isnan(found.knots)])
+        terms, seen = found.terms(with_earlier(known[k], found.reach)), ~np.isnan(known[k]).all(1)
+        if of_demand[k]:
+            seen &= ~np.isnan(latest[k])
+            if latest[k][seen].sum() > 0:
+                multiplied[k] = DemandRows(latest[k][seen], terms[seen])
+        elif rows := Rows.of((latest[k] - np.nanmean(y[k])) / units[k], terms, seen, found.reach, seasons):
+            added[k] = rows
+    slopes = found.slopes
+    for rows_of_kind, other in ((added, -1), (multiplied, -2)):
+        if rows_of_kind:
+            slopes[other], each = _slopes(rows_of_kind, found)
+            slopes[list(each)] = list(each.values())
+    sizes = [units[k] / float(mean_size(y[k])) for k in added]
+    return replace(found, slopes=slopes, relative=float(np.median(sizes)) if sizes else 0.0)
+
+
+def _slopes(
+    rows: dict[int, Any], effects: CovariateEffects
+) -> tuple[Float[np.ndarray, " P"], dict[int, np.ndarray]]:
+    """Slopes that series have in common, and those of each by its number."""
+    kinds = np.stack([effects.columns, effects.delays, ~np.isnan(effects.knots)])
     groups = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
     some = [list(rows)[k] for k in evenly(len(rows), SERIES_AT_ONCE).tolist()]
-    common, own = np.zeros(len(columns)), np.zeros((len(some), len(columns)))
+    common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
     for _ in range(N_ROUNDS):
         parts = [rows[k].whitened(common + part) for k, part in zip(some, own, strict=True)]
         common, own, prior = relevant_slopes(Regressions.of(parts), groups)
         for k, part in zip(some, own, strict=True):
             rows[k] = rows[k].without_outliers(common + part)
-    slopes = found.slopes + common
-    slopes[some] += own
+    slopes = {k: common + part for k, part in zip(some, own, strict=True)}
     for k in rows.keys() - set(some):  # too many for all to be estimated together
+        found = common
         for _ in range(2):
-            slopes[k] = common + Regressions.of([rows[k].whitened(slopes[k])]).deviations(common, prior)[0]
-            rows[k] = rows[k].without_outliers(slopes[k])
-    relative = float(np.median([units[k] / sizes[k] for k in rows]))
-    return replace(found, slopes=slopes, relative=relative)
+            found = common + Regressions.of([rows[k].whitened(found)]).deviations(common, prior)[0]
+            rows[k] = rows[k].without_outliers(found)
+        slopes[k] = found
+    return common, slopes
 
 
-def since_start(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, "*B n"]:
-    """Values without zeros before the first other one, as statistical forecasts see them.
-
-    They stay where a value is negative, or all are zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.engine.effects import since_start
-    >>> since_start(np.array([0.0, 0.0, 3.0, 0.0])).tolist()
-    [nan, nan, 3.0, 0.0]
-    """
-    moved = np.logical_or.accumulate(np.nan_to_num(y) != 0, -1)
-    counts = moved[..., -1:] & ~(y < 0).any(-1, keepdims=True)
-    return np.where(counts & ~moved, np.nan, y)
-
-
-def mean_size(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, " *B"]:
-    """Mean absolute value of series, of which some may be missing."""
-    return np.abs(np.nan_to_num(y)).sum(-1) / np.maximum((~np.isnan(y)).sum(-1), 1)
-
-
-def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
-    """Standard deviation of series within windows of some ``length``, by default within all; 0 of constants.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.engine.effects import deviation
-    >>> y = np.array([1.0, 3.0, 1.0, 3.0, 101.0, 103.0, 101.0, 103.0])
-    >>> deviation(y).round().item(), deviation(y[:4], 2).round().item()
-    (50.0, 1.0)
-    """
-    seen = ~np.isnan(y)
-    mean = np.where(seen, y, 0.0).sum(-1, keepdims=True) / np.maximum(seen.sum(-1, keepdims=True), 1)
-    rest, n = np.where(seen, y - mean, 0.0), y.shape[-1]
-    size = n if length is None else min(length, n)
-    every = np.stack([seen, rest, rest**2]).cumsum(-1)
-    every = np.concatenate([np.zeros_like(every[..., :1]), every], -1)
-    count, first, second = every[..., size:] - every[..., : n + 1 - size]
-    square = np.maximum(second - first**2 / np.maximum(count, 1), 0.0).sum(-1) / np.maximum(count.sum(-1), 1)
-    found, largest = np.sqrt(square), np.abs(np.nan_to_num(y)).max(-1, initial=0.0)
-    return np.where(found > 1e-13 * largest, found, 0.0)  # less is rounding
-
-
-def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], n_series: int) -> CovariateEffects:
+def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], of_demand: np.ndarray) -> CovariateEffects:
     """Terms of covariates: lines, and where there are many rows bends and later lines, with slopes of 0."""
     every = np.concatenate(x)
     n_columns = every.shape[1]
@@ -254,7 +228,8 @@ def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], n_series: int) -> Cov
             places += [(number, delay, np.nan) for delay in range(1, EFFECT_DELAYS + 1)]
     columns, delays, knots = (np.array(part) for part in zip(*places, strict=True))
     zero = np.zeros(len(columns))
-    found = CovariateEffects(columns, delays, knots, zero, zero + 1, np.zeros((n_series + 1, len(columns))))
+    slopes = np.zeros((len(of_demand) + 2, len(columns)))
+    found = CovariateEffects(columns, delays, knots, zero, zero + 1, slopes, of_demand)
     terms = np.concatenate([found._raw(with_earlier(one, found.reach)) for one in x])
     centers, units = center_and_spread(terms)
     return replace(found, centers=centers, units=units)

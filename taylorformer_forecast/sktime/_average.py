@@ -30,7 +30,11 @@ class Averaging(Host):
         if not y.empty:
             times = y.index.get_level_values(-1)
             network = self._with(
-                _cur_y=y[times < stamps[origins[0]]], strategy="pretrained", pretrained="default"
+                _cur_y=y[times < stamps[origins[0]]],
+                strategy="pretrained",
+                pretrained="default",
+                _effects=None,
+                _scaler=None,
             )
             network._fit_new(seed)
             statistics = self._with(network_=None, _strategy=Strategy("corrected", ""))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import torch
 
-from taylorformer_forecast.baselines.intermittent import never_negative
+from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
 from taylorformer_forecast.calendar.axis import on_steps
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import LARGEST_OFFSET
-from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, since_start
+from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
+from taylorformer_forecast.engine.series_scale import since_start
 from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy
 from taylorformer_forecast.sktime._frames import rows_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
@@ -58,6 +61,36 @@ def on_the_way(stamps: pd.Index, asked: pd.Index) -> pd.Index:
     return every[every.get_level_values(-1) <= pd.Index(last.reindex(every.droplevel(-1)))]
 
 
+def _true_of(test: Callable[[torch.Tensor], torch.Tensor], values: np.ndarray) -> bool:
+    """Whether something is true of a series, all values of which are seen."""
+    return bool(test(torch.as_tensor(values)[None])[0, -1])
+
+
+@dataclass
+class SeriesEffects:
+    """What is known of a series for the effects of X on it.
+
+    Parameters
+    ----------
+    number : int
+        Its number among those of the fit, or what stands for others.
+    of_demand : bool
+        Whether it is intermittent demand, whose mean X multiplies.
+    unit : float
+        Unit of additions.
+    bounded : bool
+        Whether no value is negative.
+    log_mean : float
+        Logarithm of the mean of what X multiplies demand by in the past.
+    """
+
+    number: int
+    of_demand: bool
+    unit: float
+    bounded: bool
+    log_mean: float = 0.0
+
+
 class ExogenousEffects(Host):
     """What X adds to the series of a :class:`BaseTorchForecaster`.
 
@@ -68,10 +101,9 @@ class ExogenousEffects(Host):
     _cur_y: pd.DataFrame
     _strategy: Strategy
     _effects: CovariateEffects | None = None
-    _effect_numbers: dict  # of the series of the fit, the same
+    _effect_numbers: dict  # of the series of the fit, by instance and column
     _origins: dict  # numbers of the first time stamps, by instance
-    _units: dict  # of additions to all series, by instance and column
-    _bounded: dict  # whether values of a series are never negative
+    _of_series: dict[tuple, SeriesEffects]  # by instance and column
 
     def _find_effects(self) -> None:
         """Estimate what X adds to the series, and leave what remains of them."""
@@ -81,7 +113,7 @@ class ExogenousEffects(Host):
     def _take_off_effects(self) -> None:
         """Leave of the series what remains without that which X adds."""
         if self._effects is not None:
-            self._origins, self._units, self._bounded = {}, {}, {}
+            self._origins, self._of_series = {}, {}
             self._cur_y = self._less_effects(self._cur_y)
 
     def _estimated(self) -> CovariateEffects | None:
@@ -111,17 +143,28 @@ class ExogenousEffects(Host):
         """Series less what X adds to them; those that are new are measured by these values."""
         assert self._effects is not None
         values, numbers = to_float(y).copy(), self._axis.numbers(y.index.get_level_values(-1))
-        for key, own in rows_of_instances(y.index).items():
-            is_new = key not in self._origins
-            if is_new:
+        rows, new = rows_of_instances(y.index), list[tuple]()
+        for key, own in rows.items():
+            if key not in self._origins:
                 self._origins[key] = numbers[own].min()
-            for d, name in enumerate(product([key], y.columns)):
-                bounded = bool(never_negative(torch.as_tensor(values[own, d])[None])[0, -1])
-                self._bounded[name] = self._bounded.get(name, True) and bounded
-                if is_new:
-                    values[own, d] = since_start(values[own, d])
-                    self._units[name] = float(self._effects.unit(values[own, d]))
-        return pd.DataFrame(values - self._additions(y.index, self._cur_X), y.index, y.columns)
+                new += product([key], enumerate(y.columns))
+            for d, column in enumerate(y.columns):
+                known = self._of_series.get((key, column))
+                if known is not None:
+                    known.bounded &= _true_of(never_negative, values[own, d])
+        for key, (d, column) in new:
+            own = rows[key]
+            demand, bounded = (_true_of(test, values[own, d]) for test in (is_intermittent, never_negative))
+            number = self._effect_numbers.get((key, column), -2 if demand else -1)
+            demand = demand if number < 0 else bool(self._effects.of_demand[number])
+            if not demand:
+                values[own, d] = since_start(values[own, d])
+            unit = 0.0 if demand else float(self._effects.unit(values[own, d]))
+            self._of_series[key, column] = SeriesEffects(number, demand, unit, bounded)
+        found = self._found(y.index, self._cur_X)
+        for key, (d, column) in new:
+            self._of_series[key, column].log_mean = float(np.log(np.exp(found[rows[key], d]).mean()))
+        return pd.DataFrame(values - found * self._each("unit", y.index), y.index, y.columns)
 
     def _steps(self, stamps: pd.Index, origins: np.ndarray) -> np.ndarray:
         """Steps of time stamps since origins, in parts by which they are told apart."""
@@ -129,8 +172,18 @@ class ExogenousEffects(Host):
         whole = np.round(steps)
         return np.round(np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole) * PARTS).astype(int)
 
+    def _each(self, name: str, index: pd.Index) -> np.ndarray:
+        """A field of what is known of the series of some rows, shape (R, D)."""
+        (which, keys), columns = instances_of(index), self._cur_y.columns
+        known = [[getattr(self._of_series[key, one], name) for one in columns] for key in keys]
+        return np.array(known)[which]
+
     def _additions(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
         """What X adds to all columns at some rows; X has these and those before."""
+        return self._found(index, X) * self._each("unit", index)
+
+    def _found(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
+        """Effects of X on all columns at some rows, in units; on the logarithm of the mean of demand."""
         assert self._effects is not None
         which, keys = instances_of(index)
         origins = np.array([self._origins[key] for key in keys])
@@ -145,12 +198,8 @@ class ExogenousEffects(Host):
             ahead.reindex(pd.MultiIndex.from_arrays([which, step - back * PARTS])).to_numpy()
             for back in range(self._effects.reach + 1)
         ]
-        known, found = np.stack(earlier, 1), np.empty((len(index), self._cur_y.shape[1]))
-        for d, column in enumerate(self._cur_y.columns):
-            of_fit = np.array([self._effect_numbers.get((key, column), -1) for key in keys])
-            units = np.array([self._units[key, column] for key in keys])
-            found[:, d] = self._effects(known, of_fit[which]) * units[which]
-        return found
+        known, numbers_of_fit = np.stack(earlier, 1), self._each("number", index)
+        return np.stack([self._effects(known, column) for column in numbers_of_fit.T], 1)
 
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame | None) -> Predictive:
         """A forecast with what X adds, as it is stored and, for other times and the future, given."""
@@ -166,12 +215,13 @@ class ExogenousEffects(Host):
             *key, stamp = missing[0] if index.nlevels > 1 else missing[:1]
             raise ValueError(rows_are_missing(tuple(key), stamp, len(missing)))
         self._scaler.check_known(stored.reindex(needed), "predict")
-        found = found.shifted(self._additions(index, stored))
+        effects, of_demand = self._found(index, stored), self._each("of_demand", index)
+        found = found.shifted(effects * self._each("unit", index))
         if self._strategy.name not in (*STATISTICAL, "averaged"):
             return found
-        which, keys = instances_of(index)
-        bounded = np.array([[self._bounded[key, column] for column in self._cur_y] for key in keys])
-        return found.at_least(np.where(bounded[which], 0.0, -np.inf))
+        found = found.at_least(np.where(self._each("bounded", index) & ~of_demand, 0.0, -np.inf))
+        ratio = np.exp(effects - self._each("log_mean", index))
+        return found.tilted(np.where(of_demand & index.isin(needed)[:, None], ratio, 1.0), self._seed)
 
     def _needed(self, index: pd.Index) -> pd.Index:
         """Rows of X that a forecast needs: those after the last value, and those on the way to them."""

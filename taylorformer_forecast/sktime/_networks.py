@@ -109,6 +109,8 @@ class NetworkFitting(Averaging):
             return f"X has columns known of the past only, {late}, which only a trained network sees"
         if self._effects is None:
             return "X is given, and no effects of it could be estimated: only a trained network sees it"
+        if self._effects.of_demand.any() and self.strategy in ("pretrained", "finetune"):
+            return "X is given, whose effects on intermittent demand the pretrained network cannot use"
         return None
 
     def _check_usable(self):
@@ -160,7 +162,9 @@ class NetworkFitting(Averaging):
 
     def _build_network(self, maker):
         """Return an untrained network for windows of a maker."""
-        alone = self._scaler is not None and self._beyond_effects() is not None
+        alone = self._scaler is not None and (
+            self._beyond_effects() is not None or bool(self._effects.of_demand.all())
+        )
         task = Task(
             self.context_length_,
             self.horizon_,

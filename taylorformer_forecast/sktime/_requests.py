@@ -13,9 +13,12 @@ from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
+from taylorformer_forecast.engine.demand_effects import tilt_demand
 from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.windows import Series
+
+CELLS_AT_ONCE = 500  # of distributions that are changed together, which bounds the memory
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,18 @@ class Predictive:
         tiny = POINT_MASS * (float(np.abs(high).max()) or 1.0)
         half = np.maximum((high - low) / 2, tiny)
         return Predictive(np.maximum(self.paths, least), replace(self.mixture, loc=low + half, scale=half))
+
+    def tilted(self, ratio: np.ndarray, seed: int) -> Predictive:
+        """The distribution with means of demand times a ratio (R, D)."""
+        paths, weights, rng = self.paths.copy(), self.mixture.weights, np.random.default_rng(seed)
+        if weights is None or np.all(ratio == 1.0):
+            return self
+        weights = weights.copy()
+        for d in np.flatnonzero((ratio != 1.0).any(0)):
+            for rows in np.array_split(np.flatnonzero(ratio[:, d] != 1.0), -(-len(ratio) // CELLS_AT_ONCE)):
+                cells = self.mixture.loc[rows, d], weights[rows, d], ratio[rows, d]
+                paths[:, rows, d], weights[rows, d] = tilt_demand(paths[:, rows, d], *cells, rng)
+        return Predictive(paths, replace(self.mixture, weights=weights))
 
     def take(self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""

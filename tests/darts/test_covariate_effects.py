@@ -187,8 +187,31 @@ def test_what_statistics_cannot_use_needs_a_network():
     with pytest.raises(ValueError, match="past_covariates are given, which only a new network can use"):
         chosen("corrected").fit(y[:N], past_covariates=X, verbose=False)
     demand = y.map(lambda values: np.where(np.arange(len(values))[:, None, None] % 5, 0, values))
-    with pytest.raises(ValueError, match="no effects of them could be estimated"):
-        chosen("corrected").fit(demand[:N], future_covariates=X, verbose=False)
+    with pytest.raises(ValueError, match="effects on intermittent demand the pretrained network cannot use"):
+        chosen("pretrained").fit(demand[:N], future_covariates=X, verbose=False)
+
+
+@pytest.mark.parametrize("n_series", [1, 3])
+@pytest.mark.parametrize("strategy", ["auto", "averaged"])
+def test_covariates_multiply_intermittent_demand(strategy, n_series):
+    rng = np.random.default_rng(0)
+    X = [series_of(rng.random(200 + H) < 0.25, "promotion") for _ in range(n_series)]
+    y = [series_of(rng.poisson(0.3 * 4 ** one.values()[:, 0])) for one in X]
+    model = chosen(strategy, n_epochs=1).fit([one[:200] for one in y], future_covariates=X, verbose=False)
+    found = [
+        model.predict(
+            H,
+            series=y[0][:200],
+            future_covariates=X[0].map(lambda v: np.where(np.arange(len(v))[:, None, None] < 200, v, value)),  # noqa: B023
+            num_samples=2000,
+            random_state=0,
+            verbose=False,
+        ).all_values()
+        for value in (0.0, 1.0)
+    ]
+    assert found[1].mean() / found[0].mean() == pytest.approx(4, rel=0.5)
+    assert found[0].mean() == pytest.approx(0.3, rel=0.6)
+    assert (found[1] == found[1].round()).all()
 
 
 @pytest.mark.parametrize("cls", [TaylorformerModel, LAMModel, UNNModel])

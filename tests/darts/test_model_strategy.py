@@ -169,12 +169,6 @@ def cannot(series):
         "norm": ({"use_reversible_instance_norm": False}, series, {}, "use_reversible_instance_norm=False"),
         "path": ({"linear_path": False}, series, {}, "linear_path=False, while"),
         "past": ({}, series, {"past_covariates": covariates}, "past_covariates are given, which"),
-        "future": (
-            {},
-            series.map(lambda values: np.where(np.arange(len(values))[:, None, None] % 5, 0, values)),
-            {"future_covariates": covariates},
-            "future_covariates are given, and no effects of them could be estimated",
-        ),
         "encoders": (
             {"add_encoders": {"cyclic": {"future": ["month"]}}},
             series,
@@ -185,7 +179,7 @@ def cannot(series):
     }
 
 
-CANNOT = ("likelihood", "quantiles", "counts", "loss", "norm", "path", "past", "future", "encoders", "static")
+CANNOT = ("likelihood", "quantiles", "counts", "loss", "norm", "path", "past", "encoders", "static")
 
 
 @pytest.mark.parametrize("what", CANNOT)
@@ -215,7 +209,7 @@ def test_an_unknown_strategy_is_refused_at_once(strategy):
 
 
 @pytest.mark.parametrize("strategy", [*STATISTICAL, "pretrained"])
-@pytest.mark.parametrize("what", ["past", "future", "static"])
+@pytest.mark.parametrize("what", ["past", "static"])
 def test_what_is_refused_leaves_the_fit_before_as_it_was(series, what, strategy):
     _, other, options, reason = cannot(series)[what]
     model = make(strategy=strategy).fit(series)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.effects import deviation, fit_effects, with_earlier
+from taylorformer_forecast.engine.demand_effects import tilt_demand
+from taylorformer_forecast.engine.effects import fit_effects, with_earlier
 from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
+from taylorformer_forecast.engine.series_scale import deviation
 
 
 def added(effects, x, number=-1):
@@ -105,8 +107,53 @@ def test_missing_values_count_for_nothing():
 
 
 @pytest.mark.parametrize("y", [np.arange(4.0), np.r_[np.zeros(40), 3, np.zeros(9)]])
-def test_few_values_and_intermittent_demand_have_no_effects(y):
-    assert fit_effects([y], [np.ones((len(y), 1))]) is None
+def test_few_values_and_constant_covariates_have_no_effects(y):
+    x = np.arange(float(len(y)))[:, None] % 2 if len(y) < 9 else np.ones((len(y), 1))
+    assert not fit_effects([y], [x]).slopes.any()
+
+
+@pytest.mark.parametrize("n_series", [1, 40])
+def test_the_mean_of_demand_is_multiplied(n_series):
+    rng = np.random.default_rng(0)
+    x = [promotions(300 if n_series == 1 else 60, rng) for _ in range(n_series)]
+    y = [rng.poisson(0.4 * 4 ** one[:, 0]).astype(float) for one in x]
+    effects = fit_effects(y, x)
+    assert effects.of_demand.all()
+    found = [np.exp(np.diff(added(effects, [[0.0], [1.0]], k)))[0] for k in (0, -2)]
+    assert found == pytest.approx([4, 4], rel=0.35)
+    assert np.diff(added(effects, [[0.0], [1.0]]))[0] == 0  # of what is no demand
+
+
+def test_demand_that_falls_slowly_owes_nothing_to_a_covariate_that_does():
+    rng = np.random.default_rng(0)
+    x = np.linspace(1, 0, 300)[:, None] + 0.05 * rng.normal(size=(300, 1))
+    y = rng.poisson(np.linspace(0.9, 0.1, 300)).astype(float)
+    effects = fit_effects([y], [x])
+    assert abs(np.diff(added(effects, [[0.0], [1.0]], 0))[0]) < 0.7  # of 2.2 that a regression finds
+
+
+def test_some_series_of_demand_leave_others_what_they_have():
+    rng = np.random.default_rng(0)
+    x = [promotions(100, rng) for _ in range(6)]
+    y = [10 + 5 * one[:, 0] + 0.5 * rng.normal(size=100) for one in x[:3]]
+    y += [rng.poisson(0.3, 100).astype(float) for _ in x[3:]]
+    assert difference(fit_effects(y, x), y[0], number=0) == pytest.approx(5, abs=0.5)
+
+
+def test_tilted_demand_keeps_its_order_and_its_support():
+    rng = np.random.default_rng(0)
+    values = np.array([[0.0, 1.0, 5.0, 0.0]])  # the last has no probability
+    weights = np.array([[0.7, 0.2, 0.1, 0.0]])
+    draws = rng.choice([0.0, 1.0, 5.0], size=(2000, 1), p=[0.7, 0.2, 0.1])
+    for ratio in (0.2, 1.0, 3.0, 100.0):
+        found, p = tilt_demand(draws, values, weights, np.array([ratio]), rng)
+        mean = (p * values).sum()
+        assert mean == pytest.approx(min(0.7 * ratio, 0.7 + 0.9 * 4.3), rel=1e-6)
+        assert found.mean() == pytest.approx(mean, rel=0.05)
+        assert np.isin(found, [0.0, 1.0, 5.0]).all()
+        larger = draws[:, None, 0] > draws[None, :, 0]
+        assert (found[:, None, 0] >= found[None, :, 0])[larger].all()
+        assert p[0, 3] == 0
 
 
 def test_constant_covariates_and_series_do_no_harm():

@@ -258,10 +258,73 @@ def test_columns_known_of_the_past_only_are_left_to_a_network():
     assert "known of the past only, ['promotion']" in forecaster.summary().reason
 
 
-def test_demand_with_x_is_left_to_a_network():
-    _, X = promoted()
-    y = pd.Series(np.random.default_rng(0).poisson(0.3, N + H).astype(float), X.index)
-    assert TaylorformerForecaster(max_steps=2).fit(y[:N], X[:N], fh=FH).strategy_ == "train"
+def demand(n_instances=1, n=200):
+    """Intermittent demand of which promotions sell four times as much."""
+    rng = np.random.default_rng(0)
+    index = pd.date_range("2024-01-01", periods=n + H, freq="D", name="day")
+    parts = []
+    for _ in range(n_instances):
+        promotion = (rng.random(n + H) < 0.25).astype(float)
+        sold = rng.poisson(0.3 * 4**promotion).astype(float)
+        parts.append(pd.DataFrame({"sold": sold, "promotion": promotion}, index))
+    both = parts[0] if n_instances == 1 else pd.concat(parts, keys=[f"i{k}" for k in range(n_instances)])
+    return both[["sold"]], both[["promotion"]]
+
+
+@pytest.mark.parametrize("strategy", ["auto", "baseline", "averaged"])
+@pytest.mark.parametrize("n_instances", [1, 3])
+def test_x_multiplies_intermittent_demand(strategy, n_instances):
+    y, X = demand(n_instances)
+    early = y.index.get_level_values(-1) < X.index.get_level_values(-1).max() - pd.Timedelta(days=H - 1)
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=2, num_samples=500, random_state=0)
+    forecaster.fit(y[early], X[early], fh=FH)
+    low, high = (forecaster.predict_proba(X=X[~early].assign(promotion=value)) for value in (0.0, 1.0))
+    assert (high.mean() / low.mean()).to_numpy() == pytest.approx(4, rel=0.5)
+    assert (low.mean()["sold"] / 0.3).between(0.5, 1.8).all()
+    quantiles = high.quantile([0.1, 0.5, 0.9])
+    np.testing.assert_allclose(quantiles, quantiles.round(), atol=1e-9)
+    assert (quantiles >= 0).all(axis=None)
+    paths = forecaster.predict_proba(X=X[~early].assign(promotion=1.0), marginal=False)
+    drawn = paths.sample(200)["sold"]
+    assert drawn.mean() == pytest.approx(float(high.mean()["sold"].mean()), rel=0.2)
+    np.testing.assert_allclose(drawn, drawn.round(), atol=1e-9)
+
+
+def test_demand_needs_no_network_beside_other_series_with_x():
+    y, X = demand(2)
+    noise = np.random.default_rng(0).normal(0, 0.5, len(X) // 2)
+    first = y.index.get_level_values(0) == "i0"
+    y.loc[first, "sold"] = 10 + 5 * X["promotion"][first].to_numpy() + noise
+    early = y.index.get_level_values(-1) < "2024-07-12"
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[early], X[early], fh=FH)
+    assert forecaster.strategy_ != "train"
+    low, high = (forecaster.predict_proba(X=X[~early].assign(promotion=v)).mean()["sold"] for v in (0.0, 1.0))
+    assert (high - low)["i0"].to_numpy() == pytest.approx(5, abs=1)
+    assert (high / low)["i1"].to_numpy() == pytest.approx(4, rel=0.6)
+
+
+@pytest.mark.parametrize("strategy", ["pretrained", "finetune"])
+def test_the_pretrained_network_refuses_demand_with_x(strategy):
+    y, X = demand()
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=1)
+    with pytest.raises(ValueError, match="effects on intermittent demand the pretrained network cannot use"):
+        forecaster.fit(y, X, fh=FH)
+
+
+@pytest.mark.parametrize("n", [4, 7, 10, 12])
+def test_few_values_with_x_need_no_network(n):
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:n], X[:n], fh=[1, 2, 3])
+    assert forecaster.strategy_ == "corrected"
+    assert forecaster.predict(X=X[n : n + 3]).between(0, 250).all()
+
+
+def test_missing_values_leave_the_effect_of_x():
+    y, X = promoted(n=120 + H)
+    y = y.where(np.random.default_rng(1).random(len(y)) >= 0.4)
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:120], X[:120], fh=FH)
+    assert forecaster.strategy_ == "corrected"
+    assert effect_of_promotion(forecaster, X[120:]).iloc[-1] == pytest.approx(40, abs=5)
 
 
 def test_irregular_times_with_x_are_left_to_a_network():

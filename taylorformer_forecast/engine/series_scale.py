@@ -1,0 +1,51 @@
+"""Sizes of series of which some values may be missing, and where they begin."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+
+def since_start(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, "*B n"]:
+    """Values without zeros before the first other one, as statistical forecasts see them.
+
+    They stay where a value is negative, or all are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.series_scale import since_start
+    >>> since_start(np.array([0.0, 0.0, 3.0, 0.0])).tolist()
+    [nan, nan, 3.0, 0.0]
+    """
+    moved = np.logical_or.accumulate(np.nan_to_num(y) != 0, -1)
+    counts = moved[..., -1:] & ~(y < 0).any(-1, keepdims=True)
+    return np.where(counts & ~moved, np.nan, y)
+
+
+def mean_size(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, " *B"]:
+    """Mean absolute value of series, of which some may be missing."""
+    return np.abs(np.nan_to_num(y)).sum(-1) / np.maximum((~np.isnan(y)).sum(-1), 1)
+
+
+def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
+    """Standard deviation of series within windows of some ``length``, by default within all; 0 of constants.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.series_scale import deviation
+    >>> y = np.array([1.0, 3.0, 1.0, 3.0, 101.0, 103.0, 101.0, 103.0])
+    >>> deviation(y).round().item(), deviation(y[:4], 2).round().item()
+    (50.0, 1.0)
+    """
+    seen = ~np.isnan(y)
+    mean = np.where(seen, y, 0.0).sum(-1, keepdims=True) / np.maximum(seen.sum(-1, keepdims=True), 1)
+    rest, n = np.where(seen, y - mean, 0.0), y.shape[-1]
+    size = n if length is None else min(length, n)
+    every = np.stack([seen, rest, rest**2]).cumsum(-1)
+    every = np.concatenate([np.zeros_like(every[..., :1]), every], -1)
+    count, first, second = every[..., size:] - every[..., : n + 1 - size]
+    square = np.maximum(second - first**2 / np.maximum(count, 1), 0.0).sum(-1) / np.maximum(count.sum(-1), 1)
+    found, largest = np.sqrt(square), np.abs(np.nan_to_num(y)).max(-1, initial=0.0)
+    return np.where(found > 1e-13 * largest, found, 0.0)  # less is rounding
