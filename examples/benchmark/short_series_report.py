@@ -63,10 +63,12 @@ They combine statistical forecasts: exponential smoothing, Theta, damped trend, 
 season and on the scale of the series or of its logarithm, and the seasonal naive forecast. From eight
 cycles of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors
 at all earlier origins of the series itself ([what each is
-worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to use it.
+worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to try it.
 A long season, such as the week of hourly values, has no forecasts at most of the early origins. There it
-counts largely as the best of the others. A single extreme value hardly moves a
-forecast ([what follows a jump](#after-a-jump)), and trends are bounded by the range of the series.
+counts largely as the best of the others. It takes some cycles to be trusted: on two or three weeks of hourly
+values, the Monday after a Sunday is forecast much like that Sunday. A column of X for the weekend helps.
+A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
+by the range of the series.
 Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:
 whole numbers for counts, else values that
 were observed. That is not so where a season of four cycles or more says when they are zero, as shops at
@@ -86,9 +88,9 @@ print(forecaster.summary())  # strategy="corrected" asks for it on longer series
 ```
 
 "Short" are series with fewer observed values than sixteen horizons; of several the longest counts. ([A
-horizon](prior.md) counts as 8 to 96 steps, and as 12 to 48 without `fh`.) Longer ones, series with X or
-covariates and irregular times have networks ([which](prior.md)). darts' `TaylorformerModel` chooses by the
-same rule and has the same forecasts.
+horizon](prior.md) counts as 8 to 96 steps, and as 12 to 48 without `fh`.) Longer ones and irregular times
+have networks ([which](prior.md)); covariates that are known ahead are [taken off](covariates.md). darts'
+`TaylorformerModel` chooses by the same rule and has the same forecasts.
 
 A panel or a hierarchy is one batch, in which every series is forecast as by itself, by its own seasons.
 10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 48 s of one core

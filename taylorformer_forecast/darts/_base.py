@@ -27,6 +27,7 @@ from taylorformer_forecast.darts._checks import (
     check_dated,
     check_horizon,
     check_observed,
+    check_order,
     check_series,
     warn_of_empty_inputs,
 )
@@ -184,6 +185,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
         **kwargs: Any,
     ) -> TorchInferenceDataset:
         check_series(series, {"past_covariates": past_covariates, "future_covariates": future_covariates})
+        check_order(future_covariates, self._effects["names"] if self._effects else ())
         return super()._build_inference_dataset(
             n, series, past_covariates, future_covariates, *args, **kwargs
         )

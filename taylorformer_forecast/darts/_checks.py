@@ -48,6 +48,17 @@ def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence
                 )
 
 
+def check_order(covariates: Sequence[TimeSeries] | None, names: Sequence[str]) -> None:
+    """Raise a ValueError if future covariates have the components of the fit in another order."""
+    for one in covariates or ():
+        given = one.components[: len(names)].tolist()
+        if given != list(names) and sorted(given) == sorted(names):
+            raise ValueError(
+                f"future_covariates has components {given}, but the model was fitted with {list(names)}: "
+                f"their order must be the same"
+            )
+
+
 def check_alike(series: Sequence[TimeSeries]) -> None:
     """Raise a ValueError if some series to train on have dates and others integers."""
     for number, one in enumerate(series):

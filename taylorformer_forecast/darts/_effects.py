@@ -53,6 +53,7 @@ def effects_on_components(
         ],
         "units": own if len(values) == 1 else None,
         "length": length,
+        "names": covariates[0].components.tolist(),
     }
 
 
@@ -78,10 +79,16 @@ class Additions:
         of a panel have levels of their own.
     length : int
         Values within which deviations are meant that are units.
+    names : sequence of str
+        Names of the covariates.
     """
 
     def __init__(
-        self, effects: Sequence[Mapping[str, Any]], units: Sequence[float] | None, length: int
+        self,
+        effects: Sequence[Mapping[str, Any]],
+        units: Sequence[float] | None,
+        length: int,
+        names: Sequence[str],
     ) -> None:
         self.effects = [
             CovariateEffects(
@@ -90,7 +97,7 @@ class Additions:
             )
             for fields in effects
         ]
-        self.units, self.length = units, length
+        self.units, self.length, self.names = units, length, names
 
     @property
     def of_demand(self) -> bool:

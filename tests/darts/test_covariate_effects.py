@@ -182,6 +182,16 @@ def test_covariates_keep_their_precision_beside_series_in_single_precision(strat
     assert np.abs(found.median().values() - y[N:].values()).mean() < 1
 
 
+@pytest.mark.parametrize("strategy", ["corrected", "train"])
+def test_covariates_in_another_order_are_refused(strategy):
+    y, X = promoted()
+    both = concatenate([X, promoted(seed=5)[1].with_columns_renamed("promotion", "price")], axis=1)
+    model = chosen(strategy, n_epochs=1).fit(y[:N], future_covariates=both, verbose=False)
+    message = r"future_covariates has components \['price', 'promotion'\], but the model was fitted with"
+    with pytest.raises(ValueError, match=message):
+        model.predict(H, future_covariates=both[["price", "promotion"]], verbose=False)
+
+
 def test_what_statistics_cannot_use_needs_a_network():
     y, X = promoted()
     with pytest.raises(ValueError, match="past_covariates are given, which only a new network can use"):
