@@ -11,12 +11,11 @@ import torch
 from darts import TimeSeries
 from darts.utils.data.torch_datasets.utils import PLModuleInput, TorchInferenceBatch
 from darts.utils.ts_utils import series2seq
-from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.intermittent import is_intermittent
-from taylorformer_forecast.engine.demand_effects import tilt_demand
+from taylorformer_forecast.engine.demand_effects import tilt_demand, usual_ratio
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, with_earlier
 from taylorformer_forecast.engine.series_requests import SeriesForecast
 from taylorformer_forecast.engine.series_scale import mean_size, since_start
@@ -119,11 +118,25 @@ class Additions:
         every, y = self._of_batch(x, n, shift)
         return torch.as_tensor(every * self._units(y)[:, None], device=x.past_target.device)
 
-    def ratios(self, x: TorchInferenceBatch, n: int, shift: int) -> Float[np.ndarray, "B n C"]:
-        """What covariates multiply the means of intermittent demand by, relative to the past; 1 of others."""
+    def multiply(
+        self, forecasts: Sequence[SeriesForecast], x: TorchInferenceBatch, n: int, shift: int
+    ) -> list[SeriesForecast]:
+        """Forecasts of all components; covariates multiply the means of intermittent demand."""
+        if not any(effects.of_demand.any() for effects in self.effects):
+            return list(forecasts)
         every, y = self._of_batch(x, n, shift)
-        usual = np.log(np.exp(every[:, :-n]).mean(1, keepdims=True))
-        return np.where(self._demand(y)[:, None], np.exp(every[:, -n:] - usual), 1.0)
+        ratios, demand = np.exp(every), self._demand(y)
+        rng = np.random.default_rng(int(torch.randint(2**31 - 1, ())))  # from the generator that darts seeds
+        found = []
+        for number, one in enumerate(forecasts):
+            b, c = divmod(number, y.shape[2])
+            if one.intermittent and demand[b, c]:
+                mean = float((one.weights[0] * one.loc[0]).sum())
+                ratio = ratios[b, -n:, c] / usual_ratio(y[b, :, c], ratios[b, :-n, c], mean)
+                paths, weights = tilt_demand(one.paths, one.loc, one.weights, ratio, rng)
+                one = replace(one, paths=paths, weights=weights)
+            found.append(one)
+        return found
 
     def rest(self, past: Tensor, added: Float[Tensor, "B N C"]) -> Float[Tensor, "B L C"]:
         """Past values less what is added to them, without zeros before the first other value."""
@@ -176,21 +189,7 @@ class Additions:
                 found[:, c] = effects.unit(y[..., c], self.length)
                 continue
             # Another series, of another scale, has another unit.
-            own = effects.relative * mean_size(y[..., c])
+            own = effects.relative * mean_size(since_start(y[..., c]))
             alike = (own < MOST_RATIO * self.units[c]) & (own > self.units[c] / MOST_RATIO)
             found[:, c] = np.where(alike, self.units[c], own)
         return np.where(self._demand(y), 0.0, found)
-
-
-def with_ratios(
-    forecasts: Sequence[SeriesForecast], ratios: Float[np.ndarray, "B n C"]
-) -> list[SeriesForecast]:
-    """Forecasts of all components, those of intermittent demand with means times ratios."""
-    rng = np.random.default_rng(int(torch.randint(2**31 - 1, ())))  # from the generator that darts seeds
-    found = []
-    for one, ratio in zip(forecasts, rearrange(ratios, "b n c -> (b c) n"), strict=True):
-        if one.intermittent and np.any(ratio != 1.0):
-            paths, weights = tilt_demand(one.paths, one.loc, one.weights, ratio, rng)
-            one = replace(one, paths=paths, weights=weights)
-        found.append(one)
-    return found

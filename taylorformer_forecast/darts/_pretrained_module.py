@@ -13,7 +13,6 @@ from torch import Tensor
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.darts._dataset import DatasetWindows
-from taylorformer_forecast.darts._effects import with_ratios
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._statistical import Statistics, as_predicted
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
@@ -93,7 +92,7 @@ class PretrainedModule(ForecastModule):
             past = self.additions.rest(past, added)
         requests, found = self.statistics.forecasts(batch, *sizes, past)
         if self.additions is not None:
-            found = with_ratios(found, self.additions.ratios(batch, n, self.output_chunk_shift))
+            found = self.additions.multiply(found, batch, n, self.output_chunk_shift)
         parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2))
         quantiles = Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS).reshape(len(found), n, -1)
         blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may

@@ -19,7 +19,7 @@ from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._covariates import check_gaps
-from taylorformer_forecast.darts._effects import Additions, with_ratios
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.copula import standardised_errors
@@ -232,8 +232,7 @@ class StatisticalModule(PLForecastingModule):
             past = self.additions.rest(past, added)
         _, forecasts = self.statistics.forecasts(batch, *sizes, past)
         if self.additions is not None:
-            ratios = self.additions.ratios(batch, self.pred_n, self.output_chunk_shift)
-            forecasts = with_ratios(forecasts, ratios)
+            forecasts = self.additions.multiply(forecasts, batch, self.pred_n, self.output_chunk_shift)
         out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, added)
         if self.joint is not None and not self.predict_likelihood_parameters:
             out = self.joint.reorder(out)

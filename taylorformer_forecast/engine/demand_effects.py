@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy.signal import lfilter
 
 from taylorformer_forecast.defaults import DEMAND_DECAYS, FARTHEST_DEMAND, LEAST_LOCAL_DEMAND
 
@@ -49,12 +50,42 @@ class DemandRows:
         keep, mean = DEMAND_DECAYS[1], self.y.sum() / ratio.sum()
         sides = []
         for way in (slice(None), slice(None, None, -1)):
-            level, found = mean, np.empty(len(ratio))
-            for k, value in enumerate((self.y / ratio)[way]):
-                found[k] = level
-                level = keep * level + (1 - keep) * value
-            sides.append(found[way])
+            after, _ = lfilter([1 - keep], [1, -keep], (self.y / ratio)[way], zi=[keep * mean])
+            sides.append(np.r_[mean, after[:-1]][way])
         return np.maximum((sides[0] + sides[1]) / 2, LEAST_LOCAL_DEMAND * mean)
+
+
+def usual_ratio(y: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"], mean: float) -> float:
+    """What covariates multiply demand by in the values that a forecast of some ``mean`` rests on.
+
+    Values are weighted by their age, with that decay of the forecasts whose level is nearest to the mean.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Past demand, NaN where nothing was observed.
+    ratio : ndarray of shape (n,)
+        What covariates multiplied it by.
+    mean : float
+        Of the forecast.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.demand_effects import usual_ratio
+    >>> ratio = np.repeat([1.0, 3.0], 60)
+    >>> [round(usual_ratio(ratio / 2, ratio, mean), 1) for mean in (1.0, 1.5)]
+    [2.0, 3.0]
+    """
+    seen = ~np.isnan(y)
+    age, y, base = np.flatnonzero(seen[::-1])[::-1], y[seen], y[seen] / ratio[seen]
+    weights = np.power(np.array(DEMAND_DECAYS)[:, None], age - age.min(initial=0))
+    level, below = weights @ y / weights.sum(1), weights @ base / weights.sum(1)
+    known = (level > 0) & (below > 0)
+    if not known.any() or mean <= 0:
+        return 1.0
+    nearest = np.abs(np.log(level[known] / mean)).argmin()
+    return float(level[known][nearest] / below[known][nearest])
 
 
 def tilt_demand(
@@ -114,6 +145,6 @@ def tilt_demand(
 
 def _tilted(x: np.ndarray, weights: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Probabilities times ``exp(c * x)``, which add up to 1."""
-    power = c[..., None] * x
-    found = weights * np.exp(power - np.where(weights > 0, power, -np.inf).max(-1, keepdims=True))
+    power = np.where(weights > 0, c[..., None] * x, -np.inf)
+    found = weights * np.exp(power - power.max(-1, keepdims=True))
     return found / found.sum(-1, keepdims=True)

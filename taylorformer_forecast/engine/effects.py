@@ -73,6 +73,7 @@ class CovariateEffects:
 
     def unit(self, y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
         """Units of additions to series: their :func:`deviation`; of few or equal values that of others."""
+        y = since_start(y)
         own, few = deviation(y, length), (~np.isnan(y)).sum(-1) < MIN_SERIES_POINTS
         return np.where(few | (own == 0), self.relative * mean_size(y), own)
 
@@ -143,7 +144,7 @@ def fit_effects(
     Returns
     -------
     CovariateEffects
-        Without any effect on series that have too few values.
+        Those that series have in common, where one has too few values to tell more.
 
     References
     ----------
@@ -185,6 +186,7 @@ def fit_effects(
     for rows_of_kind, other in ((added, -1), (multiplied, -2)):
         if rows_of_kind:
             slopes[other], each = _slopes(rows_of_kind, found)
+            slopes[:-2][of_demand == (other == -2)] = slopes[other]
             slopes[list(each)] = list(each.values())
     sizes = [units[k] / float(mean_size(y[k])) for k in added]
     return replace(found, slopes=slopes, relative=float(np.median(sizes)) if sizes else 0.0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from taylorformer_forecast.baselines.intermittent import is_intermittent, never_
 from taylorformer_forecast.calendar.axis import on_steps
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import LARGEST_OFFSET
+from taylorformer_forecast.engine.demand_effects import usual_ratio
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.series_scale import since_start
 from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy
@@ -80,15 +82,15 @@ class SeriesEffects:
         Unit of additions.
     bounded : bool
         Whether no value is negative.
-    log_mean : float
-        Logarithm of the mean of what X multiplies demand by in the past.
+    start : float
+        Number of the time stamp before which zeros are missing values.
     """
 
     number: int
     of_demand: bool
     unit: float
     bounded: bool
-    log_mean: float = 0.0
+    start: float
 
 
 class ExogenousEffects(Host):
@@ -143,28 +145,32 @@ class ExogenousEffects(Host):
         """Series less what X adds to them; those that are new are measured by these values."""
         assert self._effects is not None
         values, numbers = to_float(y).copy(), self._axis.numbers(y.index.get_level_values(-1))
-        rows, new = rows_of_instances(y.index), list[tuple]()
-        for key, own in rows.items():
-            if key not in self._origins:
-                self._origins[key] = numbers[own].min()
-                new += product([key], enumerate(y.columns))
+        origins, of_series = dict(self._origins), dict(self._of_series)  # an update may fail later
+        for key, own in rows_of_instances(y.index).items():
+            origins.setdefault(key, numbers[own].min())
             for d, column in enumerate(y.columns):
-                known = self._of_series.get((key, column))
-                if known is not None:
-                    known.bounded &= _true_of(never_negative, values[own, d])
-        for key, (d, column) in new:
-            own = rows[key]
-            demand, bounded = (_true_of(test, values[own, d]) for test in (is_intermittent, never_negative))
-            number = self._effect_numbers.get((key, column), -2 if demand else -1)
-            demand = demand if number < 0 else bool(self._effects.of_demand[number])
-            if not demand:
-                values[own, d] = since_start(values[own, d])
-            unit = 0.0 if demand else float(self._effects.unit(values[own, d]))
-            self._of_series[key, column] = SeriesEffects(number, demand, unit, bounded)
-        found = self._found(y.index, self._cur_X)
-        for key, (d, column) in new:
-            self._of_series[key, column].log_mean = float(np.log(np.exp(found[rows[key], d]).mean()))
-        return pd.DataFrame(values - found * self._each("unit", y.index), y.index, y.columns)
+                known, seen = of_series.get((key, column)), values[own, d]
+                bounded = _true_of(never_negative, seen)
+                if known is None:
+                    known = self._measured((key, column), numbers[own], seen)
+                else:
+                    known = replace(known, bounded=known.bounded and bounded)
+                of_series[key, column] = known
+                values[own, d] = np.where((numbers[own] < known.start) & (seen == 0), np.nan, seen)
+        self._origins, self._of_series = origins, of_series
+        return pd.DataFrame(values - self._additions(y.index, self._cur_X), y.index, y.columns)
+
+    def _measured(self, name: tuple, numbers: np.ndarray, y: np.ndarray) -> SeriesEffects:
+        """What is known of a new series by its values."""
+        assert self._effects is not None
+        demand, bounded = (_true_of(test, y) for test in (is_intermittent, never_negative))
+        number = self._effect_numbers.get(name, -2 if demand else -1)
+        if number >= 0:
+            demand = bool(self._effects.of_demand[number])
+        unit = 0.0 if demand else float(self._effects.unit(y))
+        started = ~np.isnan(since_start(y))
+        start = numbers[started].min() if started.any() and not demand else -np.inf
+        return SeriesEffects(number, demand, unit, bounded, start)
 
     def _steps(self, stamps: pd.Index, origins: np.ndarray) -> np.ndarray:
         """Steps of time stamps since origins, in parts by which they are told apart."""
@@ -215,18 +221,39 @@ class ExogenousEffects(Host):
             *key, stamp = missing[0] if index.nlevels > 1 else missing[:1]
             raise ValueError(rows_are_missing(tuple(key), stamp, len(missing)))
         self._scaler.check_known(stored.reindex(needed), "predict")
-        effects, of_demand = self._found(index, stored), self._each("of_demand", index)
-        found = found.shifted(effects * self._each("unit", index))
+        found = found.shifted(self._additions(index, stored))
         if self._strategy.name not in (*STATISTICAL, "averaged"):
             return found
-        found = found.at_least(np.where(self._each("bounded", index) & ~of_demand, 0.0, -np.inf))
-        ratio = np.exp(effects - self._each("log_mean", index))
-        return found.tilted(np.where(of_demand & index.isin(needed)[:, None], ratio, 1.0), self._seed)
+        demand = self._each("of_demand", index)
+        found = found.at_least(np.where(self._each("bounded", index) & ~demand, 0.0, -np.inf))
+        return self._multiplied(index, found, stored) if demand.any() else found
+
+    def _multiplied(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
+        """A forecast whose means of intermittent demand X multiplies, after the last value of each series."""
+        found = found.copy()
+        past = self._cur_y[self._cur_y.index.get_level_values(-1) <= self.cutoff[0]]
+        values, rows = to_float(past), rows_of_instances(past.index)
+        stamps, numbers = (rows_.get_level_values(-1) for rows_ in (past.index, index))
+        before, ahead = (np.exp(self._found(rows_, X)) for rows_ in (past.index, index))
+        means = found.mixture.mean()
+        for key, asked in rows_of_instances(index).items():
+            for d, column in enumerate(past.columns):
+                y, own = values[rows[key], d], rows[key]
+                if not self._of_series[key, column].of_demand or np.isnan(y).all():
+                    continue
+                last = stamps[own[~np.isnan(y)]].max()
+                future = asked[numbers[asked] > last]
+                if len(future):
+                    usual = usual_ratio(y, before[own, d], float(means[future[0], d]))
+                    rng = np.random.default_rng([self._seed, crc32(repr((key, column)).encode())])
+                    found.tilt(future, d, ahead[future, d] / usual, rng)
+        return found
 
     def _needed(self, index: pd.Index) -> pd.Index:
         """Rows of X that a forecast needs: those after the last value, and those on the way to them."""
         assert self._effects is not None
         seen = self._cur_y.dropna(how="all").index
+        seen = seen[seen.get_level_values(-1) <= self.cutoff[0]]
         stamps, numbers = seen.get_level_values(-1), self._axis.numbers(seen.get_level_values(-1))
         ends = {key: stamps[own[numbers[own].argmax()]] for key, own in rows_of_instances(seen).items()}
         alike, needed = defaultdict(list), []

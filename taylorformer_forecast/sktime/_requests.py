@@ -174,25 +174,30 @@ class Predictive:
         return Predictive(self.paths + added, mixture)
 
     def at_least(self, least: np.ndarray) -> Predictive:
-        """All that is below some values (R, D) at these, of pieces of constant density."""
-        low, high = (
-            np.maximum(self.mixture.loc + end * self.mixture.scale, least[..., None]) for end in (-1, 1)
+        """All that is below some values (R, D) at these, of pieces of constant density; -inf for no bound."""
+        loc, scale = self.mixture.loc, self.mixture.scale
+        low, high = (np.maximum(loc + end * scale, least[..., None]) for end in (-1, 1))
+        tiny = POINT_MASS * np.abs(high).max(-1, keepdims=True).clip(1e-300)
+        half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least)[..., None]
+        mixture = replace(
+            self.mixture, loc=np.where(bounded, low + half, loc), scale=np.where(bounded, half, scale)
         )
-        tiny = POINT_MASS * (float(np.abs(high).max()) or 1.0)
-        half = np.maximum((high - low) / 2, tiny)
-        return Predictive(np.maximum(self.paths, least), replace(self.mixture, loc=low + half, scale=half))
+        return Predictive(np.maximum(self.paths, least), mixture)
 
-    def tilted(self, ratio: np.ndarray, seed: int) -> Predictive:
-        """The distribution with means of demand times a ratio (R, D)."""
-        paths, weights, rng = self.paths.copy(), self.mixture.weights, np.random.default_rng(seed)
-        if weights is None or np.all(ratio == 1.0):
-            return self
-        weights = weights.copy()
-        for d in np.flatnonzero((ratio != 1.0).any(0)):
-            for rows in np.array_split(np.flatnonzero(ratio[:, d] != 1.0), -(-len(ratio) // CELLS_AT_ONCE)):
-                cells = self.mixture.loc[rows, d], weights[rows, d], ratio[rows, d]
-                paths[:, rows, d], weights[rows, d] = tilt_demand(paths[:, rows, d], *cells, rng)
-        return Predictive(paths, replace(self.mixture, weights=weights))
+    def copy(self) -> Predictive:
+        """A copy whose arrays may be changed."""
+        return Predictive(self.paths.copy(), self.mixture.map(np.copy))
+
+    def tilt(self, rows: np.ndarray, d: int, ratio: np.ndarray, rng: np.random.Generator) -> None:
+        """Multiply the means of demand in some rows of a column, in place."""
+        weights = self.mixture.weights
+        assert weights is not None
+        for at in np.array_split(np.arange(len(rows)), -(-len(rows) // CELLS_AT_ONCE)):
+            own = rows[at]
+            found = tilt_demand(
+                self.paths[:, own, d], self.mixture.loc[own, d], weights[own, d], ratio[at], rng
+            )
+            self.paths[:, own, d], weights[own, d] = found
 
     def take(self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""

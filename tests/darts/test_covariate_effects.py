@@ -192,6 +192,37 @@ def test_covariates_in_another_order_are_refused(strategy):
         model.predict(H, future_covariates=both[["price", "promotion"]], verbose=False)
 
 
+def test_series_of_a_batch_do_not_change_the_demand_of_others():
+    rng = np.random.default_rng(0)
+    X = [series_of(rng.random(n + H) < 0.25, "promotion") for n in (400, 60)]
+    y = [series_of(rng.poisson(0.3 * 4 ** one.values()[:, 0])) for one in X]
+    known = [one[:-H] for one in y]
+    model = chosen("corrected").fit(known, future_covariates=X, verbose=False)
+    options = {"num_samples": 4000, "random_state": 0, "verbose": False}
+    alone = model.predict(H, series=known[1], future_covariates=X[1], **options)
+    together = model.predict(H, series=known, future_covariates=X, **options)[1]
+    np.testing.assert_allclose(*(one.all_values().mean(2) for one in (together, alone)), rtol=0.12)
+
+
+@pytest.mark.parametrize("zeros", [30, 60])
+def test_zeros_before_a_series_begins_leave_effects_in_their_units(zeros):
+    y, X = promoted()
+    late = series_of(np.r_[np.zeros(zeros), y[:N].values()[:, 0]])
+    index = pd.date_range(late.start_time(), periods=len(late) + H, freq="D")
+    values = np.r_[np.zeros(zeros), X.values()[:, 0]].astype("float32")
+    covariates = TimeSeries.from_times_and_values(index, values, columns=["promotion"])
+    model = chosen("corrected").fit(late, future_covariates=covariates, verbose=False)
+    values = values.copy()
+    values[-H:] = 0.0
+    options = {"num_samples": 20, "random_state": 0, "verbose": False}
+    found = []
+    for last in (1.0, 0.0):
+        values[-1] = last
+        given = TimeSeries.from_times_and_values(index, values.copy(), columns=["promotion"])
+        found.append(model.predict(H, future_covariates=given, **options).mean(axis=2).values()[-1, 0])
+    assert found[0] - found[1] == pytest.approx(40, abs=8)
+
+
 def test_what_statistics_cannot_use_needs_a_network():
     y, X = promoted()
     with pytest.raises(ValueError, match="past_covariates are given, which only a new network can use"):

@@ -140,6 +140,24 @@ def test_some_series_of_demand_leave_others_what_they_have():
     assert difference(fit_effects(y, x), y[0], number=0) == pytest.approx(5, abs=0.5)
 
 
+def test_short_series_have_the_effects_that_series_have_in_common():
+    rng = np.random.default_rng(0)
+    x = [promotions(n, rng, 0.3) for n in (100, 100, 5)]
+    y = [20 + 5 * one[:, 0] + rng.normal(size=len(one)) for one in x]
+    effects = fit_effects(y, x)
+    assert np.array_equal(effects.slopes[2], effects.slopes[-1])
+    assert effects.slopes[-1].any()
+
+
+def test_values_without_probability_stay_so_however_large_they_are():
+    values, weights = np.arange(7.0), np.array([0.7, 0.2, 0.1, 0, 0, 0, 0])
+    paths, found = tilt_demand(
+        np.zeros((5, 1)), values[None], weights[None], np.array([1.5]), np.random.default_rng(0)
+    )
+    assert (found[0] @ values) == pytest.approx(0.6)
+    assert np.isfinite(paths).all()
+
+
 def test_tilted_demand_keeps_its_order_and_its_support():
     rng = np.random.default_rng(0)
     values = np.array([[0.0, 1.0, 5.0, 0.0]])  # the last has no probability

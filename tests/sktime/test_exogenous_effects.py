@@ -290,6 +290,85 @@ def test_x_multiplies_intermittent_demand(strategy, n_instances):
     np.testing.assert_allclose(drawn, drawn.round(), atol=1e-9)
 
 
+def lasting(n=107, start=60, seed=0):
+    """Demand that is six times as much from some day on, as a covariate says."""
+    rng = np.random.default_rng(seed)
+    index = pd.date_range("2024-01-01", periods=n, freq="D")
+    x = (np.arange(n) >= start) * 1.0
+    return pd.DataFrame({"sold": rng.poisson(np.where(x > 0, 2.5, 0.4)) * 1.0}, index), pd.DataFrame(
+        {"x": x}, index
+    )
+
+
+def test_what_lasts_is_not_counted_twice_in_demand():
+    means = []
+    for seed in range(4):
+        y, X = lasting(seed=seed)
+        forecaster = TaylorformerForecaster(strategy="corrected", random_state=0).fit(
+            y[:100], X[:100], fh=[1]
+        )
+        means.append(float(forecaster.predict(X=X[100:]).iloc[0, 0]))
+    assert np.mean(means) == pytest.approx(2.5, abs=0.8)
+
+
+def test_new_values_of_demand_move_what_is_usual():
+    y, X = lasting(260, 150)
+    forecaster = TaylorformerForecaster(strategy="corrected", random_state=0).fit(y[:160], X[:160], fh=[1])
+    forecaster.update(y[160:250], X[160:250], update_params=False)
+    assert float(forecaster.predict(X=X[250:]).iloc[0, 0]) == pytest.approx(2.5, abs=0.8)
+
+
+def test_earlier_origins_of_demand_use_x_as_later_ones():
+    y, X = demand(n=100)
+    late = TaylorformerForecaster(strategy="corrected", random_state=0).fit(y[:100], X[:100], fh=[1, 2, 3])
+    cv = ExpandingWindowSplitter(fh=[1, 2, 3], initial_window=60, step_length=3)
+    found = late.update_predict(y[:72], cv, X=X[:72], update_params=False)
+    promoted_days = X["promotion"][60:63].to_numpy()
+    means = found.iloc[:3, 0].dropna().to_numpy() if found.shape[1] > 1 else found.iloc[:3, 0].to_numpy()
+    assert np.ptp(means) > 0.3
+    assert np.corrcoef(means, promoted_days[: len(means)])[0, 1] > 0.9
+
+
+def test_demand_is_whole_beside_a_column_of_large_values():
+    y, X = demand()
+    y = y.assign(large=1e9 * (10 + X["promotion"] + np.random.default_rng(0).normal(size=len(y))))
+    forecaster = TaylorformerForecaster(strategy="corrected", random_state=0).fit(y[:200], X[:200], fh=FH)
+    found = forecaster.predict_quantiles(X=X[200:], alpha=[0.1, 0.5, 0.9])["sold"]
+    np.testing.assert_allclose(found, found.round(), atol=1e-9)
+
+
+def test_draws_of_demand_do_not_depend_on_the_order_of_columns():
+    y, X = demand()
+    y = y.assign(a=np.random.default_rng(1).poisson(0.4, len(y)))
+    drawn = []
+    for columns in (["sold", "a"], ["a", "sold"]):
+        forecaster = TaylorformerForecaster(strategy="corrected", random_state=0)
+        forecaster.fit(y[columns][:200], X[:200], fh=FH)
+        paths = forecaster.predict_proba(X=X[200:], marginal=False)
+        drawn.append(paths.mean()[["sold", "a"]])
+    pd.testing.assert_frame_equal(*drawn)
+
+
+def test_zeros_before_a_series_begins_may_come_again():
+    _, X = promoted()
+    y = 50 + 20 * X["promotion"] + np.random.default_rng(0).normal(0, 1, len(X))
+    y[:40] = 0.0
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)
+    before = forecaster.predict_interval(X=X[N:])
+    after = forecaster.update(y[:N], X[:N], update_params=False).predict_interval(X=X[N:])
+    np.testing.assert_allclose(after, before, rtol=1e-9)
+
+
+def test_a_refused_update_leaves_what_is_known_of_series():
+    y, X = promoted()
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)
+    known = dict(forecaster._of_series)
+    wrong = pd.Series([-5.0], pd.DatetimeIndex(["2040-01-01 07:13:11"]), name="sales")
+    with pytest.raises(ValueError, match="the times are not regular"):
+        forecaster.update(wrong, X[:1].set_axis(wrong.index), update_params=False)
+    assert forecaster._of_series == known
+
+
 def test_demand_needs_no_network_beside_other_series_with_x():
     y, X = demand(2)
     noise = np.random.default_rng(0).normal(0, 0.5, len(X) // 2)
