@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.signal import lfilter
 
 from taylorformer_forecast.defaults import DEMAND_DECAYS, FARTHEST_DEMAND, LEAST_LOCAL_DEMAND
 
@@ -47,6 +46,8 @@ class DemandRows:
 
     def _level(self, ratio: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
         """Level of demand at each row, of all other values: nearer ones count more."""
+        from scipy.signal import lfilter  # which takes time to load, and which other series do not need
+
         keep, mean = DEMAND_DECAYS[1], self.y.sum() / ratio.sum()
         sides = []
         for way in (slice(None), slice(None, None, -1)):

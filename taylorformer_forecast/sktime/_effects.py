@@ -68,7 +68,7 @@ def _true_of(test: Callable[[torch.Tensor], torch.Tensor], values: np.ndarray) -
     return bool(test(torch.as_tensor(values)[None])[0, -1])
 
 
-@dataclass
+@dataclass(frozen=True)
 class SeriesEffects:
     """What is known of a series for the effects of X on it.
 
@@ -233,8 +233,8 @@ class ExogenousEffects(Host):
         found = found.copy()
         past = self._cur_y[self._cur_y.index.get_level_values(-1) <= self.cutoff[0]]
         values, rows = to_float(past), rows_of_instances(past.index)
-        stamps, numbers = (rows_.get_level_values(-1) for rows_ in (past.index, index))
-        before, ahead = (np.exp(self._found(rows_, X)) for rows_ in (past.index, index))
+        stamps, times = (part.get_level_values(-1) for part in (past.index, index))
+        before, ahead = (np.exp(self._found(part, X)) for part in (past.index, index))
         means = found.mixture.mean()
         for key, asked in rows_of_instances(index).items():
             for d, column in enumerate(past.columns):
@@ -242,7 +242,7 @@ class ExogenousEffects(Host):
                 if not self._of_series[key, column].of_demand or np.isnan(y).all():
                     continue
                 last = stamps[own[~np.isnan(y)]].max()
-                future = asked[numbers[asked] > last]
+                future = asked[times[asked] > last]
                 if len(future):
                     usual = usual_ratio(y, before[own, d], float(means[future[0], d]))
                     rng = np.random.default_rng([self._seed, crc32(repr((key, column)).encode())])
