@@ -87,12 +87,7 @@ class PretrainedModule(ForecastModule):
         samples = samples.map(lambda value: value.cpu().double())  # numpy has no bfloat16
         paths = samples.paths[..., 0].numpy()  # (B * C, S, n)
         sizes = n, paths.shape[1], horizon, self.output_chunk_shift
-        past = batch.past_target
-        if self.additions is not None and added is not None:
-            past = self.additions.rest(past, added)
-        requests, found = self.statistics.forecasts(batch, *sizes, past)
-        if self.additions is not None:
-            found = self.additions.multiply(found, batch, n, self.output_chunk_shift)
+        requests, found = self.statistics.forecasts(batch, *sizes, self.additions, added)
         parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2))
         quantiles = Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS).reshape(len(found), n, -1)
         blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may

@@ -78,16 +78,19 @@ class Statistics(nn.Module):
         n_paths: int,
         horizon: int,
         shift: int,
-        past: Tensor | None = None,
+        additions: Additions | None = None,
+        added: Tensor | None = None,
     ) -> tuple[list[SeriesRequest], list[SeriesForecast]]:
         """Forecast ``n`` steps of every component of every series, those of one series after another.
 
-        They are of the values of the ``past`` (B, L, C), by default those of the batch.
+        They are of the values less what is ``added`` to them, (B, L + n, C).
 
         Values that are missing at the end are steps of the forecast. Where nothing was observed, forecasts
         are without meaning.
         """
-        past = batch.past_target if past is None else past
+        past = batch.past_target
+        if additions is not None and added is not None:
+            past = additions.rest(past, added)
         n_components = past.shape[2]
         series = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
@@ -99,7 +102,8 @@ class Statistics(nn.Module):
         schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)
         frequencies = [schema["time_freq"] for schema in schemas for _ in range(n_components)]
         seasons = self.seasons([request.y for request in requests], frequencies)
-        return requests, forecast_series(requests, seasons, *options)
+        found = forecast_series(requests, seasons, *options)
+        return requests, found if additions is None else additions.multiply(found, batch, n, shift)
 
     def seasons(self, values: Sequence[np.ndarray], frequencies: Sequence[Any]) -> list[list[float]]:
         """Lengths of the seasons of every component, in steps of the frequency of its series."""
@@ -224,15 +228,12 @@ class StatisticalModule(PLForecastingModule):
     ) -> tuple[Tensor, Any, Any]:
         """Predict ``pred_n`` steps of every series: (S, B, n, C), or (1, B, n, C * 3) for parameters."""
         sizes = self.pred_n, self.pred_num_samples, self.output_chunk_length or 1, self.output_chunk_shift
-        added, past = None, batch.past_target
+        added = None
         if self.additions is not None:
             known = batch.historic_future_covariates[:, -self.input_chunk_length :], batch.future_covariates
             check_gaps(known, self.future_flags, "future_covariates")
             added = self.additions(batch, self.pred_n, self.output_chunk_shift)
-            past = self.additions.rest(past, added)
-        _, forecasts = self.statistics.forecasts(batch, *sizes, past)
-        if self.additions is not None:
-            forecasts = self.additions.multiply(forecasts, batch, self.pred_n, self.output_chunk_shift)
+        _, forecasts = self.statistics.forecasts(batch, *sizes, self.additions, added)
         out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, added)
         if self.joint is not None and not self.predict_likelihood_parameters:
             out = self.joint.reorder(out)
