@@ -19,7 +19,12 @@ from taylorformer_forecast.baselines.autoregression import autoregression
 from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
-from taylorformer_forecast.defaults import LONGEST_REGRESSED_SEASON, REGRESSION_CYCLES, THETA_SLOPE
+from taylorformer_forecast.defaults import (
+    LONGEST_REGRESSED_SEASON,
+    REGRESSION_CYCLES,
+    REPETITION_MEMORY,
+    THETA_SLOPE,
+)
 
 __all__ = ["FAMILIES", "REGRESSION", "Members", "members"]
 
@@ -46,15 +51,16 @@ class Members:
     Parameters
     ----------
     base, slope : Tensor of shape (B, n, K, G)
-        Of K streams and G members of each. Where a stream has no forecast yet, those of the first take their
-        place.
+        Of K streams and G members of each. Where the season of a stream is not known yet, those with the next
+        shorter season take their place, or those without one.
     growth : Tensor of shape (H, G)
         What multiplies the slope.
     shift, factor : Tensor of shape (B, n, K, H)
         Seasonal indices: what is added, and what the sum is multiplied by; 0 and 1 where there are none.
     others : Tensor of shape (B, n, S, H)
-        Seasonal naive forecasts, one for each season, the slowest level where nothing is known of the phase;
-        and seasonal autoregressions, if one of the series is long enough.
+        Seasonal naive forecasts, one for each season, that of the next shorter season or the slowest level
+        where nothing is known of the phase. To those of longer seasons the last error is added, which fades.
+        And seasonal autoregressions, if one of the series is long enough.
     regressed : bool Tensor of shape (B, n)
         Origins from which seasonal autoregressions count.
     low, high : Tensor of shape (B, n, H)
@@ -174,18 +180,17 @@ def members(
     of_member = [number for number, each in enumerate(families) for _ in each]
     group = torch.tensor(of_member, device=y.device)
     weight = torch.cat([grid.level[plain], grid.level[plain], grid.level[~plain]]).repeat(len(streams))
-    known = torch.stack([s.known for s in streams], 2)[..., None]
     zero = torch.zeros_like(others[:, :, 0])
-    index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
+    index = [zero if s.index is None else s.index for s in streams]
     shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
     factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
     low, high = forecast_range(y, horizon, bounded)
     return Members(
-        torch.where(known, base, base[:, :, :1]),
-        torch.where(known, slope, slope[:, :, :1]),
+        _or_shorter(base.unbind(2), streams),
+        _or_shorter(slope.unbind(2), streams),
         growth,
-        torch.stack(shift, 2),
-        torch.stack(factor, 2),
+        _or_shorter(shift, streams),
+        _or_shorter(factor, streams),
         others,
         regressed,
         low,
@@ -203,16 +208,23 @@ def _others(
     y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int, levels: Float[Tensor, "B n G"]
 ) -> tuple[Float[Tensor, "B n S H"], Bool[Tensor, "B n"], Bool[Tensor, "B n S"]]:
     """Seasonal naive forecasts, then seasonal autoregressions; and the origins from which they count."""
-    repeated = torch.stack([repeat_season(y, m, horizon) for m in seasons or (1,)], 2)
-    awake = ~repeated[..., 0].isnan()
-    repeated = torch.where(repeated.isnan(), levels[:, :, :1, None], repeated)
+    awake, found = [], [levels[:, :, :1]]
+    for number, season in enumerate(seasons or (1,)):
+        own = repeat_season(y, season, horizon)
+        awake.append(~own[..., 0].isnan())
+        if number:  # a week of hours repeats from the level of today
+            error = torch.nan_to_num(y - F.pad(own[:, :-1, 0], (1, 0), value=torch.nan))
+            fading = REPETITION_MEMORY ** torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)
+            own = own + error[..., None] * fading
+        found.append(torch.where(own.isnan(), found[-1], own))
+    repeated, known = torch.stack(found[1:], 2), torch.stack(awake, 2)
     longest = max(seasons, default=LONGEST_REGRESSED_SEASON + 1)
     if longest > LONGEST_REGRESSED_SEASON or y.shape[1] < REGRESSION_CYCLES * longest:
-        return repeated, torch.zeros_like(y, dtype=torch.bool), awake
-    found, known = autoregression(y, longest, horizon)
-    found = torch.where(found.isnan(), repeated[:, :, -1:], found)
-    always = torch.ones_like(found[..., 0], dtype=torch.bool)
-    return torch.cat([repeated, found], 2), known, torch.cat([awake, always], 2)
+        return repeated, torch.zeros_like(y, dtype=torch.bool), known
+    regressed, long_enough = autoregression(y, longest, horizon)
+    regressed = torch.where(regressed.isnan(), repeated[:, :, -1:], regressed)
+    always = torch.ones_like(regressed[..., 0], dtype=torch.bool)
+    return torch.cat([repeated, regressed], 2), long_enough, torch.cat([known, always], 2)
 
 
 def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> list[_Stream]:
@@ -232,3 +244,12 @@ def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> l
         x = torch.where(logs.isnan(), y, log.exp())
         streams.append(_Stream(x, log_index, log_known & positive, True, 2 * number + 2, season))
     return streams
+
+
+def _or_shorter(parts: Sequence[Tensor], streams: list[_Stream]) -> Tensor:
+    """Of every stream its own part where its season is known, elsewhere that of the next shorter season."""
+    found: list[Tensor] = []
+    for number, (part, stream) in enumerate(zip(parts, streams, strict=True)):
+        shorter = found[max(number - 2, 0)] if number else part  # additive or multiplicative as it is
+        found.append(torch.where(stream.known[..., None], part, shorter))
+    return torch.stack(found, 2)

@@ -243,12 +243,50 @@ def test_totals_over_all_steps_are_covered():
     assert narrow.std(1).mean() < 0.8 * totals.std(1).mean()
 
 
-def test_a_phase_of_which_nothing_is_known_is_forecast_at_the_slowest_level_whatever_the_season():
+def test_a_phase_of_which_nothing_is_known_is_forecast_with_the_next_shorter_season_or_at_the_slowest_level():
     y = torch.full((1, 80), torch.nan, dtype=torch.float64)
     y[:, 50:] = torch.arange(30.0)
-    found = members(y, (4, 48), 48, y >= 0)
+    found = members(y, (48,), 48, y >= 0)
     slowest = found.base[0, -1, 0, 0]
-    assert found.others[0, -1, 1, 5] == slowest != found.base[0, -1, 0, 1]
+    assert found.others[0, -1, 0, 5] == slowest != found.base[0, -1, 0, 1]
+    found = members(y, (4, 48), 48, y >= 0)
+    assert found.others[0, -1, 1, 5] == found.others[0, -1, 0, 5] == 27.0
+
+
+def days_and_weeks(n, level=0.0):
+    """Hours with a pattern of days; Saturdays and Sundays are lower; the level drifts."""
+    t = torch.arange(float(n), dtype=torch.float64)
+    g = torch.Generator().manual_seed(0)
+    drift = level * torch.randn(n, generator=g, dtype=torch.float64).cumsum(0)
+    return (500 + 80 * torch.sin(t * torch.pi / 12) - 100 * (t // 24 % 7 > 4) + drift)[None]
+
+
+def test_members_with_a_season_that_is_not_known_yet_forecast_as_those_with_the_next_shorter_one():
+    y = days_and_weeks(400)
+    found = members(y, (24, 168), 24, y > 0)
+    early, late = 167, 399  # before the first week was seen, and after two
+    forecasts = found.at(5)[0]
+    day, week = (found.group == 1).nonzero()[:, 0], (found.group == 3).nonzero()[:, 0]
+    assert found.season[3] == 168
+    assert torch.equal(forecasts[early, day], forecasts[early, week])
+    assert not torch.equal(forecasts[late, day], forecasts[late, week])
+
+
+def test_a_week_of_hours_repeats_from_the_level_of_today_and_a_single_season_from_its_own():
+    y = days_and_weeks(336)
+    y[:, -1] += 50.0
+    week = members(y, (24, 168), 24, y > 0).others[0, -1, 1] - y[0, -168:-144]
+    torch.testing.assert_close(week, 50 * 0.98 ** torch.arange(1, 25, dtype=y.dtype))
+    alone = members(y, (168,), 24, y > 0).others[0, -1, 0] - y[0, -168:-144]
+    assert not alone.any()
+
+
+def test_two_weeks_of_hours_say_that_monday_is_not_like_sunday():
+    """Sleeping members with the season of a week were charged with forecasts that know no season at all."""
+    y = days_and_weeks(360, level=2.0)
+    found = forecast(y[:, :336], 24, [(24, 168)])
+    error = (found.loc[0, -1] - y[0, 336:]).abs().mean()
+    assert error < 0.4 * (y[0, 312:336] - y[0, 336:]).abs().mean()
 
 
 def test_steps_beyond_the_length_of_the_series_say_nothing_of_the_shape_of_errors():
