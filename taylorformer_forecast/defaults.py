@@ -53,20 +53,19 @@ SMOOTHING_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 # The same of members with a trend; measured: wider grids overshoot where growth ends, as of slopes.
 TREND_LEVELS = (0.2, 0.4, 0.7, 1.0)
 # Weights of a new slope, in the level's, and dampings in a step; published: .8 to .98 in Gardner (2006).
-TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98))
+TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98), (0.02, 1.0))
+UNDAMPED_PRIOR = 0.01  # of the last, for straight lines that errors prove; measured: with 1 M3 is .1 % worse
 FLAT_SLOPE_COUNT = 1.0  # values without a slope, seen before the first: two points make no trend; by hand
 # Part of the slope of all values; .5, as published for Theta, is .4 % worse on M3 quarterly and yearly, .1 %
 # on monthly; 1 is better on yearly alone; measured.
 THETA_SLOPE = 0.75
-# Steps; what longer seasons lose before they are known counts in that part. Without it hourly loads are 8 %
-# worse and weekly influenza 4 %; for all seasons M3 monthly is 1 % worse; measured.
+# Steps; what longer seasons lose before they are known counts in that part; measured: for all, M3 loses 1 %.
 DOUBTED_SEASON = 12
 WAKING_CYCLES = 0.25  # from its first forecast until then; measured: with 0 or 1 hourly loads are 2 % worse
 SEASON_DECAY = 0.9  # weight of a season relative to the next; measured: .8 and .95 differ by less than 1 %
 REPETITION_MEMORY = 0.98  # of the last error of a longer season repeated; measured: .95, .995 are .5 % worse
 REGRESSION_CYCLES = 8  # of the longest season, before seasonal autoregression; measured: with 5 M3 is alike
-# Steps of that season. With 48 near steps decide, and far ones of half-hourly electricity are a third worse;
-# measured.
+# Steps of that season. With 48 near steps decide: far ones of electricity are a third worse; measured.
 LONGEST_REGRESSED_SEASON = 13
 REGRESSION_MEMORY = 0.8  # of a change, in the next step, where nothing else is known; measured: .95 is worse
 REGRESSION_PENALTIES = (0.3, 3.0, 30.0)  # in values; measured: each alone is at most 1 % worse

@@ -276,7 +276,7 @@ def test_a_reader_of_the_default_fit_and_forecast_passes_few_files():
     assert 10 < len({path for path, _ in fit}) <= 20, sorted(fit)
     assert 40 < len(fit) <= 85, sorted(fit)
     assert 10 < len({path for path, _ in predict}) <= 26, sorted(predict)
-    assert 40 < len(predict) <= 126, sorted(predict)
+    assert 40 < len(predict) <= 132, sorted(predict)
 
 
 def test_files_of_tests_have_names_of_their_own():

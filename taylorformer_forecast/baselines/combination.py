@@ -19,7 +19,6 @@ from taylorformer_forecast.defaults import (
     DOUBTED_SEASON,
     FAMILY_PRIOR,
     LOSS_STEP_SPACING,
-    MEMBER_LEVEL_POWER,
     WAKING_CYCLES,
     WITHIN_POWER,
 )
@@ -73,7 +72,8 @@ class CombinationFit:
     loc, scale : Tensor of shape (B, n, H)
         Forecasts and mean absolute errors.
     error, standard : Tensor of shape (B, n, H)
-        Errors; errors in units of the latest scale. NaN where unknown.
+        Errors; errors in units of the latest scale. NaN where unknown; the latter also at origins from which
+        the members that count at the end did not know their season.
     error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in scales, at ``baselines.errors.BASE``.
     """
@@ -154,8 +154,11 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     loc = combine(found, weights)
     size = level_unit(clean, loc, positive_so_far(clean))
     error = past_errors(clean, loc)
-    scale = error_scale(error / size, _mean_step(clean, season) / size[..., 0])
+    share, own = found.by_season(weights)
+    scale = error_scale(error / size, _mean_step(clean, season) / size[..., 0], share, own)
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
+    foreign = (share[:, -1:] * own).sum(-1, keepdim=True) < 0.5  # errors of others than those used at the end
+    standard = torch.where(foreign, torch.nan, standard)
     # A shift of the level says more than earlier errors where forecasts have not followed it.
     doubt = doubt[:, None].fmax((shifted[:, None] - loc[:, -1]).abs())
     scale[:, -1] = torch.maximum(scale[:, -1], doubt / size[:, -1])
@@ -209,7 +212,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     >>> from taylorformer_forecast.baselines.combination import weigh
     >>> from taylorformer_forecast.baselines.members import members
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(9)[None].double()
-    >>> seasonal = weigh(members(y, (4,), 4, y > 0), y)[0, -1, 26:]  # the first 26 have no season
+    >>> seasonal = weigh(members(y, (4,), 4, y > 0), y)[0, -1, 30:]  # the first 30 have no season
     >>> bool(seasonal.sum() > 0.99)
     True
     """
@@ -238,9 +241,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     # Relative to the best; errors that are rounding only are equal.
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
     excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
-    prior = MEMBER_LEVEL_POWER * found.weight.log()
     members = [(found.family == number).nonzero()[:, 0] for number in range(len(FAMILIES))]
-    inside = [torch.softmax(prior[at] - WITHIN_POWER * excess[..., at], -1) for at in members]
+    inside = [torch.softmax(found.prior[at] - WITHIN_POWER * excess[..., at], -1) for at in members]
     mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, members, strict=True)]
     before = y.new_tensor(FAMILY_PRIOR).log().repeat(*y.shape, 1)
     before[..., REGRESSION] = torch.where(found.regressed, before[..., REGRESSION], -torch.inf)

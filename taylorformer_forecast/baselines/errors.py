@@ -6,7 +6,7 @@ import math
 from typing import TypeAlias
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
@@ -78,8 +78,13 @@ def level_unit(y: Float[Tensor, "B n"], loc: ByOrigin, positive: Tensor) -> ByOr
     return torch.where(positive[..., None] & (unit > 0), unit, 1.0)
 
 
-def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> ByOrigin:
+def error_scale(
+    error: ByOrigin, step: Float[Tensor, "B n"], share: Float[Tensor, "B n P"], own: Bool[Tensor, "B n P"]
+) -> ByOrigin:
     """Mean absolute error of every step at every origin, by the errors that are known there.
+
+    Forecasts without the season of a series may have errors many times as large as those with it. So errors
+    count as far as the forecasts that are used later were known where they were made.
 
     Parameters
     ----------
@@ -87,6 +92,10 @@ def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> ByOrigin:
         Errors of every origin, NaN where unknown.
     step : Tensor of shape (B, n)
         What one error is thought to be before any is known; counts for one.
+    share : Tensor of shape (B, n, P)
+        Weights of P parts of the forecasts at every origin, sum 1.
+    own : bool Tensor of shape (B, n, P)
+        Origins from which each part has forecasts of its own.
 
     Returns
     -------
@@ -97,17 +106,27 @@ def error_scale(error: ByOrigin, step: Float[Tensor, "B n"]) -> ByOrigin:
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.errors import error_scale
-    >>> error_scale(torch.ones(1, 50, 3), torch.ones(1, 50))[0, -1].round(decimals=1).tolist()
+    >>> one = torch.ones(1, 50, 1)
+    >>> error_scale(one.expand(1, 50, 3), one[..., 0], one, one > 0)[0, -1].round(decimals=1).tolist()
     [1.0, 1.0, 1.0]
     """
+
+    def arrived(values: ByOrigin) -> ByOrigin:
+        """Sums over the origins from which forecasts were own ones, by the parts used at each point."""
+        sums = [
+            part[..., None] * _arrived(values * ok[..., None]) for part, ok in zip(parts, owned, strict=True)
+        ]
+        return torch.stack(sums).sum(0)
+
+    parts, owned = share.unbind(-1), own.unbind(-1)
     known = (~error.isnan()).to(error.dtype)
-    count = _arrived(known)
+    count = arrived(known)
     # Weights in proportion to a power of the number of the origin: the recent past counts for more.
     recency = (known.amax(2).cumsum(1) ** ERROR_RECENCY)[..., None]
-    weight = _arrived(known * recency)
+    weight = arrived(known * recency)
     h = torch.arange(1, error.shape[2] + 1, dtype=error.dtype, device=error.device)
     guess = step[..., None] * h**ERROR_GROWTH_POWER
-    mean = _arrived(torch.nan_to_num(error).abs() * recency) / weight.clamp_min(1e-9)
+    mean = arrived(torch.nan_to_num(error).abs() * recency) / weight.clamp_min(1e-9)
     mean = (count * mean + guess) / (count + 1)
     has = mean > 0
     seen = (count > 0) | (count.amax(-1, keepdim=True) == 0)  # what is only guessed bends no curve

@@ -7,6 +7,7 @@ seasonal naive forecasts and seasonal autoregressions, are few.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,9 +22,11 @@ from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.defaults import (
     LONGEST_REGRESSED_SEASON,
+    MEMBER_LEVEL_POWER,
     REGRESSION_CYCLES,
     REPETITION_MEMORY,
     THETA_SLOPE,
+    UNDAMPED_PRIOR,
 )
 
 __all__ = ["FAMILIES", "REGRESSION", "Members", "members"]
@@ -76,8 +79,8 @@ class Members:
         for its repetition and then for its indices.
     family : int Tensor of shape (M,)
         Number of the family of every member, see ``FAMILIES``; M = K * G + S.
-    weight : Tensor of shape (M,)
-        Weight of the new value in the level.
+    prior : Tensor of shape (M,)
+        Logarithm of the weight in its family before errors are known.
 
     Examples
     --------
@@ -86,7 +89,7 @@ class Members:
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(5)[None].double()
     >>> found = members(y, (4,), 6, y > 0)
     >>> found.at(0).shape, len(found.family)
-    (torch.Size([1, 20, 79]), 79)
+    (torch.Size([1, 20, 91]), 91)
     """
 
     base: Float[Tensor, "B n K G"]
@@ -103,7 +106,7 @@ class Members:
     group: Int[Tensor, " M"]
     rank: Int[Tensor, " M"]
     family: Int[Tensor, " M"]
-    weight: Float[Tensor, " M"]
+    prior: Float[Tensor, " M"]
 
     def at(self, step: int, n_origins: int | None = None) -> Float[Tensor, "B n M"]:
         """Forecasts of the first origins, or of all, ``step + 1`` points ahead, within the bounds."""
@@ -116,6 +119,25 @@ class Members:
         smoothed.mul_(self.factor[:, :n_origins, :, step, None])
         others.copy_(self.others[:, :n_origins, :, step])
         return f.clamp_(self.low[:, :n_origins, step, None], self.high[:, :n_origins, step, None])
+
+    def by_season(
+        self, weights: Float[Tensor, "B n M"]
+    ) -> tuple[Float[Tensor, "B n P"], Bool[Tensor, "B n P"]]:
+        """Weights of members without a season and with each, and the origins from which those are known.
+
+        A season is known where two cycles were seen; before, its members count as those without a season.
+        """
+        season = torch.where(self.family == REGRESSION, self.season.max(), self.season[self.group])
+        shares, known = (
+            [torch.zeros_like(weights[..., 0])],
+            [torch.ones_like(weights[..., 0], dtype=torch.bool)],
+        )
+        for group in range(1, self.base.shape[2], 2):  # the streams of each season, with differences first
+            known.append(self.awake[..., group])
+            shares.append(weights[..., season == self.season[group]].sum(-1) * known[-1])
+        share = torch.stack(shares, -1)
+        share[..., 0] = 1 - share.sum(-1)
+        return share, torch.stack(known, -1)
 
     def at_origins(self, origins: Int[Tensor, "B K"]) -> Members:
         """The same from K origins of every series only."""
@@ -179,7 +201,8 @@ def members(
     season, rank, families = zip(*groups, strict=True)
     of_member = [number for number, each in enumerate(families) for _ in each]
     group = torch.tensor(of_member, device=y.device)
-    weight = torch.cat([grid.level[plain], grid.level[plain], grid.level[~plain]]).repeat(len(streams))
+    prior = MEMBER_LEVEL_POWER * grid.level.log() + math.log(UNDAMPED_PRIOR) * (~plain & (grid.damping == 1))
+    prior = torch.cat([prior[plain], prior[plain], prior[~plain]]).repeat(len(streams))
     zero = torch.zeros_like(others[:, :, 0])
     index = [zero if s.index is None else s.index for s in streams]
     shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
@@ -200,7 +223,7 @@ def members(
         group,
         torch.tensor(rank, device=y.device)[group],
         torch.tensor([family for each in families for family in each], device=y.device),
-        F.pad(weight, (0, others.shape[2]), value=1.0),
+        F.pad(prior, (0, others.shape[2])),
     )
 
 

@@ -31,7 +31,7 @@ class Grid:
     >>> from taylorformer_forecast.baselines.smoothing import Grid
     >>> grid = Grid.default()
     >>> len(grid.level), int(grid.has_trend.sum())
-    (19, 12)
+    (23, 16)
     """
 
     level: Float[Tensor, " G"]
@@ -82,7 +82,7 @@ def smooth(
     >>> x = torch.arange(10.0)[None].double()
     >>> level, trend = smooth(x, torch.ones(1, 10, dtype=torch.bool), Grid.default())
     >>> level[0, -1, 6].item(), level.shape
-    (9.0, torch.Size([1, 10, 19]))
+    (9.0, torch.Size([1, 10, 23]))
     """
     count = observed.cumsum(1).to(x.dtype)[..., None]
     mean, line = 1 / count.clamp_min(1), (4 * count - 2) / (count * (count + 1)).clamp_min(1)

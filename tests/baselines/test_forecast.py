@@ -361,3 +361,23 @@ def test_many_runs_of_zeros_are_intermittent_however_long_the_longest():
     y = torch.tensor([3.0, 0.0, 0.0, 2.0, 0.0]).repeat(10).double()
     y[10:25] = 0.0
     assert is_intermittent(y[None])[0, -1]
+
+
+@pytest.mark.parametrize(("season", "n"), [(4, 32), (12, 48), (12, 120), (24, 168), (52, 156)])
+def test_intervals_of_a_strong_season_are_as_wide_as_its_noise(season, n):
+    """Errors from before the season was known made them up to 25 times as wide."""
+    t, g = torch.arange(float(n + season), dtype=torch.float64), torch.Generator().manual_seed(0)
+    noise = torch.randn(10, n + season, generator=g, dtype=torch.float64)
+    y = 200 + 100 * torch.sin(2 * torch.pi * t / season) + noise
+    low, high = forecast(y[:, :n], season, season).quantiles([0.1, 0.9]).unbind(-1)
+    assert (high - low).mean() < 3 * 2.56
+    assert 0.7 < ((low <= y[:, n:]) & (y[:, n:] <= high)).double().mean() < 0.99
+
+
+@pytest.mark.parametrize("slope", [-5.0, 1.0, 10.0, 50.0])
+def test_straight_lines_are_followed(slope):
+    """Damped trends alone were behind them: by 12 for a slope of 10, and by 36 for one of 50."""
+    g = torch.Generator().manual_seed(0)
+    y = 1000 + slope * torch.arange(108.0) + 3 * torch.randn(12, 108, generator=g, dtype=torch.float64)
+    found = forecast(y[:, :96], 12)
+    assert (found.loc[:, -1] - y[:, 96:]).abs().mean() < 1.6 * 3 * (2 / torch.pi) ** 0.5
