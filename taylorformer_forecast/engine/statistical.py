@@ -215,7 +215,8 @@ def pieces_between(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
     half = torch.maximum(edges.diff(dim=1) / 2, tiny)
     weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().expand_as(half)
-    return edges[:, :-1] + half, half, weights
+    # Where quantiles coincide, as at a bound, a piece lies on both sides of them: it stands for that value.
+    return (edges[:, :-1] + edges[:, 1:]) / 2, half, weights
 
 
 def _with_masses(

@@ -71,6 +71,18 @@ def test_zeros_stay_zeros_on_their_way_to_the_forecast(seed):
     np.testing.assert_array_equal(fitted(series(values)).predict_quantiles(alpha=LEVELS), direct)
 
 
+def test_lower_ends_and_quantiles_at_the_bound_are_zero_and_have_its_probability():
+    """They were just above it, so that no interval covered a truth of zero."""
+    few_zeros = np.random.default_rng(0).poisson(2, size=80).astype(float)
+    forecaster = fitted(series(few_zeros))
+    low = forecaster.predict_quantiles(alpha=[0.02]).to_numpy()
+    marginal = forecaster.predict_proba()
+    at_zero = marginal.cdf(pd.DataFrame(0.0, marginal.index, marginal.columns)).to_numpy()
+    assert (low >= 0).all()
+    assert (low == 0).any()
+    assert (at_zero[low == 0] > 0).all()
+
+
 def test_forecasts_of_a_constant_are_that_constant(forecasts):
     np.testing.assert_allclose(forecasts["a constant"].predict_quantiles(alpha=LEVELS), 5.0, rtol=1e-6)
 
