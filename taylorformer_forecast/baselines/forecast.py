@@ -213,7 +213,10 @@ def _forecast(
     fit = fit_combination(y, horizon, seasons)
     unit = fit.unit
     # Of what was seen up to each origin; but whether a season says when is judged by all of it.
-    intermittent = is_intermittent(y) & ~is_seasonal(fit.clean, seasons)[:, None]
+    # Of the zeros before the first other value, which clean values lack, fewer than a season may be its own.
+    leading = (y == 0) & fit.clean.isnan()
+    own = leading & (leading.sum(1, keepdim=True) < min(seasons, default=1))
+    intermittent = is_intermittent(y) & ~is_seasonal(torch.where(own, 0.0, fit.clean), seasons)[:, None]
     demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1))
     loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])

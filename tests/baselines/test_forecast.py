@@ -179,6 +179,11 @@ SHOP = torch.poisson(
 ).double()
 
 
+HOURS = torch.arange(500, dtype=torch.float64)
+SUN = torch.relu(torch.sin((HOURS - 6) * torch.pi / 12)) * 50 * torch.exp(0.1 * normal(1, 500)[0])
+SUN[torch.sin((HOURS - 6) * torch.pi / 12) < 1e-9] = 0.0
+
+
 @pytest.mark.parametrize(
     "y",
     [
@@ -193,6 +198,19 @@ def test_days_without_sales_that_a_week_explains_are_forecast(y):
     middle = forecast(y[None], 7, 7).quantiles([0.5])[0, :, 0]
     assert (middle[:5] > 70).all()
     assert (middle[5:] < 5).all()
+
+
+@pytest.mark.parametrize("hours", [96, 100])
+def test_four_days_of_sun_are_enough_whatever_the_hour_they_begin_at(hours):
+    y = SUN[:hours]
+    found = forecast(y[None], 24, 24)
+    assert not found.intermittent.any()
+    assert (found.loc[0, -1] - SUN[hours : hours + 24]).abs().mean() < 5  # a flat forecast has 16
+
+
+def test_zeros_before_the_first_sale_are_no_cycles_of_a_season():
+    y = torch.cat([torch.zeros(21).double(), SHOP[:25]])
+    assert forecast(y[None], 7, 7).intermittent.all()
 
 
 def test_a_step_of_a_season_that_was_seen_once_explains_nothing():
