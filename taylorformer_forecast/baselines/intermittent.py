@@ -267,10 +267,17 @@ def _past(support: Float[Tensor, "B K"], index: Int[Tensor, "B n"], observed: Bo
 def _scores(past: _Past, value: Float[Tensor, "B n"], counts: Bool[Tensor, " B"]) -> Float[Tensor, "B n M"]:
     """Logarithms of the probabilities of every value by all members before it."""
     logs = _log_negative_binomial(value[..., None, None], past.mean[:, :-1, :, None], past.size)
-    even = torch.full_like(logs[..., 0], 1 / MOST_BINS)
-    smoothing = torch.where(counts[:, None, None], logs[..., SMOOTHING_SIZE].exp(), even)
+    smoothing = _smoothing(logs[..., SMOOTHING_SIZE], past.mean[:, :-1], value[..., None] == 0, counts)
     empirical = (past.same + SMOOTHING_COUNT * smoothing) / (past.total[:, :-1] + SMOOTHING_COUNT)
     return torch.cat([logs.flatten(2), empirical.log()], 2)
+
+
+def _smoothing(logs: Tensor, mean: Tensor, zero: Tensor, counts: Tensor) -> Tensor:
+    """Probabilities of bins: those of counts; else zero is as likely as for counts, and others are alike."""
+    size = DEMAND_SIZES[SMOOTHING_SIZE]
+    none = (size / (size + mean)) ** size
+    other = torch.where(zero, none, (1 - none) / (MOST_BINS - 1))
+    return torch.where(counts[:, None, None], logs.exp(), other)
 
 
 def _moments(past: _Past) -> tuple[Float[Tensor, "B n M"], Float[Tensor, "B n M"]]:
@@ -285,10 +292,9 @@ def _moments(past: _Past) -> tuple[Float[Tensor, "B n M"], Float[Tensor, "B n M"
 
 def _last(past: _Past, support: Float[Tensor, "B K"], counts: Bool[Tensor, " B"]) -> Float[Tensor, "B M K"]:
     """Probabilities of the support by all members, after the last value."""
-    logs = _log_negative_binomial(support[:, None, None], past.mean[:, -1, :, None, None], past.size[:, None])
-    even = torch.full_like(past.histogram, 1 / MOST_BINS)
-    smoothing = torch.where(counts[:, None, None], logs[:, :, SMOOTHING_SIZE].exp(), even)
-    empirical = (past.histogram + SMOOTHING_COUNT * smoothing) / (
-        past.total[:, -1, :, None] + SMOOTHING_COUNT
-    )
+    mean, at = past.mean[:, -1, :, None], support[:, None]
+    logs = _log_negative_binomial(at[:, None], mean[..., None], past.size[:, None])
+    smoothing = _smoothing(logs[:, :, SMOOTHING_SIZE], mean, at == 0, counts)
+    total = past.total[:, -1, :, None] + SMOOTHING_COUNT
+    empirical = (past.histogram + SMOOTHING_COUNT * smoothing) / total
     return torch.cat([logs.exp().flatten(1, 2), empirical], 1)
