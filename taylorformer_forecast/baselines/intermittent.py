@@ -57,7 +57,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """Whether the values up to each point are not negative and a quarter of them is zero.
 
     Of the zeros before the first other value four count: a series may only have begun late. A long run of
-    zeros does not count where there are few others: something was closed, or has ended.
+    zeros that is over does not count where there are few others: something was closed.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
     seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
     ended = torch.where((y != 0) & ~y.isnan(), zeros, 0).cummax(1).values  # zeros up to the last other value
-    run = (zeros - ended).cummax(1).values
+    run = ended.diff(dim=1, prepend=ended[:, :1]).cummax(1).values  # the longest one that is over
     closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
     return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0) & ~closed
 

@@ -385,6 +385,16 @@ def test_what_has_ended_is_forecast_near_zero():
     assert forecast(y[None], 14, 7).quantiles([0.5])[0].max() < 30
 
 
+@pytest.mark.parametrize("kind", ["counts", "other values"])
+def test_what_has_ended_does_not_rise_again(kind):
+    """Twelve steps had 18 counts in all, where the level before was 10."""
+    counts = torch.poisson(torch.full((20, 60), 10.0), generator=torch.Generator().manual_seed(0)).double()
+    y = torch.cat([counts if kind == "counts" else 10 + normal(20, 60), torch.zeros(20, 30)], 1)
+    total = forecast(y, 12).sample(200, torch.Generator().manual_seed(0)).mean(1).sum(1)
+    assert (total < 5).all()
+    assert (total > 0).all()  # it may come back
+
+
 def test_many_runs_of_zeros_are_intermittent_however_long_the_longest():
     y = torch.tensor([3.0, 0.0, 0.0, 2.0, 0.0]).repeat(10).double()
     y[10:25] = 0.0
