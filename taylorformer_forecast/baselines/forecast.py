@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -17,7 +18,7 @@ from taylorformer_forecast.baselines.intermittent import (
     is_intermittent,
     is_seasonal,
 )
-from taylorformer_forecast.defaults import SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
+from taylorformer_forecast.defaults import MIN_SEASONAL_CYCLES, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
 N_MEMBERS = 2 * len(SMOOTHING_LEVELS) + len(TREND_LEVELS) * len(TREND_SLOPES)  # of a stream
@@ -216,7 +217,8 @@ def _forecast(
     # Of the zeros before the first other value, which clean values lack, fewer than a season may be its own.
     leading = (y == 0) & fit.clean.isnan()
     own = leading & (leading.sum(1, keepdim=True) < min(seasons, default=1))
-    intermittent = is_intermittent(y) & ~is_seasonal(torch.where(own, 0.0, fit.clean), seasons)[:, None]
+    seasonal = is_seasonal(torch.where(own, 0.0, fit.clean), seasons)
+    intermittent = is_intermittent(y) & ~seasonal[:, None]
     demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1))
     loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
@@ -224,6 +226,10 @@ def _forecast(
     added = Correction(none, none + 1, none + 1) if correct is None else correct(fit)
     shift = torch.where(intermittent[:, -1:], 0.0, added.shift.to(loc))
     loc[:, -1] += shift * scale[:, -1]
+    low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
+    if bool((y == 0).any()):
+        rest = ~(seasonal[:, None] & _zero_so_far(y, horizon, seasons))
+        loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
     known = ((~y.isnan()).cumsum(1) > 0)[..., None]
     shared, correlation = dependence(fit.standard)
     return Forecast(
@@ -232,14 +238,25 @@ def _forecast(
         error_quantiles=fit.error_quantiles,
         below=added.below.to(loc),
         above=added.above.to(loc),
-        low=fit.found.low[:, -1] * unit,
-        high=fit.found.high[:, -1] * unit,
+        low=low,
+        high=high,
         shared=shared,
         correlation=correlation,
         intermittent=intermittent[:, -1],
         support=demand.support,
         cdf=demand.cdf,
     )
+
+
+def _zero_so_far(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -> Bool[Tensor, "B H"]:
+    """Steps ahead at whose place in a season all values were zero, eight or more, where none is negative."""
+    found = torch.zeros(len(y), horizon, dtype=torch.bool, device=y.device)
+    for season in seasons:
+        size = -(-y.shape[1] // season) * season
+        cycles = F.pad(y, (size - y.shape[1], 0), value=torch.nan).view(len(y), -1, season)
+        zeros = ((cycles == 0) | cycles.isnan()).all(1) & ((cycles == 0).sum(1) >= 2 * MIN_SEASONAL_CYCLES)
+        found |= zeros[:, torch.arange(horizon, device=y.device) % season]
+    return found & ~(y < 0).any(1, keepdim=True)
 
 
 def _demand(y: Float[Tensor, "B n"], rows: Bool[Tensor, " B"]) -> Intermittent:

@@ -214,9 +214,15 @@ def pieces_between(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     edges = torch.cat([first, edges, 2 * edges[:, -1:] - edges[:, -2:-1]], 1)
     tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
     half = torch.maximum(edges.diff(dim=1) / 2, tiny)
-    weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().expand_as(half)
+    weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().repeat(len(half), 1)
     # Where quantiles coincide, as at a bound, a piece lies on both sides of them: it stands for that value.
-    return (edges[:, :-1] + edges[:, 1:]) / 2, half, weights
+    middle, zero = (edges[:, :-1] + edges[:, 1:]) / 2, (edges == 0).all(1)
+    # Whether a scale stands for a value is told beside the largest one: one of no weight, where all are zero.
+    unit = float(edges.abs().max()) or 1.0
+    middle[zero, -1], half[zero] = unit, POINT_MASS * unit
+    weights[zero, 0] += weights[zero, -1]
+    weights[zero, -1] = 0.0
+    return middle, half, weights
 
 
 def _with_masses(

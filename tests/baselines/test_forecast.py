@@ -208,6 +208,16 @@ def test_four_days_of_sun_are_enough_whatever_the_hour_they_begin_at(hours):
     assert (found.loc[0, -1] - SUN[hours : hours + 24]).abs().mean() < 5  # a flat forecast has 16
 
 
+@pytest.mark.parametrize(("y", "season"), [(SHOP, 7), (SUN[:300], 24)], ids=["weekends", "nights"])
+def test_a_step_of_a_season_that_was_always_zero_is_zero(y, season):
+    found = forecast(y[None], 2 * season, season)
+    zero = torch.stack([y[-season:], y[-2 * season : -season]]).amax(0).repeat(2) == 0
+    assert zero.any()
+    assert (found.quantiles([0.01, 0.99])[0, zero] == 0).all()
+    assert (found.sample(20, torch.Generator().manual_seed(0))[0][:, zero] == 0).all()
+    assert (found.quantiles([0.5])[0, ~zero] > 0).all()
+
+
 def test_zeros_before_the_first_sale_are_no_cycles_of_a_season():
     y = torch.cat([torch.zeros(21).double(), SHOP[:25]])
     assert forecast(y[None], 7, 7).intermittent.all()

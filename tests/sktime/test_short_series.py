@@ -83,6 +83,14 @@ def test_lower_ends_and_quantiles_at_the_bound_are_zero_and_have_its_probability
     assert (at_zero[low == 0] > 0).all()
 
 
+def test_every_quantile_of_a_closed_day_is_zero():
+    open_days = np.random.default_rng(0).poisson(100, size=84) * (np.arange(84) % 7 < 5)
+    forecaster = fitted(pd.Series(open_days * 1.0, pd.date_range("2024-01-01", periods=84)))
+    bands = forecaster.predict_quantiles(alpha=[0.01, 0.1, 0.5, 0.9, 0.99]).to_numpy()
+    assert (bands[[5, 6]] == 0).all()
+    assert (bands[:5] > 0).all()
+
+
 def test_forecasts_of_a_constant_are_that_constant(forecasts):
     np.testing.assert_allclose(forecasts["a constant"].predict_quantiles(alpha=LEVELS), 5.0, rtol=1e-6)
 
