@@ -31,12 +31,12 @@ from taylorformer_forecast.darts._checks import (
     check_series,
     warn_of_empty_inputs,
 )
-from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of, units_of, units_of_static
 from taylorformer_forecast.darts._effects import effects_on_components
 from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._limits import Limits
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import SharedParameters
+from taylorformer_forecast.darts._past import KnownPast
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts._tuning import Tuned
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
@@ -46,10 +46,10 @@ from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import ModelSpec
 
 # What a fit finds in the series, and the network is built from.
-FOR_THE_NETWORK = ("_seasonal", "_floor", "_level", "_effects", "_flags", "_units")
+FOR_THE_NETWORK = ("_seasonal", "_floor", "_level", "_effects", "_flags", "_units", "_outlier_seasons")
 
 
-class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
+class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, KnownPast):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
@@ -121,6 +121,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
             own_optimizer=self._own_optimizer,
             joint=bool(self._arguments.get("joint")),
             effects=self._effects,
+            outlier_seasons=self._outlier_seasons,
             **self._own_params(),
             **self.pl_module_params,
         )
@@ -201,7 +202,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
             self._arguments["time_features"],
             self._arguments["seasonal_periods"],
         )
-        self._floor, self._level = scales_of(values)
+        self._floor = None  # until there is a dataset
         self._effects = effects_on_components(
             series, options.get("future_covariates"), self._seasonal.lengths, self.input_chunk_length
         )
@@ -222,21 +223,6 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned):
         for name in FOR_THE_NETWORK:
             setattr(self, name, getattr(tfm_save, name))
         return super()._load_encoders(tfm_save, load_encoders)
-
-    def _build_train_dataset(
-        self, series: Any, past_covariates: Any, future_covariates: Any, *args: Any, **kwargs: Any
-    ) -> Any:
-        if self.model is None and self.train_sample is None:
-            self._flags = {
-                "past_flags": columns_with_gaps(past_covariates),
-                "future_flags": columns_with_gaps(future_covariates),
-            }
-            self._units = {
-                "past": units_of(past_covariates, series),
-                "future": units_of(future_covariates, series, self._seasonal.width if self._seasonal else 0),
-                "static": units_of_static(series) if self.uses_static_covariates else [],
-            }
-        return super()._build_train_dataset(series, past_covariates, future_covariates, *args, **kwargs)
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
         """Train on a dataset; see darts. Without ``n_epochs`` or ``epochs``, its size decides how long."""

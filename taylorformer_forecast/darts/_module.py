@@ -67,6 +67,8 @@ class ForecastModule(JointWindows, ObservedLoss):
         Arguments of the network.
     effects : mapping, optional
         Arguments of the :class:`~taylorformer_forecast.darts._effects.Additions` of future covariates.
+    outlier_seasons : sequence of float, optional
+        Lengths of the seasons by which outliers are told; without them, these stay.
     **kwargs
         See darts' ``PLForecastingModule``.
     """
@@ -89,9 +91,11 @@ class ForecastModule(JointWindows, ObservedLoss):
         lr: float,
         network: dict[str, Any],
         effects: Mapping[str, Any] | None = None,
+        outlier_seasons: Sequence[float] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.outlier_seasons = outlier_seasons
         self.n_past, self.n_future, self.n_static, self.n_phases = n_past, n_future, n_static, n_phases
         self.past_flags, self.future_flags = list(past_flags), list(future_flags)
         self.n_past_columns = n_past + len(self.past_flags)
@@ -235,18 +239,15 @@ class ForecastModule(JointWindows, ObservedLoss):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
-        n_context, past = self.input_chunk_length, batch.historic_future_covariates
-        near = batch.replace(
-            past_target=batch.past_target[:, -n_context:],
-            historic_future_covariates=None if past is None else past[:, -n_context:],
-        )
+        n = self.pred_n
+        near = self.near(batch, n)
         future = near.historic_future_covariates, near.future_covariates
         check_gaps(future, self.future_flags, "future_covariates")
         check_gaps((near.past_covariates, near.future_past_covariates), self.past_flags, "past_covariates")
-        n, parameters = self.pred_n, self.predict_likelihood_parameters
+        parameters = self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
         added = self.added(batch, n)
-        near_added = None if added is None else added[:, -n_context - n :]
+        near_added = None if added is None else added[:, -self.input_chunk_length - n :]
         samples = self.sample(near, n, n_paths, self.pred_roll_size or n, near_added)
         predicted = self.predicted(samples, batch, added)
         if self.joint is not None and not parameters:

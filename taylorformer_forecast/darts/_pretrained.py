@@ -11,17 +11,14 @@ import numpy as np
 from darts import TimeSeries
 from darts.dataprocessing.encoders import SequentialEncoder
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
-from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.darts._average import share_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
-from taylorformer_forecast.darts._dataset import WholePast
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too_wide
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
-from taylorformer_forecast.defaults import LONGEST_PAST
 from taylorformer_forecast.engine.correction import PretrainedCorrection, choose_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
 from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy, choose_strategy, obstacle_of_options
@@ -78,16 +75,10 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """Encoders; see darts. Statistical forecasts have none."""
         return super().initialize_encoders(default or self._is_statistical)
 
-    def _build_inference_dataset(
-        self, n: int, series: Sequence[TimeSeries], *args: Any, **kwargs: Any
-    ) -> TorchInferenceDataset:
-        dataset = super()._build_inference_dataset(n, series, *args, **kwargs)
-        if not (self._is_statistical or (self._strategy is not None and self._strategy.name == "averaged")):
-            return dataset
-        longest, trained = max(map(len, series)), self.training_series
-        if len(series) == 1 and trained is not None and trained.end_time() == series[0].end_time():
-            longest = min(longest, len(trained))  # backtests hand over what comes before train_length too
-        return WholePast(dataset, min(longest, LONGEST_PAST))
+    @property
+    def _needs_past(self) -> bool:
+        averaged = self._strategy is not None and self._strategy.name == "averaged"
+        return super()._needs_past or self._is_statistical or averaged
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""

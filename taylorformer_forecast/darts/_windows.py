@@ -23,6 +23,7 @@ from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._adapters import LikelihoodFamily
 from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._outliers import late_outliers
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, FARTHEST_X
 from taylorformer_forecast.engine.windows import least_scale
 
@@ -70,6 +71,7 @@ class BatchWindows(PLForecastingModule):
     floor: Tensor
     sizes: dict[str, int]
     additions: Additions | None
+    outlier_seasons: Sequence[float] | None
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
         """Scaled windows of samples of a training set, without the targets whose weight is zero."""
@@ -155,6 +157,17 @@ class BatchWindows(PLForecastingModule):
         if self.additions is None:
             return None
         return self.additions(x, n, self.output_chunk_shift)
+
+    def near(self, batch: TorchInferenceBatch, n: int) -> TorchInferenceBatch:
+        """Input chunks, without outliers, of a batch that shows more of the past, before ``n`` targets."""
+        length, covariates = self.input_chunk_length, batch.historic_future_covariates
+        past, y = batch.past_target, batch.past_target[:, -length:]
+        if self.outlier_seasons is not None:
+            added = self.added(batch, n)
+            rest = past if added is None or self.additions is None else self.additions.rest(past, added)
+            y = y + late_outliers(rest, length, self.outlier_seasons).to(y)
+        covariates = None if covariates is None else covariates[:, -length:]
+        return batch.replace(past_target=y, historic_future_covariates=covariates)
 
     def of_targets(self, added: Float[Tensor, "B N C"], n: int) -> Float[Tensor, "W n D"]:
         """Additions at the last ``n`` points, of every window."""

@@ -1,0 +1,87 @@
+"""What of the values of series datasets show: all of the past, and outliers moved in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from darts import TimeSeries
+from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
+from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
+
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of, units_of, units_of_static
+from taylorformer_forecast.darts._dataset import WholePast
+from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._outliers import series_without_outliers
+from taylorformer_forecast.defaults import LONGEST_PAST
+from taylorformer_forecast.engine.strategy import Strategy
+
+
+class KnownPast(MixedCovariatesTorchModel):
+    """Datasets of a :class:`BaseForecastModel`, whose networks see no outliers.
+
+    A network that sees covariates sees outliers too, as covariates may be what explains them. Statistical
+    forecasts have guards of their own.
+    """
+
+    model: Any
+    _strategy: Strategy | None
+    _seasonal: SeasonalFeatures | None
+    _floor: tuple[float, ...] | None
+    _effects: dict[str, Any] | None
+    _flags: dict[str, tuple[int, ...]]
+    _units: dict[str, list[tuple[float, float]]]
+    _level: float
+    _outlier_seasons: Sequence[float] | None = None  # by which outliers are told; None if they stay
+
+    @property
+    def _needs_past(self) -> bool:
+        """Whether forecasts rest on more of the past than an input chunk."""
+        return self._outlier_seasons is not None
+
+    def _build_train_dataset(
+        self, series: Any, past_covariates: Any, future_covariates: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        first = self.model is None and self._floor is None  # a dataset for validation comes second
+        if first:
+            self._describe_covariates(series, past_covariates, future_covariates)
+        if self._outlier_seasons is not None:
+            additions = None if self._effects is None else Additions(**self._effects)
+            series = [
+                series_without_outliers(one, self._outlier_seasons, covariates, additions)
+                for one, covariates in zip(series, future_covariates or [None] * len(series), strict=True)
+            ]
+        if first:
+            values = [np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float) for one in series]
+            self._floor, self._level = scales_of(values)
+        return super()._build_train_dataset(series, past_covariates, future_covariates, *args, **kwargs)
+
+    def _describe_covariates(self, series: Any, past_covariates: Any, future_covariates: Any) -> None:
+        """Units and gaps of the covariates of a fit, and whether they may be what explains outliers."""
+        n_phases = self._seasonal.width if self._seasonal else 0
+        self._flags = {
+            "past_flags": columns_with_gaps(past_covariates),
+            "future_flags": columns_with_gaps(future_covariates),
+        }
+        self._units = {
+            "past": units_of(past_covariates, series),
+            "future": units_of(future_covariates, series, n_phases),
+            "static": units_of_static(series) if self.uses_static_covariates else [],
+        }
+        given = bool(past_covariates) or len(self._units["future"]) > n_phases
+        shown = given and not (self._strategy is not None and self._strategy.is_pretrained)
+        lengths = tuple(self._seasonal.lengths) if self._seasonal else ()
+        self._outlier_seasons = lengths if self._requires_training and not shown else None
+
+    def _build_inference_dataset(
+        self, n: int, series: Sequence[TimeSeries], *args: Any, **kwargs: Any
+    ) -> TorchInferenceDataset:
+        dataset = super()._build_inference_dataset(n, series, *args, **kwargs)
+        if not self._needs_past:
+            return dataset
+        longest, trained = max(map(len, series)), self.training_series
+        if len(series) == 1 and trained is not None and trained.end_time() == series[0].end_time():
+            longest = min(longest, len(trained))  # backtests hand over what comes before train_length too
+        return WholePast(dataset, min(longest, LONGEST_PAST))
