@@ -119,7 +119,7 @@ class TimeAxis:
         name = name_of(self.freq).split("-")[0]
         if name.endswith("E") and name[0] != "B":  # month ends: count to the first of the next month
             local = local + pd.Timedelta(days=1)
-        fraction = 0.0 if name[0] == "B" else (local.day - 1 + np.asarray(within)) / local.days_in_month
+        fraction = 0.0 if name[0] in "BLW" else (local.day - 1 + np.asarray(within)) / local.days_in_month
         return np.asarray(local.year * 12.0 + local.month - 1 + fraction)
 
     def _counts(self, indexes: Sequence[pd.Index]) -> list[np.ndarray]:

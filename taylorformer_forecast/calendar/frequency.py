@@ -9,6 +9,9 @@ import pandas as pd
 
 from taylorformer_forecast.defaults import FEW_WEEKDAYS, FIRST_YEAR, LAST_YEAR
 
+# Frequencies that count months: WOM and LWOM are of some weekday of every month, as the second Tuesday.
+MONTHLY = ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE", "WOM", "LWOM")
+
 
 def name_of(freq: Any) -> str:
     """Name of a frequency without its multiple; empty for none."""
@@ -45,7 +48,7 @@ def frequency(index: pd.DatetimeIndex) -> object:
 def kind_of(freq: Any) -> str:
     """What to count for a frequency of datetimes."""
     name = name_of(freq).split("-")[0]
-    if name in ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE"):
+    if name in MONTHLY:
         return "month"
     # Holidays of an exchange are days without a value: other days keep their places in the week.
     weekdays = name == "B" or (name == "C" and freq.weekmask == "Mon Tue Wed Thu Fri")
