@@ -76,12 +76,28 @@ class KnownPast(MixedCovariatesTorchModel):
         self._outlier_seasons = lengths if self._requires_training and not shown else None
 
     def _build_inference_dataset(
-        self, n: int, series: Sequence[TimeSeries], *args: Any, **kwargs: Any
+        self,
+        n: int,
+        series: Sequence[TimeSeries],
+        past_covariates: Any,
+        future_covariates: Any,
+        stride: int = 0,
+        bounds: np.ndarray | None = None,
     ) -> TorchInferenceDataset:
-        dataset = super()._build_inference_dataset(n, series, *args, **kwargs)
-        if not self._needs_past:
-            return dataset
-        longest, trained = max(map(len, series)), self.training_series
-        if len(series) == 1 and trained is not None and trained.end_time() == series[0].end_time():
-            longest = min(longest, len(trained))  # backtests hand over what comes before train_length too
-        return WholePast(dataset, min(longest, LONGEST_PAST))
+        trained = self.training_series
+        if bounds is None and trained is not None and self._needs_past:
+            # Backtests that fit at each origin hand over what comes before train_length too.
+            series = [trained if _ends_with(one, trained) else one for one in series]
+        dataset = super()._build_inference_dataset(
+            n, series, past_covariates, future_covariates, stride, bounds
+        )
+        longest = max(map(len, series))
+        return WholePast(dataset, min(longest, LONGEST_PAST)) if self._needs_past else dataset
+
+
+def _ends_with(series: TimeSeries, tail: TimeSeries) -> bool:
+    """Whether the last times and values of a series are those of another one."""
+    if series.freq != tail.freq or series.end_time() != tail.end_time() or len(series) < len(tail):
+        return False
+    last = series.all_values(copy=False)[-len(tail) :]
+    return np.array_equal(last, tail.all_values(copy=False), equal_nan=True)

@@ -269,3 +269,21 @@ def test_the_global_random_state_of_torch_is_left_alone():
     state = torch.get_rng_state()
     make().fit(from_values(SEASON)).predict(4, num_samples=3)
     assert torch.equal(state, torch.get_rng_state())
+
+
+def test_the_past_ends_where_training_began_only_in_series_that_end_with_the_training_series():
+    """As backtests hand them over, that fit to the last values alone; in lists too."""
+    long, short = from_values(SEASON), from_values(WALK)[-20:]
+    model, alone = make().fit(short), make(strategy="baseline").fit(long)
+    for series in (long, [long, long]):
+        found = model.predict(6, series=series, predict_likelihood_parameters=True)
+        found = found[0] if isinstance(found, list) else found
+        np.testing.assert_allclose(
+            found.values(), alone.predict(6, predict_likelihood_parameters=True).values()
+        )
+    tail = make().fit(long[-20:])
+    own = tail.predict(6, predict_likelihood_parameters=True).values()
+    for series in (long, [long, long]):
+        found = tail.predict(6, series=series, predict_likelihood_parameters=True)
+        found = found[0] if isinstance(found, list) else found
+        np.testing.assert_allclose(found.values(), own)
