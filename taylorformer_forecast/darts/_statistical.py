@@ -192,6 +192,13 @@ class StatisticalModule(PLForecastingModule):
         self.future_flags = list(future_flags)
         self.joint = joint_components(True, n_joint)
         self.statistics = Statistics(time_features, seasonal_periods, correction)
+        self.started: Tensor  # so that there is something to save: Lightning warns of files without
+        self.register_buffer("started", torch.tensor(True))
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Read files of a time when there was nothing to save, too."""
+        super().on_load_checkpoint(checkpoint)
+        checkpoint["state_dict"].setdefault("started", self.started)
 
     @property
     def net(self) -> PretrainedCorrection | None:
