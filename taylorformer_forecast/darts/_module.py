@@ -255,9 +255,10 @@ class ForecastModule(JointWindows, ObservedLoss):
         unknown = self.unknown(batch)[:, None]
         unknown = unknown.repeat_interleave(predicted.shape[-1] // unknown.shape[-1], -1)
         if not bool((predicted.isfinite() | unknown).all()):
+            given = self.n_past + self.n_future + self.n_static > self.n_phases
+            ask = "Scale the covariates (darts' Scaler does), ask" if given else "Ask"
             raise RuntimeError(
-                "the sample paths run away: they are not finite. Scale the covariates (darts' Scaler does), "
-                "ask for fewer steps, or train longer"
+                f"the sample paths run away: they are not finite. {ask} for fewer steps, or train longer"
             )
         predicted = predicted.masked_fill(unknown, torch.nan)
         return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time

@@ -329,15 +329,20 @@ def test_options_that_are_given_to_load_stay_as_they_are(tmp_path):
     assert model.predict(4).dtype == np.float32
 
 
+@pytest.mark.parametrize("covariates", [True, False])
 @each_model
-def test_paths_that_are_not_finite_are_an_error_and_no_forecast(model_class):
+def test_paths_that_are_not_finite_are_an_error_and_no_forecast(model_class, covariates):
+    """Which says what can be done: covariates are scaled where there are some."""
     huge = from_values(1e8 * np.random.default_rng(1).normal(size=80))
     model = make(model_class, **({"strategy": "train"} if model_class is TaylorformerModel else {}))
-    model.fit(GOOD, past_covariates=huge)
+    model.fit(GOOD, past_covariates=huge if covariates else None)
     with torch.no_grad():
         for weight in model.model.net.parameters():
             weight.fill_(torch.nan)
-    with pytest.raises(RuntimeError, match=r"^the sample paths run away: they are not finite[^\n]*$"):
+    advice = "Scale the covariates" if covariates else "Ask for fewer steps"
+    with pytest.raises(
+        RuntimeError, match=rf"^the sample paths run away: they are not finite. {advice}[^\n]*$"
+    ):
         model.predict(5, num_samples=2)
 
 
