@@ -27,6 +27,7 @@ from taylorformer_forecast.defaults import (
     REPETITION_MEMORY,
     THETA_SLOPE,
     UNDAMPED_PRIOR,
+    WAKING_CYCLES,
 )
 
 __all__ = ["FAMILIES", "REGRESSION", "Members", "members"]
@@ -125,7 +126,8 @@ class Members:
     ) -> tuple[Float[Tensor, "B n P"], Bool[Tensor, "B n P"]]:
         """Weights of members without a season and with each, and the origins from which those are known.
 
-        A season is known where two cycles were seen; before, its members count as those without a season.
+        A season is known where two cycles were seen. Until some errors followed, its members count as those
+        without a season.
         """
         season = torch.where(self.family == REGRESSION, self.season.max(), self.season[self.group])
         shares, known = (
@@ -134,7 +136,8 @@ class Members:
         )
         for group in range(1, self.base.shape[2], 2):  # the streams of each season, with differences first
             known.append(self.awake[..., group])
-            shares.append(weights[..., season == self.season[group]].sum(-1) * known[-1])
+            enough = known[-1].cumsum(1) >= WAKING_CYCLES * self.season[group]
+            shares.append(weights[..., season == self.season[group]].sum(-1) * enough)
         share = torch.stack(shares, -1)
         share[..., 0] = 1 - share.sum(-1)
         return share, torch.stack(known, -1)
