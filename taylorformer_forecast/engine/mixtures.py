@@ -98,8 +98,9 @@ class Mixture:
         return (x[..., None] - self.loc) / self.scale
 
     def cdf(self, x: Array) -> Array:
-        """Probability of values up to x."""
-        return self.average(self.family.cdf(self.standard(x), self.shape))
+        """Probability of values up to x, a single value that has a probability included."""
+        z, points = self.standard(x), self.family.points(self.loc, self.scale)
+        return self.average(self.family.cdf(np.where(points & (z >= -1), np.inf, z), self.shape))
 
     def log_pdf(self, x: Array) -> Array:
         """Log-density."""

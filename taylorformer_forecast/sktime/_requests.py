@@ -180,7 +180,7 @@ class Predictive:
         tiny = POINT_MASS * np.abs(high).max(-1, keepdims=True).clip(1e-300)
         half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least)[..., None]
         mixture = replace(
-            self.mixture, loc=np.where(bounded, low + half, loc), scale=np.where(bounded, half, scale)
+            self.mixture, loc=np.where(bounded, (low + high) / 2, loc), scale=np.where(bounded, half, scale)
         )
         return Predictive(np.maximum(self.paths, least), mixture)
 

@@ -206,7 +206,8 @@ class PathMixture(ArrayDistribution):
             chosen = np.clip(chosen, 0, k - 1)
         drawn = cells[cell, chosen]
         noise = self._kind.random(rng, chosen.shape, drawn.shape)
-        return (drawn.loc + drawn.scale * noise).reshape(n, *self.shape)
+        points = self._kind.points(cells.loc, cells.scale)[cell, chosen]
+        return np.where(points, drawn.loc, drawn.loc + drawn.scale * noise).reshape(n, *self.shape)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

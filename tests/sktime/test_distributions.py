@@ -176,6 +176,18 @@ def test_mixture_density_and_cdf_are_weighted_sums_of_components(kind):
     np.testing.assert_allclose(d.var(), (w * (base.var() + base.mean() ** 2)).sum(-1) - mean**2, rtol=1e-10)
 
 
+def test_a_single_value_has_its_probability_at_itself_and_is_drawn_exactly():
+    """Half of it was missing: the probability of no demand was too small by half, draws were -1e-12."""
+    values, weights = np.array([[0.0, 3.0, 1e4]]), np.array([[0.4, 0.5, 0.1]])
+    point = POINT_MASS * 1e4
+    demand = PathMixture(values[:, None], np.full((1, 1, 3), point), weights[:, None], family="uniform")
+    found = [demand.cdf([[x]]).to_numpy().item() for x in (-1e-6, 0.0, 1.0, 3.0, 1e4)]
+    np.testing.assert_allclose(found, [0, 0.4, 0.4, 0.9, 1], atol=1e-12)
+    assert set(np.unique(demand.sample(200).to_numpy())) == {0.0, 3.0, 1e4}
+    pieces = PathMixture(values[:, None], 1.0, weights[:, None], family="uniform")
+    assert pieces.cdf([[0.0]]).to_numpy().item() == pytest.approx(0.2)
+
+
 def test_log_density_survives_where_the_density_underflows():
     d = PathMixture([0.0, 1.0], 1.0)
     assert d.pdf(60.0) == 0

@@ -166,6 +166,10 @@ class LocationScaleFamily(Family):
         """E|X - Y| of members whose locations differ by ``gap``, with scales s and t, if it is known."""
         raise NotImplementedError
 
+    def points(self, m: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Which components of mixtures with these locations and scales (..., K) stand for a single value."""
+        return np.zeros_like(s, dtype=bool)
+
     def mixture_quantile(self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: Weights) -> np.ndarray:
         """Quantiles at p (n,) of mixtures with these locations, scales, weights (n, K), if exactly known."""
         raise NotImplementedError

@@ -93,6 +93,10 @@ class UniformFamily(LocationScaleFamily):
         """Draws from a numpy generator."""
         return rng.uniform(-1, 1, size)
 
+    def points(self, m: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Which components of mixtures (..., K) stand for a single value."""
+        return s <= 1.5 * POINT_MASS * (np.abs(m) + s).max(-1, keepdims=True)
+
     def mixture_quantile(self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: Weights) -> np.ndarray:
         """Quantiles of mixtures: between the ends of components the distribution function is straight."""
         # Above the median mixtures are mirrored: probabilities near 0 have all their digits, near 1 not.
@@ -115,7 +119,6 @@ class UniformFamily(LocationScaleFamily):
         start, stop = ends[cell, last - 1], ends[cell, last]
         f, f_stop = below(last - 1), below(last)
         x = start + (stop - start) * ((p - f) / (f_stop - f)).clip(0, 1)
-        narrow = s <= 1.5 * POINT_MASS * np.abs(ends).max(-1, keepdims=True)
-        points = narrow & (low <= start[:, None]) & (high >= stop[:, None])
+        points = self.points(m, s) & (low <= start[:, None]) & (high >= stop[:, None])
         x = np.where(points.any(-1), m[cell, points.argmax(-1)], x)
         return sign * x + 0.0  # no negative zero
