@@ -55,8 +55,8 @@ class Members:
     Parameters
     ----------
     base, slope : Tensor of shape (B, n, K, G)
-        Of K streams and G members of each. Where the season of a stream is not known yet, those with the next
-        shorter season take their place, or those without one.
+        Of K streams and G members of each. Where a stream has no forecast yet, those of the first take their
+        place.
     growth : Tensor of shape (H, G)
         What multiplies the slope.
     shift, factor : Tensor of shape (B, n, K, H)
@@ -130,10 +130,8 @@ class Members:
         without a season.
         """
         season = torch.where(self.family == REGRESSION, self.season.max(), self.season[self.group])
-        shares, known = (
-            [torch.zeros_like(weights[..., 0])],
-            [torch.ones_like(weights[..., 0], dtype=torch.bool)],
-        )
+        shares = [torch.zeros_like(weights[..., 0])]
+        known = [torch.ones_like(weights[..., 0], dtype=torch.bool)]
         for group in range(1, self.base.shape[2], 2):  # the streams of each season, with differences first
             known.append(self.awake[..., group])
             enough = known[-1].cumsum(1) >= WAKING_CYCLES * self.season[group]
@@ -182,10 +180,8 @@ def members(
     plain = ~grid.has_trend
     age = time[:, None] - level[:, :, -1, plain]  # mean age of the values in a level
     level, trend = level[:, :, :-1], trend[:, :, :-1]
-    line = (
-        THETA_SLOPE
-        * torch.stack([slope_so_far(s.x.where(observed, torch.nan))[0] for s in streams], 2)[..., None]
-    )
+    slopes = [slope_so_far(s.x.where(observed, torch.nan))[0] for s in streams]
+    line = THETA_SLOPE * torch.stack(slopes, 2)[..., None]
     smoothed = level[..., plain]
     theta = smoothed + line * age[:, :, None]
     base = torch.cat([smoothed, theta, level[..., ~plain]], -1)
@@ -206,17 +202,18 @@ def members(
     group = torch.tensor(of_member, device=y.device)
     prior = MEMBER_LEVEL_POWER * grid.level.log() + math.log(UNDAMPED_PRIOR) * (~plain & (grid.damping == 1))
     prior = torch.cat([prior[plain], prior[plain], prior[~plain]]).repeat(len(streams))
+    known = torch.stack([s.known for s in streams], 2)[..., None]
     zero = torch.zeros_like(others[:, :, 0])
-    index = [zero if s.index is None else s.index for s in streams]
+    index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
     shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
     factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
     low, high = forecast_range(y, horizon, bounded)
     return Members(
-        _or_shorter(base.unbind(2), streams),
-        _or_shorter(slope.unbind(2), streams),
+        torch.where(known, base, base[:, :, :1]),
+        torch.where(known, slope, slope[:, :, :1]),
         growth,
-        _or_shorter(shift, streams),
-        _or_shorter(factor, streams),
+        torch.stack(shift, 2),
+        torch.stack(factor, 2),
         others,
         regressed,
         low,
@@ -270,12 +267,3 @@ def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> l
         x = torch.where(logs.isnan(), y, log.exp())
         streams.append(_Stream(x, log_index, log_known & positive, True, 2 * number + 2, season))
     return streams
-
-
-def _or_shorter(parts: Sequence[Tensor], streams: list[_Stream]) -> Tensor:
-    """Of every stream its own part where its season is known, elsewhere that of the next shorter season."""
-    found: list[Tensor] = []
-    for number, (part, stream) in enumerate(zip(parts, streams, strict=True)):
-        shorter = found[max(number - 2, 0)] if number else part  # additive or multiplicative as it is
-        found.append(torch.where(stream.known[..., None], part, shorter))
-    return torch.stack(found, 2)

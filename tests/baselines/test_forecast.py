@@ -299,17 +299,6 @@ def days_and_weeks(n, level=0.0):
     return (500 + 80 * torch.sin(t * torch.pi / 12) - 100 * (t // 24 % 7 > 4) + drift)[None]
 
 
-def test_members_with_a_season_that_is_not_known_yet_forecast_as_those_with_the_next_shorter_one():
-    y = days_and_weeks(400)
-    found = members(y, (24, 168), 24, y > 0)
-    early, late = 167, 399  # before the first week was seen, and after two
-    forecasts = found.at(5)[0]
-    day, week = (found.group == 1).nonzero()[:, 0], (found.group == 3).nonzero()[:, 0]
-    assert found.season[3] == 168
-    assert torch.equal(forecasts[early, day], forecasts[early, week])
-    assert not torch.equal(forecasts[late, day], forecasts[late, week])
-
-
 def test_a_week_of_hours_repeats_from_the_level_of_today_and_a_single_season_from_its_own():
     y = days_and_weeks(336)
     y[:, -1] += 50.0
