@@ -87,7 +87,8 @@ class KnownPast(MixedCovariatesTorchModel):
         trained = self.training_series
         if bounds is None and trained is not None and self._needs_past:
             # Backtests that fit at each origin hand over what comes before train_length too.
-            series = [trained if _ends_with(one, trained) else one for one in series]
+            n_last = len(trained)
+            series = [one[-n_last:] if _ends_with(one, trained) else one for one in series]
         dataset = super()._build_inference_dataset(
             n, series, past_covariates, future_covariates, stride, bounds
         )
