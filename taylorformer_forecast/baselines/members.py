@@ -200,7 +200,8 @@ def members(
     season, rank, families = zip(*groups, strict=True)
     of_member = [number for number, each in enumerate(families) for _ in each]
     group = torch.tensor(of_member, device=y.device)
-    prior = MEMBER_LEVEL_POWER * grid.level.log() + math.log(UNDAMPED_PRIOR) * (~plain & (grid.damping == 1))
+    undamped = (~plain & (grid.damping == 1)).to(grid.level)
+    prior = MEMBER_LEVEL_POWER * grid.level.log() + math.log(UNDAMPED_PRIOR) * undamped
     prior = torch.cat([prior[plain], prior[plain], prior[~plain]]).repeat(len(streams))
     known = torch.stack([s.known for s in streams], 2)[..., None]
     zero = torch.zeros_like(others[:, :, 0])
