@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -18,6 +17,7 @@ from taylorformer_forecast.baselines.intermittent import (
     is_intermittent,
     is_seasonal,
 )
+from taylorformer_forecast.baselines.seasonal import in_cycles
 from taylorformer_forecast.defaults import MIN_SEASONAL_CYCLES, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
@@ -252,8 +252,7 @@ def _zero_so_far(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]
     """Steps ahead at whose place in a season all values were zero, eight or more, where none is negative."""
     found = torch.zeros(len(y), horizon, dtype=torch.bool, device=y.device)
     for season in seasons:
-        size = -(-y.shape[1] // season) * season
-        cycles = F.pad(y, (size - y.shape[1], 0), value=torch.nan).view(len(y), -1, season)
+        cycles, _ = in_cycles(y, season)
         zeros = ((cycles == 0) | cycles.isnan()).all(1) & ((cycles == 0).sum(1) >= 2 * MIN_SEASONAL_CYCLES)
         found |= zeros[:, torch.arange(horizon, device=y.device) % season]
     return found & ~(y < 0).any(1, keepdim=True)

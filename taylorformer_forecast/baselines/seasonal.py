@@ -32,7 +32,7 @@ class Seasonal:
     known: Bool[Tensor, "B n"]
 
 
-def _cycles(y: Float[Tensor, "B n"], season: int) -> tuple[Float[Tensor, "B C m"], int]:
+def in_cycles(y: Float[Tensor, "B n"], season: int) -> tuple[Float[Tensor, "B C m"], int]:
     """Series cut into seasons, and the number of points added in front to fill the first."""
     pad = -y.shape[1] % season
     return F.pad(y, (pad, 0), value=torch.nan).unflatten(1, (-1, season)), pad
@@ -40,7 +40,7 @@ def _cycles(y: Float[Tensor, "B n"], season: int) -> tuple[Float[Tensor, "B C m"
 
 def _carry(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
     """Missing values replaced by the last observed value of the same phase."""
-    cycles, pad = _cycles(y, season)
+    cycles, pad = in_cycles(y, season)
     number = torch.arange(cycles.shape[1], device=y.device)[None, :, None]
     last = torch.where(cycles.isnan(), -1, number).cummax(1).values
     return torch.where(last < 0, torch.nan, cycles.gather(1, last.clamp_min(0))).flatten(1)[:, pad:]
@@ -70,7 +70,7 @@ def repeat_season(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[T
 
 def _decayed_mean(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
     """Decayed mean of the values of the same phase up to each point."""
-    cycles, pad = _cycles(y, season)
+    cycles, pad = in_cycles(y, season)
     total = weight = torch.zeros_like(cycles[:, 0])
     means = []
     for c in range(cycles.shape[1]):

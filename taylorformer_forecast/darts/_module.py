@@ -240,13 +240,13 @@ class ForecastModule(JointWindows, ObservedLoss):
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
         n = self.pred_n
-        near = self.near(batch, n)
+        added = self.added(batch, n)
+        near = self.near(batch, added)
         future = near.historic_future_covariates, near.future_covariates
         check_gaps(future, self.future_flags, "future_covariates")
         check_gaps((near.past_covariates, near.future_past_covariates), self.past_flags, "past_covariates")
         parameters = self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
-        added = self.added(batch, n)
         near_added = None if added is None else added[:, -self.input_chunk_length - n :]
         samples = self.sample(near, n, n_paths, self.pred_roll_size or n, near_added)
         predicted = self.predicted(samples, batch, added)

@@ -158,12 +158,11 @@ class BatchWindows(PLForecastingModule):
             return None
         return self.additions(x, n, self.output_chunk_shift)
 
-    def near(self, batch: TorchInferenceBatch, n: int) -> TorchInferenceBatch:
-        """Input chunks, without outliers, of a batch that shows more of the past, before ``n`` targets."""
+    def near(self, batch: TorchInferenceBatch, added: Float[Tensor, "B N C"] | None) -> TorchInferenceBatch:
+        """Input chunks of a batch that shows more of the past, without outliers of what is less additions."""
         length, covariates = self.input_chunk_length, batch.historic_future_covariates
         past, y = batch.past_target, batch.past_target[:, -length:]
         if self.outlier_seasons is not None:
-            added = self.added(batch, n)
             rest = past if added is None or self.additions is None else self.additions.rest(past, added)
             y = y + late_outliers(rest, length, self.outlier_seasons).to(y)
         covariates = None if covariates is None else covariates[:, -length:]

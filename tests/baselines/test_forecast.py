@@ -309,7 +309,7 @@ def test_a_week_of_hours_repeats_from_the_level_of_today_and_a_single_season_fro
 
 
 def test_two_weeks_of_hours_say_that_monday_is_not_like_sunday():
-    """Sleeping members with the season of a week were charged with forecasts that know no season at all."""
+    """The repetition of a week began at the level of a week ago, and the day won."""
     y = days_and_weeks(360, level=2.0)
     found = forecast(y[:, :336], 24, [(24, 168)])
     error = (found.loc[0, -1] - y[0, 336:]).abs().mean()
