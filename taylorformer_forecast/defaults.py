@@ -219,13 +219,10 @@ LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seas
 # --- Strategy and lengths ----------------------------------------------------------------------------------
 # Horizons of observed values of the longest series; measured: with fewer a trained network is no better.
 MIN_HORIZONS_TO_TRAIN = 16
-# Values of a series up to which a network is averaged with statistical forecasts; measured: on 400 to 11,520.
-MOST_AVERAGED_VALUES = 3000
 DECILES = tuple(k / 10 for k in range(1, 10))  # at which forecasts are compared; by definition
 N_SHARE_ORIGINS = 16  # of forecasts of the past, whose losses decide the weight of statistics; by hand
 MOST_SHARE_SERIES = 16  # whose past is forecast, of many; by hand
-SHARE_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measured: 2 to 6 are alike
-EQUAL_SHARE_VALUES = 500  # of a series, at which equal losses make equal weights; measured: 400 to 11,520
+SHARE_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measured: 3 to 6 are alike
 LEAST_SHARE = 0.05  # of statistics: with less, "auto" leaves them out; by hand
 SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
 CONTEXT_SEASONS = 3  # seasons of it; by hand

@@ -18,7 +18,7 @@ from taylorformer_forecast.engine.training import private_rng
 LEFT_OUT = ("force_reset", "joint", "log_tensorboard", "model_name", "save_checkpoints", "work_dir")
 
 
-def share_from_past(model: Any, series: Sequence[TimeSeries], n_values: int) -> float:
+def share_from_past(model: Any, series: Sequence[TimeSeries]) -> float:
     """Weight of statistics in an average that forecasts from origins in the last quarter of series show.
 
     The pretrained network stands in for the new one, which sees these values when it is trained.
@@ -29,8 +29,6 @@ def share_from_past(model: Any, series: Sequence[TimeSeries], n_values: int) -> 
         The model that is to average.
     series : sequence of TimeSeries
         The series that it is fitted to; of many some are forecast.
-    n_values : int
-        Observed values of the longest component.
 
     Returns
     -------
@@ -49,13 +47,13 @@ def share_from_past(model: Any, series: Sequence[TimeSeries], n_values: int) -> 
             compared.append((own, robust_columns(np.arange(len(own)), values, lengths), origins))
             early.append(own[: origins[0]])
     if not compared:
-        return share_of_statistics([], [], n_values)
+        return share_of_statistics([], [])
     with private_rng(0):
         models = [_stand_in(model, name).fit(early) for name in ("pretrained", "corrected")]
         network, statistics = (
             np.concatenate([_past_losses(one, *given) for given in compared]) for one in models
         )
-    return share_of_statistics(network, statistics, n_values)
+    return share_of_statistics(network, statistics)
 
 
 def _stand_in(model: Any, strategy: str) -> Any:

@@ -122,8 +122,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if self._effects is not None:
                 covariates = series2seq(options["future_covariates"])
                 series = list(map(Additions(**self._effects).rest_of, series, covariates))
-            share = share_from_past(self, series, max(n_observed))
-            strategy = strategy.with_share(asked, share)
+            strategy = strategy.with_share(asked, share_from_past(self, series))
         self._adopt(strategy)
 
     def _adopt(self, strategy: Strategy | None) -> None:

@@ -11,7 +11,6 @@ from jaxtyping import Float
 from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.defaults import (
     DECILES,
-    EQUAL_SHARE_VALUES,
     HOLDOUT_START,
     N_SHARE_ORIGINS,
     SHARE_EXPONENT,
@@ -137,19 +136,16 @@ def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarra
 
 
 def share_of_statistics(
-    network: Sequence[float] | np.ndarray, statistics: Sequence[float] | np.ndarray, n_values: int
+    network: Sequence[float] | np.ndarray, statistics: Sequence[float] | np.ndarray
 ) -> float:
     """Weight of statistical forecasts in an average with a network, from losses of both on the past.
 
-    The odds are a power of the ratio of losses, times the ratio of some length to that of the series:
-    networks learn from all values, statistics see the latest alone.
+    The odds are a power of the ratio of losses.
 
     Parameters
     ----------
     network, statistics : sequence of float
         Losses of both on every series; those that are zero do not count.
-    n_values : int
-        Observed values of the longest series.
 
     Returns
     -------
@@ -164,13 +160,10 @@ def share_of_statistics(
     Examples
     --------
     >>> from taylorformer_forecast.engine.average import share_of_statistics
-    >>> [round(share_of_statistics([loss], [1.0], 500), 2) for loss in (0.8, 1.0, 1.2)]
+    >>> [round(share_of_statistics([loss], [1.0]), 2) for loss in (0.8, 1.0, 1.2)]
     [0.29, 0.5, 0.67]
-    >>> round(share_of_statistics([1.0], [1.0], 2000), 2)
-    0.2
     """
     losses = np.array([network, statistics], float)
     usable = np.isfinite(losses).all(0) & (losses > 0).all(0)
-    log_ratio = np.log(losses[:, usable]).mean(1) if usable.any() else np.zeros(2)
-    log_odds = SHARE_EXPONENT * (log_ratio[0] - log_ratio[1]) + np.log(EQUAL_SHARE_VALUES / max(n_values, 1))
-    return float(1 / (1 + np.exp(-log_odds)))
+    mean_log = np.log(losses[:, usable]).mean(1) if usable.any() else np.zeros(2)
+    return float(1 / (1 + np.exp(SHARE_EXPONENT * (mean_log[1] - mean_log[0]))))

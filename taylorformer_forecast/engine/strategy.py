@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from taylorformer_forecast.defaults import LEAST_SHARE, MIN_HORIZONS_TO_TRAIN, MOST_AVERAGED_VALUES
+from taylorformer_forecast.defaults import LEAST_SHARE, MIN_HORIZONS_TO_TRAIN
 
 __all__ = [
     "STATISTICAL",
@@ -91,10 +91,10 @@ def choose_strategy(
     Parameters
     ----------
     asked : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
-        "auto" trains no network where every series has fewer observed values than sixteen horizons, and
-        averages a trained one with statistical forecasts where it has up to 3,000, unless something stands
-        against that. Many short series make no long one: a network that is trained on all
-        of them forecasts each worse than the statistics of its own past.
+        "auto" trains no network where every series has fewer observed values than sixteen horizons. Else it
+        averages a trained one with statistical forecasts, unless something stands against that. Many short
+        series make no long one: a network that is trained on all of them forecasts each worse than the
+        statistics of its own past.
     n_observed : sequence of int
         Observed values of each series and component.
     horizon : int
@@ -122,8 +122,8 @@ def choose_strategy(
     'corrected'
     >>> choose_strategy("auto", [1000], horizon=12).name
     'averaged'
-    >>> choose_strategy("auto", [10000], horizon=12).reason
-    '10000 values are at least 16 horizons of 12'
+    >>> choose_strategy("auto", [1000], horizon=12, irregular="the times are not regular").name
+    'train'
     """
     if asked not in STRATEGIES:
         raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
@@ -138,9 +138,9 @@ def choose_strategy(
     size = f"{longest} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
     if few and obstacle is None:
         return Strategy("corrected" if irregular is None else "pretrained", size)
-    if obstacle is None and irregular is None and longest <= MOST_AVERAGED_VALUES:
-        return Strategy("averaged", f"{size} and at most {MOST_AVERAGED_VALUES}")
-    return Strategy("train", size if obstacle is None else obstacle)
+    if obstacle is None:
+        return Strategy("averaged" if irregular is None else "train", size)
+    return Strategy("train", obstacle)
 
 
 def obstacle_of_options(

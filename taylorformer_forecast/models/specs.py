@@ -57,8 +57,8 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         fitted. "train": by a new network, trained on the series. "averaged": by the average, quantile by
         quantile, of that and of "corrected". "finetune": by the pretrained network, trained further. "auto"
         looks at the data alone, without covariates and sample weights: "corrected" where every series has
-        fewer observed values than sixteen output chunks ("pretrained" if most values are missing), with up
-        to 3,000 values "averaged"; else "train". What needs a network of its own is trained: another
+        fewer observed values than sixteen output chunks ("pretrained" if most values are missing); else
+        "averaged" ("train" if most values are missing). What needs a network of its own is trained: another
         likelihood, ``linear_path=False``. Sizes and training parameters are those of a network that is
         trained. What was done is shown by :meth:`summary`.
     pretrained : "default" or path

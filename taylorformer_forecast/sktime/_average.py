@@ -18,7 +18,7 @@ from taylorformer_forecast.sktime._host import Host
 class Averaging(Host):
     """How the forecasts of a :class:`BaseTorchForecaster` are averaged, for ``strategy="averaged"``."""
 
-    def _weighed(self, strategy: Strategy, n_values: int, seed) -> Strategy:
+    def _weighed(self, strategy: Strategy, seed) -> Strategy:
         """An average with the weight of statistics that forecasts from origins in the last quarter show.
 
         The pretrained network stands in for the new one, which sees these values when it is trained.
@@ -44,8 +44,7 @@ class Averaging(Host):
                 sum(self._past_losses(one, truth, y[times < stamps[k]]) for k in origins).to_numpy().ravel()
                 for one in (network, statistics)
             )
-        share = share_of_statistics(of_network, of_statistics, n_values)
-        return strategy.with_share(self.strategy, share)
+        return strategy.with_share(self.strategy, share_of_statistics(of_network, of_statistics))
 
     def _compared(self, start) -> pd.DataFrame:
         """Series whose past is forecast: some of those that have values before the first origin."""

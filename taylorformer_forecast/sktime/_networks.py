@@ -41,7 +41,7 @@ class NetworkFitting(Averaging):
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
         if self._strategy.name == "averaged":
-            self._strategy = self._weighed(self._strategy, max(n_observed), seed)
+            self._strategy = self._weighed(self._strategy, seed)
         self._load_correction()
         if self._strategy.is_statistical:
             self.network_, self.training_ = None, {"steps": 0}
