@@ -48,8 +48,8 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
         quantile, of that and of "corrected"; forecasts that are conditional on known values are those of the
         network alone. "finetune": by the pretrained network, trained further. "auto" looks at the data alone:
         without X, and where the longest series has fewer observed values than sixteen horizons, it takes
-        "corrected", or "pretrained" if times are irregular; of longer series "averaged", or "train" if times
-        are irregular. What pretrained networks cannot do is trained: another distribution, ``order="random"``,
+        "corrected", or "pretrained" if times are irregular; of longer ones "averaged", or "train" then. What
+        pretrained networks cannot do is trained: another distribution, ``order="random"``,
         ``linear_path=False``. Sizes and training parameters are those of a network that is trained. What was
         done is ``strategy_``, and :meth:`summary` says why.
 

@@ -27,7 +27,7 @@ def test_the_table_has_a_line_for_each_decision():
     baseline = LinearBaseline(24, 12)
     n_parameters = sum(p.numel() for p in network(baseline).parameters() if p.requires_grad)
     assert str(summary(baseline)).splitlines() == [
-        "strategy        train (5000 values are at least 16 horizons of 12)",
+        "strategy        averaged (5000 values are at least 16 horizons of 12)",
         f"network         LAMTransformer around LinearBaseline, {n_parameters:,} parameters",
         "context length  24",
         "horizon         12",
@@ -51,6 +51,6 @@ def test_a_network_without_baseline_and_a_series_without_seasons_have_their_line
 def test_decisions_can_be_read_as_attributes():
     found = summary(LinearBaseline(24, 12))
     assert isinstance(found, Summary)
-    assert (found.strategy, found.baseline, found.network) == ("train", "LinearBaseline", "LAMTransformer")
+    assert (found.strategy, found.baseline, found.network) == ("averaged", "LinearBaseline", "LAMTransformer")
     assert (found.weight, found.inflation) == pytest.approx((0.75, 1.234))
     assert (found.context_length, found.horizon, found.steps) == (24, 12, 150)
