@@ -202,6 +202,7 @@ FIRST_YEAR = 1678  # of dates; by definition: nanoseconds count no earlier ones
 LAST_YEAR = 2261  # of dates; by definition: nanoseconds count no later ones
 FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step; by hand
 N_HARMONICS = 2  # of every cycle; by hand
+LEAST_FOUND_CYCLES = 3  # of a season that is found in the values of a series; by hand
 MOST_FOUND_SEASONS = 2  # in the values of a series; by hand
 MIN_AUTOCORRELATION = 0.3  # at the period of a season that is found in the values; by hand
 SEASON_STANDARD_ERRORS = 2.5  # the same; measured: 2.5 to 3.5 are alike on M3 without its calendar

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,12 @@ import torch
 from taylorformer_forecast.baselines.robust import without_outliers
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
-from taylorformer_forecast.defaults import LONGEST_CONTEXT_PERIOD, MOST_OWN_MAPS, N_HARMONICS
+from taylorformer_forecast.defaults import (
+    LEAST_FOUND_CYCLES,
+    LONGEST_CONTEXT_PERIOD,
+    MOST_OWN_MAPS,
+    N_HARMONICS,
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,9 @@ class SeasonalFeatures:
         lengths = self.lengths[: len(self.cycles)]
         return round(max((c for c in lengths if c <= LONGEST_CONTEXT_PERIOD), default=1))
 
-    def own_lengths(self, y: np.ndarray, cycles: object, periods: object) -> list[float]:
+    def own_lengths(
+        self, y: np.ndarray, cycles: object, periods: object, longer: Sequence[float] = ()
+    ) -> list[float]:
         """Lengths of the cycles and seasons of one series of a panel, chosen by that series where left open.
 
         Parameters
@@ -100,6 +107,8 @@ class SeasonalFeatures:
             Values on the regular grid, NaN where missing.
         cycles, periods : object
             What the user gave: "auto" leaves the choice open.
+        longer : sequence of float
+            Seasons of which ``y`` shows two, which are too few to find them: they are taken as given.
         """
         names, seasons = self.cycles, self.periods
         if isinstance(cycles, str) and cycles == "auto":
@@ -108,6 +117,7 @@ class SeasonalFeatures:
         if isinstance(periods, str) and periods == "auto":
             t, values = torch.arange(len(y), dtype=torch.float64), torch.tensor(y)
             seasons = tuple(seasons_beside(lengths, without_outliers(t, values).numpy()))
+            seasons += tuple(p for p in longer if len(y) // LEAST_FOUND_CYCLES <= p <= len(y) / 2)
         return [*lengths, *seasons]
 
     def __call__(self, index: pd.Index) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from taylorformer_forecast.defaults import (
     ALIKE_PEAK_ERRORS,
     ALIKE_PEAKS,
+    LEAST_FOUND_CYCLES,
     LEAST_MULTIPLE,
     MIN_AUTOCORRELATION,
     MOST_FOUND_SEASONS,
@@ -94,7 +95,7 @@ def _peaks(y: np.ndarray, threshold: float) -> list[int]:
     if np.abs(residual).max() <= 1e-9 * np.abs(y[known]).max():
         return []  # a straight line
     acf = _autocorrelation(residual, known)
-    lags = np.arange(2, len(y) // 3)
+    lags = np.arange(2, len(y) // LEAST_FOUND_CYCLES)
     lags = lags[(acf[lags] > acf[lags - 1]) & (acf[lags] >= acf[lags + 1]) & (acf[lags] > threshold)]
     # A season is a valley and a peak: a peak counts by its height over the lowest point before it.
     lags = lags[acf[lags] - np.minimum.accumulate(acf[1:])[lags - 1] > threshold]
@@ -120,7 +121,7 @@ def _peaks(y: np.ndarray, threshold: float) -> list[int]:
 def _by_multiples(acf: np.ndarray, lag: int) -> float:
     """Period of the peak at a lag: peaks at multiples of it are as far off as that, and say it better."""
     period, times = float(lag), 2
-    while times <= MOST_MULTIPLES and times * period < len(acf) // 3:
+    while times <= MOST_MULTIPLES and times * period < len(acf) // LEAST_FOUND_CYCLES:
         around, half = round(times * period), max(1, round(2 * PEAK_DISTANCE * period))
         peak = around - half + int(acf[around - half : around + half + 1].argmax())
         if acf[peak] < LEAST_MULTIPLE * acf[lag]:

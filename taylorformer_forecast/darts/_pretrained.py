@@ -155,7 +155,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         if self._is_statistical:
             joint = len(self._floor or ()) if self._arguments["joint"] else 0
             module = StatisticalModule(
-                **self._statistics(),
+                statistics=self._statistics(),
                 n_joint=joint,
                 effects=self._effects,
                 future_flags=self._flags["future_flags"],
@@ -175,6 +175,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _statistics(self) -> dict[str, Any]:
         """Arguments of the statistical forecasts, with the network that corrects them where there is one."""
         options = {name: self._arguments[name] for name in ("time_features", "seasonal_periods")}
+        options["periods"] = list(self._seasonal.periods) if self._seasonal else []
         if self._strategy is not None and self._strategy.name != "baseline":
             known = self._correction()
             options["correction"] = {"sizes": known.net.sizes, "weight": known.weight}

@@ -45,6 +45,8 @@ class Statistics(nn.Module):
         daily and monthly series are sought where cycles are left open.
     correction : mapping, optional
         ``sizes`` and ``weight`` of the network that corrects the forecasts.
+    periods : sequence of float
+        Seasons of the training series, those of which are taken that a batch is too short to show.
     """
 
     def __init__(
@@ -52,9 +54,10 @@ class Statistics(nn.Module):
         time_features: object = "auto",
         seasonal_periods: object = "auto",
         correction: Mapping[str, Any] | None = None,
+        periods: Sequence[float] = (),
     ) -> None:
         super().__init__()
-        self.asked = time_features, seasonal_periods
+        self.asked, self.periods = (time_features, seasonal_periods), tuple(periods)
         self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
         self.weight = 0.0 if correction is None else float(correction["weight"])
 
@@ -109,7 +112,8 @@ class Statistics(nn.Module):
         """Lengths of the seasons of every component, in steps of the frequency of its series."""
         features = {freq: _seasonal_features(freq, *self.asked) for freq in set(frequencies)}
         return [
-            features[freq].own_lengths(y, *self.asked) for y, freq in zip(values, frequencies, strict=True)
+            features[freq].own_lengths(y, *self.asked, self.periods)
+            for y, freq in zip(values, frequencies, strict=True)
         ]
 
     def _dates_before(self, batch: TorchInferenceBatch, shift: int) -> list[np.datetime64 | None]:
@@ -165,8 +169,8 @@ class StatisticalModule(PLForecastingModule):
 
     Parameters
     ----------
-    time_features, seasonal_periods, correction
-        See :class:`Statistics`.
+    statistics : mapping
+        Arguments of the :class:`Statistics`.
     n_joint : int
         Components whose samples are drawn together; 0 for none.
     effects : mapping, optional
@@ -179,9 +183,7 @@ class StatisticalModule(PLForecastingModule):
 
     def __init__(
         self,
-        time_features: object = "auto",
-        seasonal_periods: object = "auto",
-        correction: Mapping[str, Any] | None = None,
+        statistics: Mapping[str, Any],
         n_joint: int = 0,
         effects: Mapping[str, Any] | None = None,
         future_flags: Sequence[int] = (),
@@ -191,7 +193,7 @@ class StatisticalModule(PLForecastingModule):
         self.additions = Additions(**effects) if effects else None
         self.future_flags = list(future_flags)
         self.joint = joint_components(True, n_joint)
-        self.statistics = Statistics(time_features, seasonal_periods, correction)
+        self.statistics = Statistics(**statistics)
         self.started: Tensor  # so that there is something to save: Lightning warns of files without
         self.register_buffer("started", torch.tensor(True))
 

@@ -117,6 +117,19 @@ def test_seasons_are_those_of_each_component_whatever_comes_first(strategy):
         assert max(errors) < 4.0
 
 
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_season_of_the_training_series_is_known_where_the_latest_values_show_it_twice(tmp_path, loaded):
+    """Statistics see the last 1,000 values: too few to find a season of 400 steps."""
+    shape = 50 + 9 * RNG.normal(size=400)
+    y = TimeSeries.from_values(np.tile(shape, 4)[:1520] + RNG.normal(size=1520))
+    model = make().fit(y[:1500])
+    if loaded:
+        model.save(str(tmp_path / "model.pt"))
+        model = TaylorformerModel.load(str(tmp_path / "model.pt"))
+    found = model.predict(6, series=y[:1500], num_samples=50).mean(axis=2)
+    assert mae(y[1500:1506], found) < 2.5
+
+
 def test_series_of_two_frequencies_have_the_cycles_of_their_own():
     dates = {
         "D": pd.date_range("2020-01-01", periods=100),
