@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from darts import TimeSeries
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
 
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.engine.explanation import lag_blocks, split
 
 
@@ -17,6 +18,7 @@ class Explaining(MixedCovariatesTorchModel):
     """Parts of the mean of a fitted :class:`BaseForecastModel`."""
 
     model: Any
+    _effects: dict[str, Any] | None
 
     def explain(
         self,
@@ -100,13 +102,23 @@ class Explaining(MixedCovariatesTorchModel):
             covariates = inputs[f"{kind}_covariates"]
             for name in () if covariates is None else covariates.components:
                 if name not in encoded:
-                    changed = {f"{kind}_covariates": _constant(covariates, name)}
+                    still = _constant(covariates, name)
+                    changed = {f"{kind}_covariates": still}
+                    if kind == "future" and self._effects is not None:
+                        changed["series"] = self._with_the_same_rest(series, covariates, still)
                     without[f"{kind}: {name}"] = partial(mean, **changed)
         for name, (first, last) in lag_blocks(lags, self.input_chunk_length).items():
             without[name] = partial(mean, series=_masked(series, first, last))
         alone = copy.copy(self)
         alone.model = self.model.without_network()
         return split(mean, partial(mean, alone), without)
+
+    def _with_the_same_rest(
+        self, series: TimeSeries, covariates: TimeSeries, changed: TimeSeries
+    ) -> TimeSeries:
+        """The series as it were with other covariates, whose additions leave the same of it."""
+        additions = Additions(**cast(dict[str, Any], self._effects))
+        return series + additions.rest_of(series, covariates) - additions.rest_of(series, changed)
 
     def _check_fitted(self) -> None:
         if self.model is None:

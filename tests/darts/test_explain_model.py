@@ -10,6 +10,7 @@ from quiet import QUIET
 from torch.nn import MSELoss
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
+from taylorformer_forecast.sktime import TaylorformerForecaster
 
 MODELS = [TaylorformerModel, LAMModel, ContiFormerModel, UNNModel, TNPModel]
 
@@ -64,6 +65,26 @@ def test_a_covariate_counts_as_much_as_it_changes_the_forecast():
     assert np.corrcoef(values(parts, "future: used")[:, 0], used[144:])[0, 1] > 0.9
     still = future.with_values(np.full_like(future.values(), used.mean()))
     assert np.abs(values(model.explain(6, future_covariates=still), "future: used")).mean() < 1e-5
+
+
+@pytest.mark.parametrize("strategy", ["corrected", "train"])
+def test_what_a_covariate_adds_is_explained_alike_in_both_hosts(strategy):
+    """Its effect is taken off the past as it was, and added to the forecast as it would be on average."""
+    rng = np.random.default_rng(1)
+    index = pd.period_range("2010-01", periods=126, freq="M")
+    promo = (rng.random(126) < 0.3).astype(float)
+    promo[114:] = np.r_[np.ones(6), np.zeros(6)]
+    y = pd.Series(20 + 10 * promo + 0.3 * rng.normal(size=126), index)[:120]
+    X = pd.DataFrame({"promo": promo}, index)
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=5, random_state=0)
+    expected = forecaster.fit(y, X=X[:120], fh=[1, 2, 3]).explain(X=X[120:123])["X: promo"]
+    times = index.to_timestamp()
+    series = TimeSeries.from_times_and_values(times[:120], y.to_numpy())
+    covariates = TimeSeries.from_times_and_values(times, promo, columns=["promo"])
+    model = model_of(TaylorformerModel, strategy=strategy).fit(series, future_covariates=covariates)
+    found = values(model.explain(3), "future: promo")[:, 0]
+    np.testing.assert_allclose(found, expected, atol=0.4)
+    np.testing.assert_allclose(found, -10 * promo[:120].mean(), atol=0.5)
 
 
 def test_lags_are_left_out_block_by_block_in_every_component(series):
