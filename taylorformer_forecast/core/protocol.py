@@ -88,7 +88,7 @@ class ForecastNet(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def loss(self, window: Window) -> Float[Tensor, ""]:
-        """What training minimises: the mean score of the observed targets."""
+        """What training minimises, but in darts: the mean score of the observed targets."""
         return training_loss(self(window), window, self.head)
 
     def encode(self, window: Window, n_paths: int) -> Any:

@@ -18,9 +18,9 @@ from taylorformer_forecast.defaults import (
     EFFECT_ROWS_PER_TERM,
     MIN_SERIES_POINTS,
 )
-from taylorformer_forecast.engine.autoregression import Rows
 from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.engine.demand_effects import DemandRows
+from taylorformer_forecast.engine.effect_rows import Rows
 from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
 from taylorformer_forecast.engine.series_scale import deviation, mean_size, since_start
 

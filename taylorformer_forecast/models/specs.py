@@ -49,18 +49,20 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
     strategy : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
         How series are forecast. "baseline": without a network, by a combination of statistical forecasts
         (exponential smoothing, Theta, damped trend, seasonal naive and autoregression; a distribution of
-        counts for intermittent demand), weighted by their past errors. It is fitted to every series that is
-        to be forecast, from the last 1000 values before the forecast, whatever the length of the input chunk;
-        likelihood parameters have the mean, variance and kurtosis of its distributions. "corrected": the
+        counts for intermittent demand), weighted by their past errors. It needs regular times. It is fitted
+        to the last 1000 values before every forecast, whatever the length of the context. "corrected": the
         same, with locations and widths corrected by a network that was trained on synthetic series.
         "pretrained": by another such network, around a linear forecast; only that and its calibration are
         fitted. "train": by a new network, trained on the series. "averaged": by the average, quantile by
-        quantile, of that and of "corrected". "finetune": by the pretrained network, trained further. "auto"
-        looks at the data alone, without covariates and sample weights: "corrected" where every series has
-        fewer observed values than sixteen output chunks ("pretrained" if most values are missing); else
-        "averaged" ("train" if most values are missing). What needs a network of its own is trained: another
-        likelihood, ``linear_path=False``. Sizes and training parameters are those of a network that is
-        trained. What was done is shown by :meth:`summary`.
+        quantile, of that and of "corrected"; forecasts that are conditional on known values are those of the
+        network alone. "finetune": by the pretrained network, trained further. "auto" looks at the data alone.
+        Where the longest series has fewer observed values than sixteen horizons (darts: output chunks), it
+        takes "corrected", or "pretrained" if times are irregular or most values are missing; on longer series
+        "averaged", or "train" then. What pretrained networks cannot do is trained: covariates that are not
+        known ahead, static ones, encoders, sample weights, another distribution or likelihood,
+        ``order="random"``, ``linear_path=False``. Sizes and training parameters are those of a trained
+        network. Likelihood parameters of statistical forecasts have the mean, variance and kurtosis of their
+        distributions. :meth:`summary` says what was done, and why.
     pretrained : "default" or path
         The pretrained network: the one in the package, trained on synthetic series of many kinds, or a file.
         It predicts all targets from the context, and of calendar cycles and seasons it sees the two shortest.

@@ -36,23 +36,6 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
     Missing values in X are flagged, not filled, in columns that had some in training; others must be
     complete. X is ignored, with a warning, if ``fit`` had none.
 
-    Parameters
-    ----------
-    strategy : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
-        How series are forecast. "baseline": without a network, by a combination of statistical forecasts
-        (exponential smoothing, Theta, damped trend, seasonal naive and autoregression; a distribution of
-        counts for intermittent demand), weighted by their past errors; it needs regular times. "corrected":
-        the same, with locations and widths corrected by a network that was trained on synthetic series.
-        "pretrained": by another such network, around a linear forecast; only that and its calibration are
-        fitted. "train": by a new network, trained on the series. "averaged": by the average, quantile by
-        quantile, of that and of "corrected"; forecasts that are conditional on known values are those of the
-        network alone. "finetune": by the pretrained network, trained further. "auto" looks at the data alone:
-        without X, and where the longest series has fewer observed values than sixteen horizons, it takes
-        "corrected", or "pretrained" if times are irregular; of longer ones "averaged", or "train" then. What
-        pretrained networks cannot do is trained: another distribution, ``order="random"``,
-        ``linear_path=False``. Sizes and training parameters are those of a network that is trained. What was
-        done is ``strategy_``, and :meth:`summary` says why.
-
     References
     ----------
     .. [1] Nivron, Parthipan, Wischik: "Taylorformer: Probabilistic Modelling for Random Processes including
