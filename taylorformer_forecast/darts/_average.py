@@ -38,8 +38,7 @@ def share_from_past(model: Any, series: Sequence[TimeSeries]) -> float:
     reach = model.output_chunk_shift + model.output_chunk_length
     lengths = model._seasonal.lengths if model._seasonal else ()
     compared, early = [], []
-    for number in evenly(len(series), max(1, MOST_SHARE_SERIES // series[0].n_components)).tolist():
-        own = series[number][series[number].components[:MOST_SHARE_SERIES].tolist()]
+    for own in _not_ended(series, reach):
         origins = origins_to_compare(len(own), reach)
         if origins and origins[0] >= model.input_chunk_length + reach:
             # One outlier would outweigh all other values.
@@ -54,6 +53,19 @@ def share_from_past(model: Any, series: Sequence[TimeSeries]) -> float:
             np.concatenate([_past_losses(one, *given) for given in compared]) for one in models
         )
     return share_of_statistics(network, statistics)
+
+
+def _not_ended(series: Sequence[TimeSeries], reach: int) -> list[TimeSeries]:
+    """Some of many series, with those of their components that have values within the latest steps.
+
+    One that ended long ago would be forecast from its own end, through many horizons.
+    """
+    most = max(1, MOST_SHARE_SERIES // series[0].n_components)
+    some = [series[number] for number in evenly(len(series), most).tolist()]
+    goes_on = [~np.isnan(one[-reach:].all_values(copy=False)[:, :, 0]).all(0) for one in some]
+    places = np.flatnonzero(max(goes_on, key=np.sum))[:MOST_SHARE_SERIES]
+    usable = [one for one, own in zip(some, goes_on, strict=True) if len(places) and own[places].all()]
+    return [one[one.components[places].tolist()] for one in usable]
 
 
 def _stand_in(model: Any, strategy: str) -> Any:

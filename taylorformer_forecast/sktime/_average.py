@@ -26,7 +26,7 @@ class Averaging(Host):
         of_network = of_statistics = np.empty(0)
         stamps = self._cur_y.index.get_level_values(-1).unique().sort_values()
         origins = origins_to_compare(len(stamps), self.horizon_)
-        y = self._compared(stamps[origins[0]]) if origins else self._cur_y[:0]
+        y = self._compared(stamps[origins[0]], stamps[origins[-1]]) if origins else self._cur_y[:0]
         if not y.empty:
             times = y.index.get_level_values(-1)
             network = self._with(
@@ -37,7 +37,9 @@ class Averaging(Host):
                 _scaler=None,
             )
             network._fit_new(seed)
-            statistics = self._with(network_=None, _strategy=Strategy("corrected", ""))
+            statistics = self._with(
+                network_=None, _strategy=Strategy("corrected", ""), _n_ahead=self.horizon_
+            )
             statistics._load_correction()
             truth = self._without_outliers(y)
             of_network, of_statistics = (
@@ -46,15 +48,21 @@ class Averaging(Host):
             )
         return strategy.with_share(self.strategy, share_of_statistics(of_network, of_statistics))
 
-    def _compared(self, start) -> pd.DataFrame:
-        """Series whose past is forecast: some of those that have values before the first origin."""
-        y = self._cur_y
+    def _compared(self, start, end) -> pd.DataFrame:
+        """Series whose past is forecast: some of those with values before all origins and after all.
+
+        One that ended long ago would be forecast from its own end, through many horizons.
+        """
+        times = self._cur_y.index.get_level_values(-1)
+        y = self._cur_y.loc[:, self._cur_y[times >= end].notna().any()]
         y = y.iloc[:, evenly(y.shape[1], MOST_SHARE_SERIES).numpy()]
-        before = y[y.index.get_level_values(-1) < start].notna()
+        before, after = y[times < start].notna(), y[times >= end].notna()
         if y.index.nlevels == 1:
             return y if bool((before.sum() >= MIN_SCALE_VALUES).all()) else y[:0]
-        count = before.groupby(level=list(range(y.index.nlevels - 1))).sum()
+        levels = list(range(y.index.nlevels - 1))
+        count, late = (part.groupby(level=levels).sum() for part in (before, after))
         keys = count.index[(count >= MIN_SCALE_VALUES).all(axis=1)]
+        keys = keys.intersection(late.index[late.any(axis=1)])
         keys = keys[evenly(len(keys), max(1, MOST_SHARE_SERIES // y.shape[1])).numpy()]
         return y[y.index.droplevel(-1).isin(keys)]
 

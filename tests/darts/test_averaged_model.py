@@ -50,6 +50,23 @@ def test_weights_of_an_average_follow_the_losses_of_the_past():
     assert shares[0] < 0.05 < 2 * shares[1]
 
 
+def test_components_and_series_that_ended_are_not_compared(noisy):
+    """They would be forecast from their own end, through many horizons."""
+    values = noisy.values()
+    ended = values.copy()
+    ended[60:, 1] = np.nan
+    shares = [
+        make().fit(one)._strategy.share
+        for one in (
+            noisy[noisy.components[0]],
+            TimeSeries.from_values(ended),
+            [noisy[noisy.components[1]].with_values(ended[:, 1:]), noisy[noisy.components[0]]],
+        )
+    ]
+    assert shares[0] != 0.5
+    np.testing.assert_allclose(shares[1:], shares[0], rtol=0.02)
+
+
 def test_a_comparison_leaves_no_trace_of_itself(noisy, tmp_path, caplog):
     """It trains the same network, keeps no files and reports nothing."""
     options = {"work_dir": str(tmp_path), "model_name": "own", "save_checkpoints": True}

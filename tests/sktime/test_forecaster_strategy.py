@@ -400,7 +400,7 @@ def test_of_a_panel_some_series_say_what_weighs_how_much(noisy, monkeypatch):
     seen = []
     own = TaylorformerForecaster._compared
     monkeypatch.setattr(
-        TaylorformerForecaster, "_compared", lambda self, start: seen.append(own(self, start)) or seen[-1]
+        TaylorformerForecaster, "_compared", lambda self, *ends: seen.append(own(self, *ends)) or seen[-1]
     )
     fitted = quick(strategy="averaged").fit(pd.concat([panel, late]), fh=FH)
     keys = seen[0].index.droplevel(-1).unique()
@@ -408,6 +408,22 @@ def test_of_a_panel_some_series_say_what_weighs_how_much(noisy, monkeypatch):
     assert "late" not in keys
     assert 0 < fitted._strategy.share < 1
     assert np.isfinite(fitted.predict().to_numpy()).all()
+
+
+def test_series_that_ended_are_not_compared(noisy):
+    """They would be forecast from their own end, through many horizons."""
+    both = pd.DataFrame({"a": noisy, "b": noisy.where(np.arange(len(noisy)) < len(noisy) // 2)})
+    panel = pd.concat({"a": both[["a"]], "b": both[["b"]].set_axis(["a"], axis=1).dropna()})
+    shares = [quick(strategy="averaged").fit(y, fh=FH)._strategy.share for y in (both[["a"]], both, panel)]
+    assert shares[0] != 0.5
+    np.testing.assert_allclose(shares[1:], shares[0], rtol=0.02)
+
+
+def test_weights_of_an_average_do_not_depend_on_steps_beyond_the_trained_horizon():
+    y = pd.Series(np.random.default_rng(0).normal(size=400))
+    fitted = [quick(strategy="averaged").fit(y, fh=fh) for fh in ([96], [300])]
+    assert fitted[0].horizon_ == fitted[1].horizon_
+    assert fitted[0]._strategy == fitted[1]._strategy
 
 
 def test_paths_of_the_average_keep_their_dependence(noisy):
