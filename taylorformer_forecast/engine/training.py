@@ -18,7 +18,7 @@ from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import GRADIENT_CLIP
 
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
 _DTYPE_LOCK = threading.Lock()
 _CALLERS: list[torch.dtype] = []  # default dtype of the caller, once for every block that shields from it
 Net = TypeVar("Net", bound=torch.nn.Module)
@@ -29,7 +29,8 @@ def private_rng(seed: int) -> Iterator[None]:
     """Seed torch's global generator for a block, and restore it afterwards.
 
     Initialisation and dropout draw from the global generator, so blocks in different threads wait for each
-    other: a threaded backtest gives what a sequential one gives.
+    other: a threaded backtest gives what a sequential one gives. A block within a block of the same thread
+    leaves the random state of the outer one as it was.
 
     Parameters
     ----------

@@ -372,6 +372,41 @@ def test_private_randomness_is_restored_even_after_an_error():
         assert torch.equal(torch.rand(3), one)
 
 
+class FitsAnother(Callback):
+    """Fits another forecaster, once, in the midst of a training."""
+
+    def __init__(self, y):
+        self.y, self.dtype = y, None
+
+    def on_train_batch_end(self, trainer, *_):
+        if trainer.global_step == 1:
+            self.fitted = tiny(random_state=7, trainer_kwargs={"max_steps": 2}).fit(self.y)
+            self.dtype = torch.get_default_dtype()
+
+
+def test_a_fit_within_a_callback_of_a_fit_changes_neither(y):
+    found = []
+
+    def work():
+        other = FitsAnother(y)
+        found.extend([other, tiny(trainer_kwargs={"callbacks": [other]}).fit(y)])
+
+    torch.set_default_dtype(torch.float64)
+    try:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert len(found) == 2, "it waits for itself"
+        inner, outer = found
+        assert inner.dtype is torch.float32
+        assert torch.get_default_dtype() is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    alone = tiny(random_state=7, trainer_kwargs={"max_steps": 2}).fit(y)
+    assert torch.equal(numbers(inner.fitted.network_), numbers(alone.network_))
+    assert torch.equal(numbers(outer.network_), numbers(tiny().fit(y).network_))
+
+
 KILLED = """
 import os, signal, sys
 import numpy as np, pandas as pd
