@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import logging
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytorch_lightning as pl
@@ -15,6 +18,23 @@ from tqdm import tqdm
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import WARMUP
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence Lightning's hints, which address those who write training loops."""
+    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="pytorch_lightning")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
 
 
 def time_spent(module: pl.LightningModule) -> Callable[[], float]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import logging
+import os
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
@@ -20,8 +19,22 @@ from taylorformer_forecast.defaults import GRADIENT_CLIP
 
 _LOCK = threading.RLock()
 _DTYPE_LOCK = threading.Lock()
-_CALLERS: list[torch.dtype] = []  # default dtype of the caller, once for every block that shields from it
+_CALLERS: list[tuple[int, torch.dtype]] = []  # thread of every block that shields, and the caller's dtype
 Net = TypeVar("Net", bound=torch.nn.Module)
+
+
+def _forget_other_threads() -> None:
+    """End the blocks of all threads that a forked process does not have."""
+    global _LOCK, _DTYPE_LOCK
+    _LOCK, _DTYPE_LOCK = threading.RLock(), threading.Lock()
+    own = [block for block in _CALLERS if block[0] == threading.get_ident()]
+    if _CALLERS and not own:
+        torch.set_default_dtype(_CALLERS[0][1])
+    _CALLERS[:] = own
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 @contextmanager
@@ -67,7 +80,9 @@ def own_state() -> Iterator[None]:
     True
     """
     with _DTYPE_LOCK:
-        _CALLERS.append(_CALLERS[0] if _CALLERS else torch.get_default_dtype())
+        before = _CALLERS[0][1] if _CALLERS else torch.get_default_dtype()
+        block = threading.get_ident(), before
+        _CALLERS.append(block)
         torch.set_default_dtype(torch.float32)
     try:
         with ExitStack() as stack:
@@ -78,9 +93,9 @@ def own_state() -> Iterator[None]:
             yield
     finally:
         with _DTYPE_LOCK:
-            before = _CALLERS.pop()
-            if not _CALLERS:  # the last block restores it
+            if len(_CALLERS) == 1:  # the last block restores it
                 torch.set_default_dtype(before)
+            _CALLERS.remove(block)
 
 
 @contextmanager
@@ -136,23 +151,6 @@ def interruptible() -> Iterator[None]:
         if threading.current_thread() is threading.main_thread():  # Lightning ignores further ones
             signal.signal(signal.SIGINT, handler)
         raise KeyboardInterrupt from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence Lightning's hints, which address those who write training loops."""
-    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning.pytorch")]
-    levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="pytorch_lightning")
-        warnings.filterwarnings("ignore", category=DeprecationWarning)
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
 
 
 def fit(
@@ -212,7 +210,7 @@ def fit(
     # Imported here: Lightning takes seconds to load, and using a fitted forecaster does not need it.
     import pytorch_lightning as pl
 
-    from taylorformer_forecast.engine.lightning import BestWeights, Loader, ProgressBar, TrainingModule
+    from taylorformer_forecast.engine.lightning import BestWeights, Loader, ProgressBar, TrainingModule, quiet
 
     settings: dict[str, Any] = {
         "max_steps": max_steps,
@@ -236,7 +234,7 @@ def fit(
     given, checkpoint = extra.pop("callbacks", None) or [], extra.pop("ckpt_path", None)
     callbacks += [given] if isinstance(given, pl.Callback) else given
     module = TrainingModule(net, lr, max_steps)
-    with _quiet():
+    with quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
         loaders: dict[str, Any] = {"train_dataloaders": Loader(train)}
         if validation is not None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import io
 import logging
+import multiprocessing
 import os
 import sys
 import threading
 import time
 import warnings
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -491,4 +493,54 @@ def test_blocks_of_several_threads_leave_the_default_dtype_as_it_was():
         assert found == [torch.float32]
         assert torch.get_default_dtype() is torch.float64
     finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def ask_in_a_fork(work):
+    """What a function returns in a forked process."""
+    receiver, sender = multiprocessing.get_context("fork").Pipe(duplex=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there are other threads
+        process = multiprocessing.get_context("fork").Process(target=lambda: sender.send(work()))
+        process.start()
+    try:
+        assert receiver.poll(30), "it waits for a thread that is not there"
+        return receiver.recv()
+    finally:
+        process.kill()
+        process.join()
+
+
+def dtypes_of_blocks():
+    """Default dtypes before, in and after a block."""
+    before = torch.get_default_dtype()
+    with own_state(), private_rng(0):
+        inside = torch.get_default_dtype()
+    return before, inside, torch.get_default_dtype()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+@pytest.mark.parametrize("shielded", [False, True])
+def test_a_forked_process_does_not_wait_for_threads_of_its_parent(shielded):
+    """It keeps the blocks of the thread that forked it."""
+    inside, asked = threading.Event(), threading.Event()
+
+    def train():
+        with own_state(), private_rng(0):
+            inside.set()
+            asked.wait(60)
+
+    torch.set_default_dtype(torch.float64)
+    thread = threading.Thread(target=train)
+    try:
+        thread.start()
+        inside.wait(10)
+        with own_state() if shielded else nullcontext():
+            found = ask_in_a_fork(dtypes_of_blocks)
+        around = torch.float32 if shielded else torch.float64
+        assert found == (around, torch.float32, around)
+    finally:
+        asked.set()
+        thread.join()
+        assert torch.get_default_dtype() is torch.float64
         torch.set_default_dtype(torch.float32)
