@@ -177,7 +177,8 @@ def fit(
     train, validation : iterable of Window
         Training batches, and the windows of the validation loss if there is one.
     max_steps : int
-        Optimiser steps. With 0, or without weights to train, nothing is trained.
+        Optimiser steps, unless ``trainer_kwargs`` has others. With 0, or without weights to train, nothing is
+        trained.
     lr : float
         Peak learning rate.
     patience : int, default=10
@@ -212,6 +213,9 @@ def fit(
 
     from taylorformer_forecast.engine.lightning import BestWeights, Loader, ProgressBar, TrainingModule, quiet
 
+    extra, callbacks = dict(trainer_kwargs or {}), []
+    if extra.get("max_steps", -1) >= 0:  # -1 leaves the end to other arguments
+        max_steps = extra["max_steps"]
     settings: dict[str, Any] = {
         "max_steps": max_steps,
         "max_epochs": -1,
@@ -223,7 +227,6 @@ def fit(
         "num_sanity_val_steps": 0,
         **_accelerator(device),
     }
-    extra, callbacks = dict(trainer_kwargs or {}), []
     n_accumulated = extra.get("accumulate_grad_batches", 1)  # batches of an optimiser step
     if validation is not None:
         settings["val_check_interval"] = max(1, max_steps // n_checks) * n_accumulated

@@ -217,6 +217,20 @@ def test_the_users_dict_is_merged_and_left_alone():
     assert record.losses  # and the callback was added to ours
 
 
+@pytest.mark.parametrize("own", [2, 1000])
+def test_rates_and_checks_follow_the_steps_of_the_users_trainer(own):
+    rates, record = [], Record()
+    watch = LambdaCallback(
+        on_train_batch_end=lambda trainer, *_: rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+    )
+    extra = {"callbacks": [watch, record], "max_steps": 20}
+    trained(max_steps=own, validation=True, patience=100, n_checks=4, trainer_kwargs=extra)
+    assert len(rates) == 20
+    assert max(rates) == pytest.approx(1e-2)
+    assert 0 < rates[-2] < 0.1 * max(rates)
+    assert len(record.losses) == 4
+
+
 def test_callbacks_may_be_absent_or_none():
     for given in (None, {}, {"callbacks": None}, {"callbacks": []}):
         assert trained(max_steps=1, trainer_kwargs=given)[1]["steps"] == 1
