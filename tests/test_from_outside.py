@@ -28,6 +28,7 @@ from taylorformer_forecast.core.attention import registry as kernels
 from taylorformer_forecast.core.families import registry as families
 from taylorformer_forecast.darts import FamilyLikelihood, TaylorformerModel, make_model
 from taylorformer_forecast.models.spec import ModelSpec
+from taylorformer_forecast.models.specs import UNN
 from taylorformer_forecast.sktime import TaylorformerForecaster, make_forecaster
 
 SMALL = {"d_model": 8, "n_heads": 2}
@@ -163,3 +164,16 @@ def test_what_shares_windows_needs_as_many_columns_as_in_pretraining():
     assert pretrained.clone().fit(y, fh=[1]).predict().shape == (1, 2)
     with pytest.raises(ValueError, match="y has 1 columns in fit, but the forecaster was pretrained with 2"):
         pretrained.fit(y[["a"]], fh=[1])
+
+
+def test_samples_of_components_that_share_windows_are_drawn_together():
+    rng = np.random.default_rng(0)
+    first, alone = rng.normal(size=(2, 60))
+    values = np.stack([first, alone, first + 0.1 * rng.normal(size=60)], 1)
+    settings = {"n_epochs": 1, "random_state": 0, "pl_trainer_kwargs": QUIET}
+    model = make_model(UNN, "JoinedModel", __name__)(12, 4, joint=True, **settings)
+    model.fit(TimeSeries.from_values(values.astype("float32")))
+    drawn = model.predict(4, num_samples=300, random_state=0).all_values()
+    found = np.corrcoef(drawn[0])
+    assert found[0, 2] > 0.6
+    assert abs(found[0, 1]) < 0.4

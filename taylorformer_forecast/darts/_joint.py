@@ -74,7 +74,8 @@ class JointWindows(BatchWindows):
         with evaluating(self.net), torch.random.fork_rng(range(torch.cuda.device_count())):
             drawn = sample_paths(self.net, window, N_COPULA_PATHS).paths
         y, observed = window.targets
-        y = rearrange(y.masked_fill(~observed, torch.nan), "(b g) t 1 -> (b t) g", g=len(self.floor))
-        drawn = rearrange(drawn, "(b g) s t 1 -> s (b t) g", g=len(self.floor))
+        n_windows = len(self.floor) // y.shape[2]  # of a series
+        y = rearrange(y.masked_fill(~observed, torch.nan), "(b g) t w -> (b t) (g w)", g=n_windows)
+        drawn = rearrange(drawn, "(b g) s t w -> s (b t) (g w)", g=n_windows)
         scores = scores_among(*(part.cpu().double().numpy() for part in (drawn, y)))
         self.joint.fit(scores, min(len(scores), len(dataset) + n_targets - 1))
