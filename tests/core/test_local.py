@@ -123,6 +123,20 @@ def test_a_window_may_be_a_number_or_a_function():
     assert Local(window=lambda n: n // 10).for_length(90) == Local(window=9)
 
 
+@pytest.mark.usefixtures("no_shape_checks")
+@pytest.mark.parametrize("window", [0.5, 8.0, "8", None])
+def test_a_window_that_is_neither_a_number_of_points_nor_a_function_is_refused(window):
+    with pytest.raises(ValueError, match=f"window={window!r} is neither a whole number nor a function"):
+        Local(window=window)
+
+
+@pytest.mark.usefixtures("no_shape_checks")
+@pytest.mark.parametrize("window", [np.int64(8), lambda n: np.int64(8)])
+def test_a_window_may_be_a_whole_number_of_numpy(window):
+    assert Local(window=window).reach(20) == 8
+    assert type(Local(window=window).reach(20)) is int
+
+
 def test_a_window_of_nothing_and_queries_without_a_position_are_refused():
     with pytest.raises(ValueError, match="window=0, but a query sees at least itself"):
         Local(window=0)

@@ -30,6 +30,14 @@ class SharpLocal(Local):
         return super().one_query(query, points, 3 * scale)
 
 
+class Tempered(SharpLocal):
+    """One that is made from something else than a window."""
+
+    def __init__(self, points):
+        super().__init__(window=2 * points)
+        object.__setattr__(self, "points", points)
+
+
 class Sigmoid(Kernel):
     """Another normalisation: weights do not sum to 1, and depend on the bias of the keys."""
 
@@ -76,6 +84,7 @@ STEPWISE = {
     "window of 1": Local(window=1),
     "window of 4": Local(window=4),
     "sharp window": SharpLocal(window=4),
+    "another constructor": Tempered(2),
     "sigmoid": Sigmoid(),
 }
 NOT_STEPWISE = {

@@ -6,11 +6,13 @@ Long-Sequence Time Series Forecasting", definition 1.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -59,7 +61,7 @@ class Local(Kernel):
     Raises
     ------
     ValueError
-        If ``window`` is less than 1.
+        If ``window`` is less than 1, or neither a whole number nor callable.
 
     Examples
     --------
@@ -74,16 +76,23 @@ class Local(Kernel):
 
     def __post_init__(self) -> None:
         """Refuse windows that see nothing."""
-        if isinstance(self.window, int) and self.window < 1:
+        if callable(self.window):
+            return
+        if not isinstance(self.window, Integral):
+            raise ValueError(f"window={self.window!r} is neither a whole number nor a function of one")
+        if self.window < 1:
             raise ValueError(f"window={self.window}, but a query sees at least itself: give 1 or more")
 
     def reach(self, n: int) -> int:
         """Window among ``n`` points, from 1 to ``n``."""
-        return max(1, min(n, self.window if isinstance(self.window, int) else self.window(n)))
+        window = self.window(n) if callable(self.window) else self.window
+        return max(1, min(n, int(window)))
 
     def for_length(self, n: int) -> Local:
         """Return the kernel with the window that it has among ``n`` points."""
-        return replace(self, window=self.reach(n))
+        kernel = copy.copy(self)  # a subclass may have another constructor
+        object.__setattr__(kernel, "window", self.reach(n))
+        return kernel
 
     def __call__(self, q: Queries, k: Keys, v: Values, mask: Mask = None, scale: float | None = None) -> Rows:
         """Attend from the last Q of the N positions; see :class:`Kernel`.
