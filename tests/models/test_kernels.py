@@ -6,7 +6,7 @@ import pytest
 import torch
 from outside import Sharp, WholeOnly
 
-from taylorformer_forecast.core.attention.kernels import Full, Kernel
+from taylorformer_forecast.core.attention.kernels import Full, FunctionKernel, Kernel
 from taylorformer_forecast.core.attention.local import Local
 from taylorformer_forecast.core.attention.prob import Prob
 from taylorformer_forecast.core.attention.registry import KERNELS, find_kernel, register
@@ -170,6 +170,42 @@ def test_forms_belong_to_the_class_that_defines_the_whole_sequence_form():
     assert Narrow().has("weigh")
     assert not Sharp().has("weigh")
     assert not find_kernel(constant).has("one_query")
+
+
+class Learnt(Full):
+    """Holds what is given."""
+
+    def __init__(self, part):
+        object.__setattr__(self, "part", part)
+
+
+class KernelModule(torch.nn.Linear, Kernel):
+    """A module that is a kernel."""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Learnt(torch.nn.Parameter(torch.ones(()))),
+        lambda: Learnt(torch.nn.Sequential(torch.nn.Linear(1, 1))),
+        lambda: KernelModule(1, 1),
+        lambda: torch.nn.Linear(1, 1),
+    ],
+    ids=["weight", "module", "kernel that is a module", "function that is a module"],
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_a_kernel_that_holds_weights_is_refused(make, named):
+    attention = make()
+    if named:
+        KERNELS["learnt"] = attention if isinstance(attention, Kernel) else FunctionKernel(attention)
+        attention = "learnt"
+    with pytest.raises(ValueError, match="holds weights, which would not be trained: one kernel serves all"):
+        LAMTransformer(context_length=7, horizon=5, d_model=8, n_heads=2, attention=attention)
+
+
+@pytest.mark.parametrize("part", [torch.ones(()), torch.nn.Softmax(-1)])
+def test_a_kernel_may_hold_what_is_not_trained(part):
+    assert find_kernel(Learnt(part)).part is part
 
 
 def test_a_name_is_given_once():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from taylorformer_forecast.core.attention.autocorrelation import AutoCorrelation
 from taylorformer_forecast.core.attention.kernels import Full, FunctionKernel, Kernel
@@ -84,7 +84,7 @@ def find_kernel(attention: Attention, needs: str | None = None) -> Kernel:
     Raises
     ------
     ValueError
-        If there is no kernel of that name, or it lacks the form.
+        If there is no kernel of that name, or it lacks the form, or it holds weights.
 
     Examples
     --------
@@ -101,9 +101,22 @@ def find_kernel(attention: Attention, needs: str | None = None) -> Kernel:
         kernel = KERNELS[attention]
     else:
         kernel = attention if isinstance(attention, Kernel) else FunctionKernel(attention)
+    if _holds_weights(kernel):
+        raise ValueError(
+            f"attention={attention!r} holds weights, which would not be trained: one kernel serves all layers"
+        )
     if needs is not None and not kernel.has(needs):
         raise ValueError(
             f"attention={attention!r} {LACKS[needs]}: take {' or '.join(map(repr, suitable))}, or a kernel "
             f"whose class defines both __call__ and {needs}"
         )
     return kernel
+
+
+def _holds_weights(kernel: Kernel) -> bool:
+    """Whether a kernel is or has a module with weights, or has a weight."""
+    held = [kernel, *vars(kernel).values()]
+    modules = [part for part in held if isinstance(part, nn.Module)]
+    return any(isinstance(part, nn.Parameter) for part in held) or any(
+        True for module in modules for _ in module.parameters()
+    )
