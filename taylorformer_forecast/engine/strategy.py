@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.defaults import LEAST_SHARE, MIN_HORIZONS_TO_TRAIN
 
 __all__ = [
@@ -144,7 +145,7 @@ def choose_strategy(
 
 
 def obstacle_of_options(
-    options: Mapping[str, Any], distribution: str | None, own: str, given: str | None = None
+    options: Mapping[str, Any], distribution: str | Family | None, own: str, given: str | None = None
 ) -> str | None:
     """What the pretrained network cannot do of what the options of a model ask for.
 
@@ -152,8 +153,10 @@ def obstacle_of_options(
     ----------
     options : mapping
         Options of the model; those that matter here are ``linear_path`` and ``order``.
-    distribution, own : str
-        The distribution that is asked for, and that of the pretrained network.
+    distribution : str, Family or None
+        The distribution that is asked for; None if it is no registered one.
+    own : str
+        That of the pretrained network.
     given : str, optional
         How the host is asked for the distribution, by default ``distribution='...'``.
 
@@ -170,7 +173,7 @@ def obstacle_of_options(
     """
     if options.get("order", "time") != "time":
         return f"order={options['order']!r}, while the pretrained network forecasts in order of time"
-    if distribution != own:
+    if distribution is None or find_family(distribution) != find_family(own):
         return f"{given or f'distribution={distribution!r}'}, while the pretrained network has {own!r}"
     if not options.get("linear_path", True):
         return "linear_path=False, while the pretrained network needs it"

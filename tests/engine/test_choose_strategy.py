@@ -6,7 +6,13 @@ import logging
 
 import pytest
 
-from taylorformer_forecast.engine.strategy import STRATEGIES, choose_strategy, log_decision
+from taylorformer_forecast.core.families import find_family
+from taylorformer_forecast.engine.strategy import (
+    STRATEGIES,
+    choose_strategy,
+    log_decision,
+    obstacle_of_options,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +53,17 @@ def test_what_is_asked_for_is_done_whatever_the_size(asked, n_values):
 def test_an_obstacle_to_what_is_asked_for_is_an_error_that_names_a_way_out(asked):
     with pytest.raises(ValueError, match=f"strategy='{asked}': no covariates; take strategy='train' or"):
         choose_strategy(asked, [10], 12, obstacle="no covariates")
+
+
+@pytest.mark.parametrize("own", ["studentt", "normal"])
+def test_a_family_is_the_one_of_its_name(own):
+    assert obstacle_of_options({}, find_family(own), own) is None
+
+
+@pytest.mark.parametrize("asked", [None, "normal", find_family("normal"), find_family("studentt", "bounded")])
+def test_another_distribution_than_that_of_the_pretrained_network_is_an_obstacle(asked):
+    found = obstacle_of_options({}, asked, "studentt")
+    assert found == f"distribution={asked!r}, while the pretrained network has 'studentt'"
 
 
 def test_training_has_no_obstacles():
