@@ -50,6 +50,11 @@ class FamilyLikelihood(TorchLikelihood):
     names : sequence of str, optional
         Names of the parameters; by default those of the family.
 
+    Raises
+    ------
+    ValueError
+        If there is no family of that name, or it has another number of parameters.
+
     Examples
     --------
     >>> from taylorformer_forecast.darts import FamilyLikelihood
@@ -65,7 +70,10 @@ class FamilyLikelihood(TorchLikelihood):
         found = self._like()
         self._layout = {name: value.shape[-1] for name, value in found.tensors().items()}
         own = [f"{name}{k}" if n > 1 else name for name, n in self._layout.items() for k in range(n)]
-        super().__init__(LikelihoodType.Gaussian, list(names or own))  # darts has no type for others
+        names = own if names is None else list(names)
+        if len(names) != len(own):
+            raise ValueError(f"names={names}, but {distribution} has {len(own)} parameters: {', '.join(own)}")
+        super().__init__(LikelihoodType.Gaussian, names)  # darts has no type for others
 
     @property
     def family(self) -> Family:

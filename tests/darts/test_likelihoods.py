@@ -179,3 +179,10 @@ def test_unconstrained_parameters_of_zero_give_mean_and_deviation_of_the_baselin
     found = likelihood._distr_from_params(likelihood._params_from_output(raw))
     torch.testing.assert_close(found.mean.squeeze(), torch.tensor(3.0))
     torch.testing.assert_close(found.stddev.squeeze(), torch.tensor(2.0))
+
+
+@pytest.mark.parametrize("names", [(), ("a",), ("a", "b", "c")])
+def test_a_likelihood_needs_as_many_names_as_its_family_has_parameters(names):
+    with pytest.raises(ValueError, match="but normal has 2 parameters: loc, scale"):
+        FamilyLikelihood("normal", names=names)
+    assert FamilyLikelihood("normal", names=("a", "b")).parameter_names == ["a", "b"]
