@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Family, center_of
+from taylorformer_forecast.core.window import holds_everywhere
 
 
 class Calibration(nn.Module):
@@ -67,7 +68,7 @@ class Calibration(nn.Module):
 
     def _read(self) -> None:
         # Read once, not at every step: on a GPU a step would wait for it.
-        self._keeps_shape = bool((self.inflation == 1) & (self.mean_weight == 1))
+        self._keeps_shape = holds_everywhere((self.inflation == 1) & (self.mean_weight == 1), wait=True)
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         super()._load_from_state_dict(*args, **kwargs)

@@ -114,10 +114,17 @@ def by_state_dict(calibration):
     return other
 
 
+def without_values(calibration):
+    with torch.device("meta"):
+        other = Calibration()
+    other.load_state_dict(calibration.state_dict(), assign=True)
+    return other
+
+
 @pytest.mark.parametrize(
     "copier",
-    [by_state_dict, copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))],
-    ids=["state dict", "deepcopy", "pickle"],
+    [by_state_dict, without_values, copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))],
+    ids=["state dict", "built without values", "deepcopy", "pickle"],
 )
 @pytest.mark.parametrize("numbers", [CHANGED, {}], ids=["changed", "neutral"])
 def test_copies_and_saved_states_calibrate_alike(copier, numbers):

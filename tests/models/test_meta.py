@@ -1,11 +1,19 @@
 """Networks on the meta device, which has shapes and no values: nothing is made elsewhere or read back."""
 
 import sys
+from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
 from taylorformer_forecast.core.sampling import sample_paths
+from taylorformer_forecast.models.contiformer import ContiFormer
+from taylorformer_forecast.models.contiformer_paths import ContiFormerPaths
+from taylorformer_forecast.models.lam import LAMTransformer
+from taylorformer_forecast.models.taylorformer import Taylorformer
+from taylorformer_forecast.models.tnp import TNPA
+from taylorformer_forecast.models.unn import UNN
 
 
 def test_loss_gradients_and_sampling_need_no_values(any_case):
@@ -20,6 +28,21 @@ def test_loss_gradients_and_sampling_need_no_values(any_case):
     paths = sample_paths(net.eval(), w, 3).paths
     assert paths.device.type == "meta"
     assert paths.shape == (len(w.y), 3, w.n_targets, w.y.shape[2])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [Taylorformer, TNPA, UNN, ContiFormer, ContiFormerPaths, partial(LAMTransformer, 7, 5)],
+    ids=["taylorformer", "tnp", "unn", "contiformer", "contiformer paths", "lam"],
+)
+def test_networks_are_built_without_values(build, make_window):
+    with torch.device("meta"):
+        net = build()
+    w = make_window().to("meta")
+    w = replace(w, series=torch.zeros(w.y.shape[:2], dtype=torch.long, device="meta"))
+    assert all(value.is_meta for value in (*net.parameters(), *net.buffers()))
+    assert net.loss(w).is_meta
+    assert sample_paths(net.eval(), w, 3).paths.is_meta
 
 
 @pytest.mark.parametrize("kind", ["bool", "item"])
