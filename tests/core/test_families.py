@@ -135,6 +135,31 @@ def test_what_another_family_does_to_such_distributions_is_not_changed_in_silenc
     assert "other" not in FAMILIES
 
 
+@pytest.mark.parametrize("name", ["noise", "cdf", "symmetric", "support", "sample_paths"])
+def test_methods_and_properties_of_a_known_kind_are_those_of_its_first_family(name):
+    other = type("Other", (LaplaceFamily,), {name: (0.0, 1.0)})
+    with pytest.raises(ValueError, match=f"Other has a {name} of its own, but LaplaceFamily serves all"):
+        register("other", other)
+    assert "other" not in FAMILIES
+
+
+def test_other_parameters_helpers_and_equal_properties_are_a_familys_own():
+    own = {"positive": lambda self, raw: raw.exp(), "n_params": 3, "helper": 1, "support": (-np.inf, np.inf)}
+    register("other", type("Other", (LaplaceFamily,), own))
+    assert find_family("other").n_params == 3
+
+
+def test_a_family_that_is_corrected_serves_once_the_names_of_its_kind_are_deleted():
+    corrected = type("Corrected", (LaplaceFamily,), {"symmetric": False})
+    register("scored", Scored)
+    del FAMILIES["laplace"]
+    with pytest.raises(ValueError, match="Corrected has a symmetric of its own"):
+        register("laplace", corrected)
+    del FAMILIES["scored"]
+    register("laplace", corrected)
+    assert type(family_of(predict("laplace"))) is corrected
+
+
 def test_all_registered_families_are_tested():
     assert set(NAMES) == set(FAMILIES)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
+from inspect import getattr_static
 from typing import Any, TypeGuard
 
 from torch import Tensor
@@ -14,7 +16,7 @@ from taylorformer_forecast.core.families.location_scale import LocationScaleFami
 
 FAMILIES: dict[str, Callable[..., Family]] = {}
 _BY_KIND: dict[type[Distribution], Family] = {}
-_OF_DISTRIBUTIONS = ("components", "rebuild", "affine", "center", "sample", "sample_paths", "draw")
+_OF_PARAMETERS = ("loss", "n_params", "distribution", "positive")  # asked of the family that was named
 _COMPONENTS: dict[str, LocationScaleFamily] = {}  # that networks do not predict, but mixtures consist of
 
 
@@ -22,7 +24,8 @@ def register(name: str, family: type[Family], **options: Any) -> None:
     """Register a family by a name, which is then a ``distribution=`` of every forecaster.
 
     The first family with a class of distributions draws, moves and takes apart all distributions of that
-    class. A later one may have another loss, and other parameters.
+    class, as long as a family with that class has a name. A later one may have another loss, and other
+    parameters.
 
     Parameters
     ----------
@@ -50,14 +53,24 @@ def register(name: str, family: type[Family], **options: Any) -> None:
     """
     if name in FAMILIES:
         raise ValueError(f"there is a family named {name!r} already")
-    served = type(_BY_KIND.setdefault(family.kind, family(**options)))
-    own = [method for method in _OF_DISTRIBUTIONS if getattr(family, method) is not getattr(served, method)]
-    if own:
+    new, named = family(**options), [*(make() for make in FAMILIES.values()), *_COMPONENTS.values()]
+    if all(known.kind is not family.kind for known in named):
+        _BY_KIND.pop(family.kind, None)
+    served = type(_BY_KIND.setdefault(family.kind, new))
+    if own := _own(family, served):
         raise ValueError(
             f"{family.__name__} has a {own[0]} of its own, but {served.__name__} serves all "
             f"{family.kind.__name__} distributions: give it another class of them as its kind"
         )
     FAMILIES[name] = partial(family, **options)
+
+
+def _own(family: type[Family], served: type[Family]) -> list[str]:
+    """Public methods and attributes of a class that differ from those of the one that serves it."""
+    free = {*_OF_PARAMETERS, *(field.name for field in fields(served))}
+    names = [name for name in dir(served) if not name.startswith("_") and name not in free]
+    pairs = {name: (getattr_static(family, name, None), getattr_static(served, name)) for name in names}
+    return [name for name, (one, other) in pairs.items() if one is not other and one != other]
 
 
 def register_component(name: str, family: type[LocationScaleFamily]) -> None:
