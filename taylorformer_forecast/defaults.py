@@ -135,6 +135,7 @@ LINE_REACH = 3.0  # lengths of the past that its line leads ahead; by hand
 INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
 CLOSED_RUN = 10  # zeros in a row that are no demand, if few others are zero; by hand
 FEW_ZEROS = 0.05  # of the others; by hand
+FEWEST_NIGHTS = 3  # runs of zeros that are over, for them to be nights if all are as long as that; by hand
 SEASONAL_SHARE = 0.2  # of the variance that other cycles explain where demand is seasonal; by hand
 MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand

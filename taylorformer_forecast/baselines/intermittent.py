@@ -21,6 +21,7 @@ from taylorformer_forecast.defaults import (
     DEMAND_PRIOR_MEAN,
     DEMAND_SIZES,
     FEW_ZEROS,
+    FEWEST_NIGHTS,
     FEWEST_STEPS,
     INTERMITTENT_ZEROS,
     LEAST_ELASTICITY,
@@ -57,7 +58,8 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """Whether the values up to each point are not negative and a quarter of them is zero.
 
     Of the zeros before the first other value four count: a series may only have begun late. A long run of
-    zeros that is over does not count where there are few others: something was closed.
+    zeros that is over does not count where there are few others: something was closed. Nor do zeros count
+    that alternate with other values in long runs, as nights do with days.
 
     Examples
     --------
@@ -72,7 +74,9 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     ended = torch.where((y != 0) & ~y.isnan(), zeros, 0).cummax(1).values  # zeros up to the last other value
     run = ended.diff(dim=1, prepend=ended[:, :1]).cummax(1).values  # the longest one that is over
     closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
-    return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0) & ~closed
+    over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
+    nights = (over >= FEWEST_NIGHTS) & (torch.minimum(zeros, seen - zeros) >= CLOSED_RUN * over)
+    return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0) & ~closed & ~nights
 
 
 def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:

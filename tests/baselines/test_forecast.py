@@ -400,6 +400,17 @@ def test_many_runs_of_zeros_are_intermittent_however_long_the_longest():
     assert is_intermittent(y[None])[0, -1]
 
 
+def test_nights_are_no_intermittent_demand_however_few_were_seen():
+    """Three and a half days of five minutes are too few for their season to explain the zeros."""
+    t = torch.arange(1096.0).double()
+    sun = 100 * torch.sin(2 * torch.pi * (t / 288 - 0.85)).clamp_min(0.0)
+    assert not is_intermittent(sun[None, :1000])[0, -1]
+    found = forecast(sun[None, :1000], 96, 288)
+    assert (found.quantiles([0.5])[0, :, 0] - sun[1000:]).abs().mean() < 10
+    bursts = (t % 100 < 5) * 3.0
+    assert is_intermittent(bursts[None, :1000])[0, -1]
+
+
 @pytest.mark.parametrize(("season", "n"), [(4, 32), (12, 48), (12, 120), (24, 168), (52, 156)])
 def test_intervals_of_a_strong_season_are_as_wide_as_its_noise(season, n):
     """Errors from before the season was known made them up to 25 times as wide."""
