@@ -15,9 +15,8 @@ from taylorformer_forecast.baselines.intermittent import (
     Intermittent,
     fit_intermittent,
     is_intermittent,
-    is_seasonal,
 )
-from taylorformer_forecast.baselines.seasonal import in_cycles
+from taylorformer_forecast.baselines.seasonal import in_cycles, is_seasonal
 from taylorformer_forecast.defaults import MIN_SEASONAL_CYCLES, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache

@@ -6,7 +6,6 @@ exponentially smoothed, and members are weighted by the probability that they ga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -25,10 +24,8 @@ from taylorformer_forecast.defaults import (
     FEWEST_STEPS,
     INTERMITTENT_ZEROS,
     LEAST_ELASTICITY,
-    MIN_SEASONAL_CYCLES,
     MOST_BINS,
     MOST_LEADING_ZEROS,
-    SEASONAL_SHARE,
     SMOOTHING_COUNT,
     SMOOTHING_SIZE,
 )
@@ -107,44 +104,6 @@ def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     bounded = (zeros > 1) | ((zeros == 0) & F.pad(smaller, (1, 0), value=True))
     whole = (value != value.round()).cumsum(1) == 0
     return (bounded | whole) & ((y < 0).cumsum(1) == 0)
-
-
-def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor, " B"]:
-    """Whether the other cycles of a season explain a part of the variance of each; four cycles at least.
-
-    A shop that is closed at weekends and the sun at night are zero as often as intermittent demand is, but
-    one can say when.
-
-    Parameters
-    ----------
-    y : Tensor of shape (B, n)
-        Values; NaN where nothing was observed.
-    seasons : sequence of int
-        Steps of the seasons that are tried.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.intermittent import is_seasonal
-    >>> y = torch.tensor([[5.0, 0.0, 4.0, 0.0, 5.0, 0.0, 4.0, 0.0], [5.0, 0.0, 0.0, 4.0, 0.0, 0.0, 5.0, 0.0]])
-    >>> is_seasonal(y, [2]).tolist()
-    [True, False]
-    """
-    found = torch.zeros(len(y), dtype=torch.bool, device=y.device)
-    seen = ~y.isnan()
-    whole = (y - y.nanmean(1, keepdim=True)).nan_to_num()
-    for season in seasons:
-        size = -(-y.shape[1] // season) * season
-        cycles, known = (
-            F.pad(part, (size - y.shape[1], 0)).view(len(y), -1, season) for part in (whole, seen.to(y))
-        )
-        others = (known.sum(1, keepdim=True) - 1).clamp_min(0)
-        # A value less the mean of the same step of the other cycles; of all values if there is no other.
-        rest = (cycles - cycles.sum(1, keepdim=True) / (others + 1)) * known
-        rest = torch.where(others > 0, rest * (others + 1) / others.clamp_min(1), cycles)
-        explained = rest.square().sum((1, 2)) < (1 - SEASONAL_SHARE) * whole.square().sum(1)
-        found |= explained & (seen.sum(1) >= MIN_SEASONAL_CYCLES * season)
-    return found
 
 
 def _bins(

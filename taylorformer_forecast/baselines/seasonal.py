@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.defaults import SEASON_DECAY
+from taylorformer_forecast.defaults import MIN_SEASONAL_CYCLES, SEASON_DECAY, SEASONAL_SHARE
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,42 @@ def in_cycles(y: Float[Tensor, "B n"], season: int) -> tuple[Float[Tensor, "B C 
     """Series cut into seasons, and the number of points added in front to fill the first."""
     pad = -y.shape[1] % season
     return F.pad(y, (pad, 0), value=torch.nan).unflatten(1, (-1, season)), pad
+
+
+def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor, " B"]:
+    """Whether the other cycles of a season explain a part of the variance of each; four cycles at least.
+
+    A shop that is closed at weekends and the sun at night are zero as often as intermittent demand is, but
+    one can say when.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Values; NaN where nothing was observed.
+    seasons : sequence of int
+        Steps of the seasons that are tried.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.seasonal import is_seasonal
+    >>> y = torch.tensor([[5.0, 0.0, 4.0, 0.0, 5.0, 0.0, 4.0, 0.0], [5.0, 0.0, 0.0, 4.0, 0.0, 0.0, 5.0, 0.0]])
+    >>> is_seasonal(y, [2]).tolist()
+    [True, False]
+    """
+    found = torch.zeros(len(y), dtype=torch.bool, device=y.device)
+    seen = ~y.isnan()
+    whole = y - y.nanmean(1, keepdim=True)
+    for season in seasons:
+        cut, _ = in_cycles(whole, season)
+        cycles, known = cut.nan_to_num(), (~cut.isnan()).to(y)
+        others = (known.sum(1, keepdim=True) - 1).clamp_min(0)
+        # A value less the mean of the same step of the other cycles; of all values if there is no other.
+        rest = (cycles - cycles.sum(1, keepdim=True) / (others + 1)) * known
+        rest = torch.where(others > 0, rest * (others + 1) / others.clamp_min(1), cycles)
+        explained = rest.square().sum((1, 2)) < (1 - SEASONAL_SHARE) * whole.nan_to_num().square().sum(1)
+        found |= explained & (seen.sum(1) >= MIN_SEASONAL_CYCLES * season)
+    return found
 
 
 def _carry(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:

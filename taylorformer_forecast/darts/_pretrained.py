@@ -17,10 +17,11 @@ from darts.utils.ts_utils import series2seq
 from taylorformer_forecast.darts._average import share_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._effects import Additions
-from taylorformer_forecast.darts._statistical import StatisticalModule, gaps_too_wide
+from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, gaps_too_wide
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.correction import PretrainedCorrection, choose_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
+from taylorformer_forecast.engine.statistical import are_demand
 from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy, choose_strategy, obstacle_of_options
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
@@ -122,8 +123,19 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if self._effects is not None:
                 covariates = series2seq(options["future_covariates"])
                 series = list(map(Additions(**self._effects).rest_of, series, covariates))
-            strategy = strategy.with_share(asked, share_from_past(self, series))
+            if asked == "auto" and self._are_demand(series):
+                strategy = strategy.of_demand()
+            else:
+                strategy = strategy.with_share(asked, share_from_past(self, series))
         self._adopt(strategy)
+
+    def _are_demand(self, series: Sequence[TimeSeries]) -> bool:
+        """Whether all components of all series are intermittent demand."""
+        options = {**self._statistics(), "correction": None}
+        each = [(one.freq, y) for one in series for y in one.all_values(copy=False)[:, :, 0].T]
+        known = [(freq, y, np.flatnonzero(~np.isnan(y))) for freq, y in each if not np.isnan(y).all()]
+        values = [y[seen[0] : seen[-1] + 1].astype(float) for _, y, seen in known]
+        return are_demand(values, Statistics(**options).seasons(values, [freq for freq, _, _ in known]))
 
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, Forecast, forecast
-from taylorformer_forecast.baselines.intermittent import never_negative
+from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     LONGEST_PAST,
@@ -81,6 +81,30 @@ def forecast_series(
     of_parts = [own for found, own in zip(whole, each, strict=True) for _ in found]
     forecasts = iter(_forecast(parts, of_parts, n_paths, seed, correct, horizon))
     return [joined([(places, next(forecasts)) for places, _ in found]) for found in whole]
+
+
+def are_demand(series: Sequence[np.ndarray], seasons: Sequence[Sequence[float]]) -> bool:
+    """Whether all series are intermittent demand, which is forecast by statistics alone.
+
+    Parameters
+    ----------
+    series : sequence of ndarrays of shape (n,)
+        Values on regular grids, NaN where nothing was observed.
+    seasons : sequence of sequences of float
+        Lengths of seasons of each in steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.statistical import are_demand
+    >>> demand, level = np.tile([0.0, 2.0, 0.0, 0.0, 1.0], 9), np.ones(45)
+    >>> are_demand([demand], [[]]), are_demand([demand, level], [[], []])
+    (True, False)
+    """
+    if not series or not all(bool(is_intermittent(ending_together([y]))[0, -1]) for y in series):
+        return False
+    requests = [SeriesRequest(y, np.array([len(y)])) for y in series]
+    return all(found.intermittent for found in forecast_series(requests, seasons, 1, 0))
 
 
 def _forecast(

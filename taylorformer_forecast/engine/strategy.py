@@ -55,6 +55,10 @@ class Strategy:
         """Whether the network starts from pretrained weights."""
         return self.name in ("pretrained", "finetune")
 
+    def of_demand(self) -> Strategy:
+        """Return the strategy for intermittent demand alone, of which an average would be statistical."""
+        return Strategy("corrected", f"{self.reason}, but all are intermittent demand")
+
     def with_share(self, asked: str, share: float) -> Strategy:
         """Return the same average with a weight of statistics; "auto" leaves out what weighs next to nothing.
 

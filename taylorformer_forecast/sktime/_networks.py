@@ -10,6 +10,7 @@ from taylorformer_forecast.engine.correction import choose_correction, holds_cor
 from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
 from taylorformer_forecast.engine.pretrained import load_pretrained
+from taylorformer_forecast.engine.statistical import are_demand
 from taylorformer_forecast.engine.strategy import STATISTICAL, choose_strategy, obstacle_of_options
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
@@ -41,7 +42,8 @@ class NetworkFitting(Averaging):
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
         if self._strategy.name == "averaged":
-            self._strategy = self._weighed(self._strategy, seed)
+            demand = self.strategy == "auto" and self._is_demand(panel)
+            self._strategy = self._strategy.of_demand() if demand else self._weighed(self._strategy, seed)
         self._load_correction()
         if self._strategy.is_statistical:
             self.network_, self.training_ = None, {"steps": 0}
@@ -58,6 +60,12 @@ class NetworkFitting(Averaging):
         else:
             fitted = fit_network(training, self._build_network, self._n_steps)
         self.network_, self.training_ = fitted
+
+    def _is_demand(self, panel):
+        """Whether all series are intermittent demand."""
+        series = [y for _, _, y in panel.on_grids(self._axis)]
+        asked = self.time_features, self.seasonal_periods
+        return are_demand(series, [self._seasonal.own_lengths(y, *asked) for y in series])
 
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""

@@ -13,10 +13,10 @@ from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.intermittent import (
     fit_intermittent,
     is_intermittent,
-    is_seasonal,
     never_negative,
 )
 from taylorformer_forecast.baselines.members import members
+from taylorformer_forecast.baselines.seasonal import is_seasonal
 
 NAN, N, H = float("nan"), 40, 12
 DECILES = [k / 10 for k in range(1, 10)]

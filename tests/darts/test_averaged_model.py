@@ -50,6 +50,16 @@ def test_weights_of_an_average_follow_the_losses_of_the_past():
     assert shares[0] < 0.05 < 2 * shares[1]
 
 
+def test_no_network_is_trained_on_intermittent_demand_alone(noisy):
+    demand = np.random.default_rng(0).poisson(0.4, (120, 2)).astype("float32")
+    demand[:9, 0] = np.nan
+    chosen = make("auto").fit([TimeSeries.from_values(demand), TimeSeries.from_values(demand[:100])])
+    assert chosen.summary().strategy == "corrected"
+    assert chosen.summary().reason.endswith("of 6, but all are intermittent demand")
+    demand[:, 1] = noisy.values()[:, 0]
+    assert make("auto").fit(TimeSeries.from_values(demand)).summary().strategy == "averaged"
+
+
 def test_components_and_series_that_ended_are_not_compared(noisy):
     """They would be forecast from their own end, through many horizons."""
     values = noisy.values()

@@ -410,6 +410,18 @@ def test_of_a_panel_some_series_say_what_weighs_how_much(noisy, monkeypatch):
     assert np.isfinite(fitted.predict().to_numpy()).all()
 
 
+def test_no_network_is_trained_on_intermittent_demand_alone(noisy):
+    """Its forecasts are statistical, whatever a network would say."""
+    demand = pd.DataFrame(np.random.default_rng(0).poisson(0.4, (192, 2)), noisy.index, ["a", "b"])
+    chosen = quick(strategy="auto").fit(demand, fh=FH)
+    assert chosen.strategy_ == "corrected"
+    assert chosen.summary().reason.endswith("of 12, but all are intermittent demand")
+    assert quick(strategy="auto").fit(demand.assign(c=noisy), fh=FH).strategy_ == "averaged"
+    asked = quick(strategy="averaged").fit(demand, fh=FH)
+    assert asked.training_["steps"] == 1
+    pd.testing.assert_frame_equal(chosen.predict(), asked.predict())
+
+
 def test_series_that_ended_are_not_compared(noisy):
     """They would be forecast from their own end, through many horizons."""
     both = pd.DataFrame({"a": noisy, "b": noisy.where(np.arange(len(noisy)) < len(noisy) // 2)})
