@@ -40,6 +40,7 @@ RECORDED = (
     ),
     ("the Taylorformer's defaults on airline, with seasonal autoregression", "Intel, pandas 3.0.6"),
     ("ContiFormer within 60 seconds", "Intel, pandas 3.0.6"),
+    ("the Taylorformer's defaults, averaged with statistics at any length", "AMD EPYC, pandas 3.0.6"),
 )
 
 PROTOCOL = """\
@@ -81,8 +82,9 @@ def recorded() -> str:
     head = "Rows were recorded one after the other. Where rows were recorded again, the later line holds:"
     code = (
         "The package changed in between. Points of the curve at 5 and 15 seconds are of older code than\n"
-        "those at 60, but for airline. After all rows, the seasons that are found in sunspots, which has no\n"
-        "calendar, went from 123 and 685 months to 127 and 693; its rows were not recorded again."
+        "those at 60, but for the Taylorformer. Before the last rows, the seasons that are found in\n"
+        "sunspots, which has no calendar, went from 123 and 685 months to 127 and 693; rows of other\n"
+        "models of this package were not recorded again."
     )
     return "\n".join([f"{head}\n", "| rows | machine |", "|---|---|", *lines, f"\n{code}"])
 
