@@ -152,6 +152,7 @@ EFFECT_KNOTS = 4  # values at which the line of a covariate may bend: quintiles;
 EFFECT_DELAYS = 7  # steps after which it may still add something; by hand
 EFFECT_ROWS_PER_TERM = 15  # of all series, if lines are to bend, or to count later; by hand
 LEAST_LOCAL_DEMAND = 0.05  # level of intermittent demand that covariates multiply, in its means; by hand
+DEMAND_SEASON_ERRORS = 2.0  # of chance, until demand has a season; measured: costs .1 % where there is none
 FARTHEST_DEMAND = 0.9  # mean they may lead to, on the way from the usual one to the largest value; by hand
 EFFECT_OUTLIER = 6.0  # standard deviations, of the largest error that counts; by hand
 EFFECT_ROWS_PER_LAG = 10  # of the autoregression of the rest, if it has more than three lags; by hand

@@ -17,7 +17,7 @@ from torch import Tensor
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.engine.demand_effects import tilt_demand, usual_ratio
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, with_earlier
-from taylorformer_forecast.engine.series_requests import SeriesForecast
+from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.series_scale import mean_size, since_start
 
 MOST_RATIO = 10.0  # of mean sizes of pasts of the same series
@@ -137,6 +137,11 @@ class Additions:
                 one = replace(one, paths=paths, weights=weights)
             found.append(one)
         return found
+
+    def marked(self, requests: Sequence[SeriesRequest], past: Tensor) -> list[SeriesRequest]:
+        """Requests for all components, with those of demand whose mean covariates multiply marked."""
+        demand = self._demand(past.detach().cpu().double().numpy()).ravel()
+        return [replace(one, multiplied=bool(own)) for one, own in zip(requests, demand, strict=True)]
 
     def rest(self, past: Tensor, added: Float[Tensor, "B N C"]) -> Float[Tensor, "B L C"]:
         """Past values less what is added to them, without zeros before the first other value."""

@@ -86,10 +86,8 @@ class Statistics(nn.Module):
     ) -> tuple[list[SeriesRequest], list[SeriesForecast]]:
         """Forecast ``n`` steps of every component of every series, those of one series after another.
 
-        They are of the values less what is ``added`` to them, (B, L + n, C).
-
-        Values that are missing at the end are steps of the forecast. Where nothing was observed, forecasts
-        are without meaning.
+        They are of the values less what is ``added`` to them, (B, L + n, C). Values that are missing at the
+        end are steps of the forecast. Where nothing was observed, forecasts are without meaning.
         """
         past = batch.past_target
         if additions is not None and added is not None:
@@ -98,8 +96,9 @@ class Statistics(nn.Module):
         series = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
         values = np.where(np.isnan(series).all(1)[:, None], 0.0, series)
-        ahead = shift + np.arange(n)
-        requests = [_request(y, ahead, date) for y, date in zip(values, before, strict=True)]
+        requests = [_request(y, shift + np.arange(n), date) for y, date in zip(values, before, strict=True)]
+        if additions is not None:
+            requests = additions.marked(requests, batch.past_target)
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
         options = n_paths, seed, self.correction(), shift + horizon
         schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,11 +25,14 @@ class SeriesRequest:
     last : datetime64, optional
         Of daily and monthly series the day or month of the last value: effects of the calendar that the past
         shows are then a part of the forecast.
+    multiplied : bool, default=False
+        Whether covariates multiply the mean of intermittent demand, which then has no season of its own.
     """
 
     y: np.ndarray
     at: np.ndarray
     last: np.datetime64 | None = None
+    multiplied: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def split(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
         end = len(y) - k * half
         end += int(np.argmax(~np.isnan(y[end - 1 :])))  # the next observed value
         last = None if request.last is None else request.last - (len(y) - end)
-        found.append((places, SeriesRequest(y[:end], at[places], last)))
+        found.append((places, replace(request, y=y[:end], at=at[places], last=last)))
     return found
 
 

@@ -22,6 +22,7 @@ from taylorformer_forecast.defaults import (
     STATISTICAL_LEVELS,
 )
 from taylorformer_forecast.engine.days import effects_of_calendar, without_effects
+from taylorformer_forecast.engine.demand_season import with_season
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest, joined, split
 
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
@@ -43,24 +44,24 @@ def forecast_series(
     Parameters
     ----------
     requests : sequence of SeriesRequest
-        Series and times.
+    Series and times.
     seasons : sequence of float, or one such sequence for each request
-        Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
-        by the errors.
+    Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
+    by the errors.
     n_paths : int
-        Paths S.
+    Paths S.
     seed : int
-        Seed of the paths.
+    Seed of the paths.
     correct : callable, optional
-        Corrects the combination, as :class:`~taylorformer_forecast.engine.correction.PretrainedCorrection`.
+    Corrects the combination, as :class:`~taylorformer_forecast.engine.correction.PretrainedCorrection`.
     horizon : int, default=1
-        Steps ahead that are forecast at least. Weights of members come from the errors of all steps: up to
-        this one, a forecast does not depend on which others are asked for.
+    Steps ahead that are forecast at least. Weights of members come from the errors of all steps: up to
+    this one, a forecast does not depend on which others are asked for.
 
     Returns
     -------
     list of SeriesForecast
-        One for each request.
+    One for each request.
 
     Examples
     --------
@@ -138,7 +139,10 @@ def _forecast(
         for row, number in enumerate(batch):
             own = Forecast(**{name: value[row : row + 1] for name, value in vars(found).items()})
             part = own, ends[row], paths[row], effects[row], float(least[row])
-            forecasts[number] = _columns(*part, requests[number], y[row], generator)
+            one = _columns(*part, requests[number], y[row], generator)
+            if one.intermittent and not requests[number].multiplied:
+                one = with_season(one, requests[number], whole, seed)
+            forecasts[number] = one
     return [forecasts[number] for number in range(len(requests))]
 
 

@@ -100,7 +100,9 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             steps = numbers[k // len(panel.columns)] - first
             whole = np.round(steps)
             steps = np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole)
-            requests.append(SeriesRequest(y, steps, last))
+            name = key, panel.columns[k % len(panel.columns)]
+            multiplied = self._effects is not None and self._of_series[name].of_demand
+            requests.append(SeriesRequest(y, steps, last, multiplied))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
         forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction, self._n_ahead)
         if network is not None:

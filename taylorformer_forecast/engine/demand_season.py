@@ -1,0 +1,113 @@
+"""The season of intermittent demand: distributions whose means follow it where the past shows one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from taylorformer_forecast.defaults import (
+    DEMAND_SEASON_ERRORS,
+    LONGEST_PAST,
+    MIN_SEASONAL_CYCLES,
+    STATISTICAL_LEVELS,
+)
+from taylorformer_forecast.engine.demand_effects import tilt_demand
+from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
+
+
+def season_of_demand(
+    y: Float[np.ndarray, " n"], seasons: Sequence[int], steps: Int[np.ndarray, " r"]
+) -> Float[np.ndarray, " r"]:
+    """Means of demand some steps after the last value, relative to the mean of all.
+
+    Means of the places in a season differ by chance, too. They count where they differ more than that, each
+    shrunk to the mean of all by how much chance is in it. Of several seasons that which explains most counts.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Past demand, NaN where nothing was observed.
+    seasons : sequence of int
+        Steps of the seasons that are tried; four cycles of each at least.
+    steps : int ndarray of shape (r,)
+        Steps ahead, 0 for the first.
+
+    Returns
+    -------
+    ndarray of shape (r,)
+        Ratios, 1 where no season shows.
+
+    References
+    ----------
+    Morris, "Parametric empirical Bayes inference: theory and applications", Journal of the American
+    Statistical Association, 1983.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.demand_season import season_of_demand
+    >>> y = np.random.default_rng(0).poisson(np.tile([0.2, 0.2, 0.2, 1.4], 60))
+    >>> season_of_demand(y.astype(float), [4], np.arange(5)).round(1).tolist()
+    [0.5, 0.3, 0.4, 2.8, 0.5]
+    """
+    found, most = np.ones(len(steps)), 0.0
+    for season in seasons:
+        cycles = np.pad(y, (-len(y) % season, 0), constant_values=np.nan).reshape(-1, season)
+        count = (~np.isnan(cycles)).sum(0)
+        if count.sum() < MIN_SEASONAL_CYCLES * season or not count.all():
+            continue
+        mean, means = np.nanmean(y), np.nanmean(cycles, 0)
+        by_chance = np.nansum((cycles - means) ** 2) / (count.sum() - season)
+        between = (count * (means - mean) ** 2).sum() / (season - 1)
+        doubt = 1 + DEMAND_SEASON_ERRORS * (2 / (season - 1)) ** 0.5  # an F statistic is 1 by chance
+        explained = (between - by_chance) * (season - 1)
+        if between > doubt * by_chance and explained > most:
+            variance = (between - by_chance) / count.mean()
+            known = variance / (variance + by_chance / count)
+            found, most = (1 + known * (means / mean - 1))[steps % season], explained
+    return found
+
+
+def with_season(
+    forecast: SeriesForecast, request: SeriesRequest, seasons: Sequence[int], seed: int
+) -> SeriesForecast:
+    """Forecast of intermittent demand, the means of whose future steps follow the season.
+
+    Parameters
+    ----------
+    forecast : SeriesForecast
+        Forecast of the request, the same at all future steps.
+    request : SeriesRequest
+        The series, and the times.
+    seasons : sequence of int
+        Steps of its seasons.
+    seed : int
+        Which draws of equal values go on together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.demand_season import with_season
+    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistical import forecast_series
+    >>> y = np.random.default_rng(0).poisson(np.tile([0.2, 0.2, 0.2, 1.4], 60)).astype(float)
+    >>> request = SeriesRequest(y, np.arange(240, 244))
+    >>> flat = forecast_series([request], [], 100, 0)[0]
+    >>> (with_season(flat, request, [4], 0).weights * flat.loc).sum(1).round(1).tolist()
+    [0.2, 0.2, 0.2, 1.4]
+    """
+    n, future = len(request.y), request.at > len(request.y) - 1
+    steps = np.ceil(request.at[future]).astype(int) - n  # demand belongs to a whole step
+    ratio = season_of_demand(request.y[-LONGEST_PAST:], seasons, steps)
+    if (ratio == 1).all():
+        return forecast
+    paths, weights, quantiles = forecast.paths.copy(), forecast.weights.copy(), forecast.quantiles.copy()
+    values, rng = forecast.loc[future], np.random.default_rng(seed)
+    paths[:, future], weights[future] = tilt_demand(paths[:, future], values, weights[future], ratio, rng)
+    below = weights[future].cumsum(1)[:, None] < np.array(STATISTICAL_LEVELS)[:, None]
+    place = np.minimum(below.sum(2), np.count_nonzero(forecast.weights[future], 1).max() - 1)
+    quantiles[future] = np.take_along_axis(values, place, 1)
+    return replace(forecast, paths=paths, weights=weights, quantiles=quantiles)

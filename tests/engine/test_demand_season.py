@@ -1,0 +1,83 @@
+"""Intermittent demand whose mean follows a season."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from darts import TimeSeries
+from quiet import QUIET
+
+from taylorformer_forecast.darts import TaylorformerModel
+from taylorformer_forecast.engine.average import decile_loss
+from taylorformer_forecast.engine.demand_season import season_of_demand
+from taylorformer_forecast.engine.series_requests import SeriesRequest
+from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.sktime import TaylorformerForecaster
+
+WEEK = np.array([0.1, 0.1, 0.2, 0.2, 0.3, 1.0, 0.9])
+
+
+def poisson(n, profile=WEEK, seed=0):
+    return np.random.default_rng(seed).poisson(np.resize(profile, n)).astype(float)
+
+
+def test_means_follow_the_season_and_all_parts_of_a_forecast_agree():
+    y = poisson(280)
+    y[3::11] = np.nan
+    y[-1] = 1.0
+    found = forecast_series([SeriesRequest(y, np.arange(270, 301))], [7], 2000, 0)[0]
+    mean = (found.weights * found.loc).sum(1)
+    np.testing.assert_allclose(mean[10:17], WEEK, atol=0.25)
+    np.testing.assert_allclose(found.paths[:, 10:].mean(0), mean[10:], atol=0.05)
+    middle = np.quantile(found.paths[:, 10:], 0.5, axis=0, method="inverted_cdf")
+    np.testing.assert_array_equal(found.quantiles[10:, 12], middle)
+    np.testing.assert_array_equal(found.paths[:, 10:], np.round(found.paths[:, 10:]))
+    assert np.ptp(mean[:10]) < np.ptp(mean[10:])  # in sample the level alone counts
+
+
+def test_demand_without_a_season_is_forecast_alike_at_all_steps():
+    series = np.random.default_rng(0).poisson(0.4, (200, 280)).astype(float)
+    ratios = np.stack([season_of_demand(y, [7], np.arange(7)) for y in series])
+    assert (ratios == 1).all(1).mean() > 0.93
+    y = series[(ratios == 1).all(1)][0]
+    weights = forecast_series([SeriesRequest(y, np.arange(280, 290))], [7], 10, 0)[0].weights
+    np.testing.assert_array_equal(weights, weights[:1].repeat(10, 0))
+    few = np.array([*WEEK * 10] * 3)
+    assert (season_of_demand(few, [7], np.arange(7)) == 1).all()  # three weeks
+
+
+def test_of_two_seasons_the_one_that_explains_more_counts():
+    day = np.repeat([0.1, 0.8], 12)
+    found = season_of_demand(poisson(960, day), [7, 24], np.arange(24))
+    np.testing.assert_allclose(found * day.mean(), day, atol=0.3)
+
+
+def test_the_season_lowers_the_loss_and_costs_next_to_nothing_where_there_is_none():
+    for profile, least, most in ((WEEK, 0.8, 0.98), (np.full(7, 0.4), 0.995, 1.005)):
+        series = [poisson(308, profile, seed) for seed in range(60)]
+        requests = [SeriesRequest(y[:280], np.arange(280, 308)) for y in series]
+        truth = np.stack([y[280:] for y in series])
+        with_it, without = (
+            np.stack([one.quantiles for one in forecast_series(requests, seasons, 10, 0)])
+            for seasons in ([7], [])
+        )
+        deciles = slice(None), slice(None), [4, 6, 8, 10, 12, 14, 16, 18, 20]
+        ratio = decile_loss(with_it[deciles], truth).mean() / decile_loss(without[deciles], truth).mean()
+        assert least < ratio < most
+
+
+@pytest.mark.parametrize("host", ["sktime", "darts"])
+def test_a_season_that_covariates_multiply_does_not_count_twice(host):
+    y, index = poisson(280), pd.date_range("2024-01-01", periods=287, freq="D")
+    X = pd.DataFrame({"weekend": (np.arange(287) % 7 >= 5) * 1.0}, index)
+    if host == "sktime":
+        forecaster = TaylorformerForecaster(strategy="corrected", random_state=0)
+        fitted = forecaster.fit(pd.Series(y, index[:280]), X=X[:280], fh=np.arange(1, 8))
+        mean = fitted.predict(X=X[280:]).to_numpy()
+    else:
+        model = TaylorformerModel(14, 7, strategy="corrected", random_state=0, pl_trainer_kwargs=QUIET)
+        covariates = TimeSeries.from_dataframe(X)
+        model.fit(TimeSeries.from_times_and_values(index[:280], y), future_covariates=covariates)
+        mean = model.predict(7, num_samples=2000).mean(axis=2).values()[:, 0]
+    np.testing.assert_allclose(mean, WEEK, atol=0.4)
