@@ -70,14 +70,15 @@ weeks of hours are enough to see that Monday is not like Sunday.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series.
 Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:
-whole numbers for counts, else values that
-were observed. Its mean follows the season, where four cycles differ by more than chance. That is not so
-where a season of four cycles or more says when they are zero, as shops at weekends are. Places in the season that were always zero then are forecast as zero, after eight cycles. Nor
-is it so where nearly all zeros are in one run of ten or more that is over: something was closed. The same
-holds for zeros and other values that alternate in such runs, as nights and days of a fine grid. While zeros
-at the end go on, demand may have ended. Where no value is negative, no forecast is. An exception are
-numbers that are not whole, if one of them is zero, or if steps are as large at low levels as at high ones:
-a series that was scaled to its range, or degrees. A network that was trained on synthetic series
+whole numbers for counts, else values that were observed. Its mean follows the season, where four cycles
+differ by more than chance. That is not so where a season of four cycles or more says when they are zero,
+as shops at weekends are. Places in the season that were always zero then are forecast as zero, after
+eight cycles. Nor is it so where nearly all zeros are in one run of ten or more that is over: something
+was closed. The same holds for zeros and other values that alternate in such runs, as nights and days of
+a fine grid. While zeros at the end go on, demand may have ended. Where no value is negative, no forecast
+is. An exception are numbers that are not whole, if one of them is zero, or if steps are as large at low
+levels as at high ones: a series that was scaled to its range, or degrees.
+A network that was trained on synthetic series
 [corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
 
 ```python
