@@ -131,11 +131,11 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     def _are_demand(self, series: Sequence[TimeSeries]) -> bool:
         """Whether all components of all series are intermittent demand."""
-        options = {**self._statistics(), "correction": None}
+        statistics = Statistics(**{**self._statistics(), "correction": None})
         each = [(one.freq, y) for one in series for y in one.all_values(copy=False)[:, :, 0].T]
         known = [(freq, y, np.flatnonzero(~np.isnan(y))) for freq, y in each if not np.isnan(y).all()]
         values = [y[seen[0] : seen[-1] + 1].astype(float) for _, y, seen in known]
-        return are_demand(values, Statistics(**options).seasons(values, [freq for freq, _, _ in known]))
+        return are_demand(values, lambda: statistics.seasons(values, [freq for freq, _, _ in known]))
 
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""

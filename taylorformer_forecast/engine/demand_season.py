@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 
+from taylorformer_forecast.baselines.seasonal import in_cycles
 from taylorformer_forecast.defaults import (
     DEMAND_SEASON_ERRORS,
     LONGEST_PAST,
@@ -55,7 +57,7 @@ def season_of_demand(
     """
     found, most = np.ones(len(steps)), 0.0
     for season in seasons:
-        cycles = np.pad(y, (-len(y) % season, 0), constant_values=np.nan).reshape(-1, season)
+        cycles = in_cycles(torch.as_tensor(y)[None], season)[0][0].numpy()
         count = (~np.isnan(cycles)).sum(0)
         if count.sum() < MIN_SEASONAL_CYCLES * season or not count.all():
             continue

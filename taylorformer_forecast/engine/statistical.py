@@ -84,28 +84,28 @@ def forecast_series(
     return [joined([(places, next(forecasts)) for places, _ in found]) for found in whole]
 
 
-def are_demand(series: Sequence[np.ndarray], seasons: Sequence[Sequence[float]]) -> bool:
+def are_demand(series: Sequence[np.ndarray], seasons: Callable[[], Sequence[Sequence[float]]]) -> bool:
     """Whether all series are intermittent demand, which is forecast by statistics alone.
 
     Parameters
     ----------
     series : sequence of ndarrays of shape (n,)
         Values on regular grids, NaN where nothing was observed.
-    seasons : sequence of sequences of float
-        Lengths of seasons of each in steps.
+    seasons : callable
+        Returns the lengths of seasons of each in steps, which take time to find: most series need none of it.
 
     Examples
     --------
     >>> import numpy as np
     >>> from taylorformer_forecast.engine.statistical import are_demand
     >>> demand, level = np.tile([0.0, 2.0, 0.0, 0.0, 1.0], 9), np.ones(45)
-    >>> are_demand([demand], [[]]), are_demand([demand, level], [[], []])
+    >>> are_demand([demand], lambda: [[]]), are_demand([demand, level], lambda: [[], []])
     (True, False)
     """
     if not series or not all(bool(is_intermittent(ending_together([y]))[0, -1]) for y in series):
         return False
     requests = [SeriesRequest(y, np.array([len(y)])) for y in series]
-    return all(found.intermittent for found in forecast_series(requests, seasons, 1, 0))
+    return all(found.intermittent for found in forecast_series(requests, seasons(), 1, 0))
 
 
 def _forecast(

@@ -65,7 +65,7 @@ class NetworkFitting(Averaging):
         """Whether all series are intermittent demand."""
         series = [y for _, _, y in panel.on_grids(self._axis)]
         asked = self.time_features, self.seasonal_periods
-        return are_demand(series, [self._seasonal.own_lengths(y, *asked) for y in series])
+        return are_demand(series, lambda: [self._seasonal.own_lengths(y, *asked) for y in series])
 
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""
