@@ -17,7 +17,7 @@ from darts.utils.ts_utils import series2seq
 from taylorformer_forecast.darts._average import share_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._effects import Additions
-from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, gaps_too_wide
+from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, gaps_too_wide, request_of
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.correction import PretrainedCorrection, choose_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
@@ -133,9 +133,9 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """Whether all components of all series are intermittent demand."""
         statistics = Statistics(**{**self._statistics(), "correction": None})
         each = [(one.freq, y) for one in series for y in one.all_values(copy=False)[:, :, 0].T]
-        known = [(freq, y, np.flatnonzero(~np.isnan(y))) for freq, y in each if not np.isnan(y).all()]
-        values = [y[seen[0] : seen[-1] + 1].astype(float) for _, y, seen in known]
-        return are_demand(values, lambda: statistics.seasons(values, [freq for freq, _, _ in known]))
+        known = [(freq, y) for freq, y in each if not np.isnan(y).all()]
+        values = [request_of(y.astype(float), np.arange(1)).y for _, y in known]
+        return are_demand(values, lambda: statistics.seasons(values, [freq for freq, _ in known]))
 
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""

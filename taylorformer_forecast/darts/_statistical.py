@@ -96,7 +96,7 @@ class Statistics(nn.Module):
         series = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
         values = np.where(np.isnan(series).all(1)[:, None], 0.0, series)
-        requests = [_request(y, shift + np.arange(n), date) for y, date in zip(values, before, strict=True)]
+        requests = [request_of(y, shift + np.arange(n), date) for y, date in zip(values, before, strict=True)]
         if additions is not None:
             requests = additions.marked(requests, batch.past_target)
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
@@ -259,7 +259,7 @@ def _seasonal_features(freq: Any, time_features: object, seasonal_periods: objec
     return SeasonalFeatures.choose(axis, [(index, np.zeros((12, 1)))], time_features, seasonal_periods)
 
 
-def _request(y: np.ndarray, ahead: np.ndarray, end: np.datetime64 | None) -> SeriesRequest:
+def request_of(y: np.ndarray, ahead: np.ndarray, end: np.datetime64 | None = None) -> SeriesRequest:
     """Values from the first to the last that were observed, and steps after the end of ``y``."""
     seen = np.flatnonzero(~np.isnan(y))
     last = None if end is None else end - (len(y) - 1 - int(seen[-1]))
