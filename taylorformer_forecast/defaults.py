@@ -59,8 +59,9 @@ FLAT_SLOPE_COUNT = 1.0  # values without a slope, seen before the first: two poi
 # Part of the slope of all values; .5, as published for Theta, is .4 % worse on M3 quarterly and yearly, .1 %
 # on monthly; 1 is better on yearly alone; measured.
 THETA_SLOPE = 0.75
-# Steps; what longer seasons lose before they are known counts in that part; measured: for all, M3 loses 1 %.
-DOUBTED_SEASON = 12
+# Steps; what longer seasons lose before they are known counts in that part; measured: 12, trends are missed.
+DOUBTED_SEASON = 3
+SEASONAL_DOUBT = 5.0  # less in their log prior, times what is forgiven; measured: with 2 M3 is .2 % worse
 WAKING_CYCLES = 0.25  # from its first forecast until then; measured: with 0 or 1 hourly loads are 2 % worse
 SEASON_DECAY = 0.9  # weight of a season relative to the next; measured: .8 and .95 differ by less than 1 %
 REPETITION_MEMORY = 0.98  # of the last error of a longer season repeated; measured: .95, .995 are .5 % worse

@@ -64,9 +64,9 @@ season and on the scale of the series or of its logarithm, and the seasonal naiv
 cycles of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors
 at all earlier origins of the series itself ([what each is
 worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to try it.
-A long season, such as the week of hourly values, has no forecasts at most of the early origins. There it
-counts largely as the best of the others. From its second cycle on it repeats, from the level of today: two
-weeks of hours are enough to see that Monday is not like Sunday.
+A season has no forecasts at early origins, the week of hourly values at most of them. There it counts as
+the best of the others, in part if it is short and largely if it is long. From its second cycle on a long one
+repeats, from the level of today: two weeks of hours are enough to see that Monday is not like Sunday.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series.
 Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:

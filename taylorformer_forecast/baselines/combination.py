@@ -12,11 +12,10 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.errors import error_scale, level_unit, past_errors, shape, targets
 from taylorformer_forecast.baselines.intermittent import never_negative
-from taylorformer_forecast.baselines.members import FAMILIES, REGRESSION, Members, members
+from taylorformer_forecast.baselines.members import FAMILIES, NAIVE, REGRESSION, Members, forgiven, members
 from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
-    DOUBTED_SEASON,
     FAMILY_PRIOR,
     LOSS_STEP_SPACING,
     WAKING_CYCLES,
@@ -25,7 +24,7 @@ from taylorformer_forecast.defaults import (
 
 __all__ = ["AtOrigins", "CombinationFit", "combine", "fit_combination", "weigh"]
 
-ROUNDING = 1e-9  # smallest scale, in mean absolute values
+ROUNDING = 1e-13  # smallest scale, in mean absolute values: what double precision leaves of a difference
 
 
 @dataclass(frozen=True)
@@ -185,8 +184,9 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
 
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
-    Where a long season was not known yet, a member with it has lost what the best had of those that need to
-    know less, the more so the more forecasts of its own it has since (a sleeping expert).
+    Where a season was not known yet, a member with it has lost what the best had of those that need to know
+    less, in the part that ``members.forgiven`` says. It takes a fraction of its season to count in full (a
+    sleeping expert).
     Weights are products of the weight of a member in its family and of the family.
 
     Parameters
@@ -220,9 +220,9 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     started = (~y.isnan()).cumsum(1) > 0
     loss = y.new_zeros(*y.shape, len(found.family))
     hit = torch.zeros_like(started)
-    sleepy = bool((found.season > DOUBTED_SEASON).any())
-    if sleepy:
-        own, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
+    asleep = ~found.awake
+    asleep = asleep[:, : int(asleep.any(-1).any(0).cumsum(0).argmax()) + 1]  # origins until all are awake
+    foreign, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
     for step, share in _steps(horizon):
         if step >= n - 1:
             break
@@ -231,18 +231,20 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
         error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()
         loss[:, step + 1 :].addcmul_(error, known.to(loss), value=share / (step + 1))
         hit[:, step + 1 :] |= known[..., 0]
-        if sleepy:
-            awake = (known & found.awake[:, : n - step - 1]).to(loss)
-            own[:, step + 1 :].addcmul_(error, awake[..., found.group], value=share / (step + 1))
-            whole[:, step + 1 :] += known * share / (step + 1)
-            part[:, step + 1 :] += awake * share / (step + 1)
+        idle = (known[:, : asleep.shape[1]] & asleep[:, : n - step - 1]).to(loss)
+        late = slice(step + 1, step + 1 + idle.shape[1])
+        foreign[:, late].addcmul_(error[:, : idle.shape[1]], idle[..., found.group], value=share / (step + 1))
+        part[:, late] += idle * share / (step + 1)
+        whole[:, step + 1 :] += known * share / (step + 1)
     count = hit.cumsum(1)[..., None]
-    loss = _lost(loss, own, 1 - part / whole.clamp_min(1e-300), found) if sleepy else loss.cumsum(1)
+    loss = _lost(loss, foreign, part / whole.clamp_min(1e-300), found)
     # Relative to the best; errors that are rounding only are equal.
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
     excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
     members = [(found.family == number).nonzero()[:, 0] for number in range(len(FAMILIES))]
-    inside = [torch.softmax(found.prior[at] - WITHIN_POWER * excess[..., at], -1) for at in members]
+    # What does not know its season forecasts as the same member without one, and would count twice.
+    prior = torch.where(found.awake[..., found.group] | (found.family >= NAIVE), found.prior, -torch.inf)
+    inside = [torch.softmax(prior[..., at] - WITHIN_POWER * excess[..., at], -1) for at in members]
     mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, members, strict=True)]
     before = y.new_tensor(FAMILY_PRIOR).log().repeat(*y.shape, 1)
     before[..., REGRESSION] = torch.where(found.regressed, before[..., REGRESSION], -torch.inf)
@@ -253,18 +255,19 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
 
 def _lost(
     loss: Float[Tensor, "B n M"],
-    own: Float[Tensor, "B n M"],
+    foreign: Float[Tensor, "B n M"],
     asleep: Float[Tensor, "B n F"],
     found: Members,
 ) -> Float[Tensor, "B n M"]:
-    """Losses up to each time, given those at each, those of own forecasts, and the part of time asleep."""
+    """Losses up to each time, given those at each, those while asleep, and the part asleep."""
     total = loss.cumsum(1)
     free = found.awake.cumsum(1) / (WAKING_CYCLES * found.season)
-    free = torch.minimum(free, (1 - DOUBTED_SEASON / found.season).clamp_min(0.0))
+    free = torch.minimum(free, forgiven(found.season))
     for rank in found.rank.unique().tolist()[1:]:
-        lower, at = (found.rank < rank).nonzero()[:, 0], (found.rank == rank).nonzero()[:, 0]
+        less = (found.rank < rank) & (found.family != REGRESSION)  # which series of a few cycles lack
+        lower, at = less.nonzero()[:, 0], (found.rank == rank).nonzero()[:, 0]
         best = lower[total[..., lower].argmin(-1, keepdim=True)]
-        instead = loss.gather(-1, best) * asleep[..., found.group[at]] - (loss - own)[..., at]
+        instead = loss.gather(-1, best) * asleep[..., found.group[at]] - foreign[..., at]
         total[..., at] += free[..., found.group[at]] * instead.cumsum(1)
     return total
 

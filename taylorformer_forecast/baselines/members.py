@@ -21,19 +21,21 @@ from taylorformer_forecast.baselines.robust import forecast_range, positive_so_f
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.defaults import (
+    DOUBTED_SEASON,
     LONGEST_REGRESSED_SEASON,
     MEMBER_LEVEL_POWER,
     REGRESSION_CYCLES,
     REPETITION_MEMORY,
+    SEASONAL_DOUBT,
     THETA_SLOPE,
     UNDAMPED_PRIOR,
     WAKING_CYCLES,
 )
 
-__all__ = ["FAMILIES", "REGRESSION", "Members", "members"]
+__all__ = ["FAMILIES", "NAIVE", "REGRESSION", "Members", "forgiven", "members"]
 
 FAMILIES = ("smoothing", "theta", "damped trend", "seasonal naive", "seasonal autoregression")
-REGRESSION = FAMILIES.index("seasonal autoregression")
+NAIVE, REGRESSION = FAMILIES.index("seasonal naive"), FAMILIES.index("seasonal autoregression")
 
 
 @dataclass(frozen=True)
@@ -200,9 +202,6 @@ def members(
     season, rank, families = zip(*groups, strict=True)
     of_member = [number for number, each in enumerate(families) for _ in each]
     group = torch.tensor(of_member, device=y.device)
-    undamped = (~plain & (grid.damping == 1)).to(grid.level)
-    prior = MEMBER_LEVEL_POWER * grid.level.log() + math.log(UNDAMPED_PRIOR) * undamped
-    prior = torch.cat([prior[plain], prior[plain], prior[~plain]]).repeat(len(streams))
     known = torch.stack([s.known for s in streams], 2)[..., None]
     zero = torch.zeros_like(others[:, :, 0])
     index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
@@ -224,8 +223,35 @@ def members(
         group,
         torch.tensor(rank, device=y.device)[group],
         torch.tensor([family for each in families for family in each], device=y.device),
-        F.pad(prior, (0, others.shape[2])),
+        F.pad(_prior(grid, [s.season for s in streams]), (0, others.shape[2])),
     )
+
+
+def _prior(grid: Grid, seasons: Sequence[int]) -> Float[Tensor, " M"]:
+    """Logarithms of weights before errors are known, of what smooths each stream."""
+    plain = ~grid.has_trend
+    undamped = (~plain & (grid.damping == 1)).to(grid.level)
+    prior = MEMBER_LEVEL_POWER * grid.level.log() + math.log(UNDAMPED_PRIOR) * undamped
+    prior = torch.cat([prior[plain], prior[plain], prior[~plain]])
+    return (prior - SEASONAL_DOUBT * forgiven(prior.new_tensor(seasons))[:, None]).flatten()
+
+
+def forgiven(season: Tensor) -> Tensor:
+    """Part of what members lost before they knew their season that does not count.
+
+    Parameters
+    ----------
+    season : Tensor
+        Steps of the seasons, 1 for none.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.members import forgiven
+    >>> forgiven(torch.tensor([1.0, 4.0, 12.0])).tolist()
+    [0.0, 0.25, 0.75]
+    """
+    return (1 - DOUBTED_SEASON / season).clamp_min(0.0)
 
 
 def _others(
@@ -257,8 +283,6 @@ def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> l
     positive = positive_so_far(y)
     logs = torch.where(y > 0, y, torch.nan).log()
     for number, season in enumerate(seasons):
-        if y.shape[1] < 2 * season:
-            continue
         found = seasonal(torch.cat([y, logs]), season, horizon)
         (adjusted, log), (index, log_index), (known, log_known) = (
             part.tensor_split(2) for part in (found.adjusted, found.index, found.known)

@@ -93,6 +93,13 @@ def test_forecasts_of_signed_series_follow_a_shift():
     close(other - one, torch.full_like(one, 5.0))
 
 
+@pytest.mark.parametrize("offset", [-1e10, -1e6])
+def test_variation_that_is_small_beside_the_level_is_forecast_as_any_other(offset):
+    y = 3 * torch.sin(2 * math.pi * torch.arange(120.0).double() / 12) + normal(3, 120)
+    one, other = (forecast(v, H, 12).quantiles([0.1, 0.9]).diff(dim=2) for v in (y - 100.0, y + offset))
+    torch.testing.assert_close(other, one, rtol=1e-4, atol=0)
+
+
 def test_series_in_a_batch_are_forecast_as_alone():
     y = normal(7, N).cumsum(1) + torch.tensor([0.0, 10, 20, 30, 40, 0, 0])[:, None]
     y[1, :15] = NAN
@@ -106,14 +113,22 @@ def test_series_in_a_batch_are_forecast_as_alone():
         close(forecast(own[None], H, season).quantiles(DECILES)[0], together[row])
 
 
-@pytest.mark.parametrize("season", [1, 4])
+@pytest.mark.parametrize(("n", "seasons"), [(13, (7,)), (14, (7, 12)), (60, (12, 52)), (20, (4, 12))])
+def test_a_series_of_fewer_than_two_seasons_is_forecast_alike_beside_longer_ones(n, seasons):
+    y = 30 + normal(2, 2 * n).cumsum(1) + 5 * torch.sin(2 * math.pi * torch.arange(2.0 * n) / seasons[0])
+    y[0, :n] = NAN
+    together = forecast(y, H, [list(seasons)] * 2).quantiles(DECILES)
+    close(forecast(y[:1, n:], H, [list(seasons)]).quantiles(DECILES)[0], together[0])
+
+
+@pytest.mark.parametrize("season", [1, 4, [4, 12]])
 def test_earlier_origins_are_forecast_from_their_past_only(season):
     y = normal(4, N).cumsum(1) + torch.tensor([0.0, 30.0, 0.0, 0.0])[:, None]
     y[2] = STRANGE["rare and large"] / 1e6
     y[3] = STRANGE["leading zeros"].round()  # intermittent at first only
-    whole = forecast(y, H, season)
+    whole = forecast(y, H, [season] * 4)
     for n in (3, 9, 17, 30):
-        part = forecast(y[:, :n], H, season)
+        part = forecast(y[:, :n], H, [season] * 4)
         close(whole.loc[:, n - 1], part.loc[:, -1])
         close(whole.scale[:, n - 1], part.scale[:, -1])
 
@@ -124,6 +139,16 @@ def test_a_season_with_trend_goes_on():
     found = forecast(y[None, :60], H, 12)
     assert (found.loc[0, -1] - y[60:]).abs().mean() < 3.0
     assert fit_combination(y[None, :60], H, [12]).at(torch.tensor([[59]])).seasonal[0, 0] > 0.9
+
+
+@pytest.mark.parametrize("years", [3, 5, 7])
+@pytest.mark.parametrize("slope", [-0.5, 0.5])
+def test_a_trend_that_early_forecasts_took_the_season_for_is_found(years, slope):
+    n = 12 * years
+    t = torch.arange(n + 12.0).double()
+    y = 200 + slope * t + 10 * torch.sin(2 * math.pi * t / 12) + 2 * normal(40, n + 12)
+    error = forecast(y[:, :n], 12, 12).loc[:, -1] - y[:, n:]
+    assert abs(error.mean()) < 3.0  # a year of the trend is 6; after three years it was 3.6
 
 
 def test_a_season_that_is_not_there_is_not_used():
