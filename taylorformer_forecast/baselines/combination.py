@@ -127,7 +127,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     Returns
     -------
     CombinationFit
-        From every origin, by the past of that origin only.
+        From every origin, by its past; only whether its last value is an outlier is decided by the next.
 
     Examples
     --------

@@ -47,8 +47,9 @@ class Forecast:
     Parameters
     ----------
     loc, scale : Tensor of shape (B, n, H)
-        Forecast and mean absolute error from every origin, by the past of that origin only; those of the end
-        of the series are the last. Before the first observed value both are 0.
+        Forecast and mean absolute error from every origin, by the past of that origin; only whether its last
+        value is an outlier is decided by the next. Those of the end of the series are the last. Before the
+        first observed value both are 0.
     error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in units of the scale; a normal distribution would have ``BASE`` times
         its deviation.

@@ -83,7 +83,8 @@ class Request:
     covariates : ndarray of shape (n, C), optional
         Covariates there.
     is_past : bool ndarray of shape (n,)
-        Which of them lie in sample: predicted one step ahead, from what was observed before.
+        Which of them lie in sample: predicted one step ahead, from what was observed before. Only whether
+        the last of that is an outlier is decided by the value itself.
     path_t, path_covariates : ndarray
         Times that paths pass through, in order, and covariates there.
     position : int ndarray
