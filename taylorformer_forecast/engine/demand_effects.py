@@ -59,7 +59,8 @@ class DemandRows:
 def usual_ratio(y: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"], mean: float) -> float:
     """What covariates multiply demand by in the values that a forecast of some ``mean`` rests on.
 
-    Values are weighted by their age, with that decay of the forecasts whose level is nearest to the mean.
+    Observed values are weighted by how many of them came later, as forecasts weigh them, with that decay of
+    the forecasts whose level is nearest to the mean.
 
     Parameters
     ----------
@@ -79,8 +80,8 @@ def usual_ratio(y: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"], mean
     [2.0, 3.0]
     """
     seen = ~np.isnan(y)
-    age, y, base = np.flatnonzero(seen[::-1])[::-1], y[seen], y[seen] / ratio[seen]
-    weights = np.power(np.array(DEMAND_DECAYS)[:, None], age - age.min(initial=0))
+    y, base = y[seen], y[seen] / ratio[seen]
+    weights = np.power(np.array(DEMAND_DECAYS)[:, None], np.arange(len(y))[::-1])
     level, below = weights @ y / weights.sum(1), weights @ base / weights.sum(1)
     known = (level > 0) & (below > 0)
     if not known.any() or mean <= 0:

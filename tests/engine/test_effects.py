@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.demand_effects import tilt_demand
+from taylorformer_forecast.engine.demand_effects import tilt_demand, usual_ratio
 from taylorformer_forecast.engine.effects import fit_effects, with_earlier
 from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
 from taylorformer_forecast.engine.series_scale import deviation
@@ -172,6 +172,22 @@ def test_tilted_demand_keeps_its_order_and_its_support():
         larger = draws[:, None, 0] > draws[None, :, 0]
         assert (found[:, None, 0] >= found[None, :, 0])[larger].all()
         assert p[0, 3] == 0
+
+
+def test_the_usual_ratio_weighs_demand_as_forecasts_do_whatever_is_missing():
+    """Values that are missing make none older: the forecasts' decays are those of observed values."""
+    rng = np.random.default_rng(0)
+    ratio = np.repeat([1.0, 4.0], 120)
+    demand = rng.poisson(0.6 * ratio).astype(float)
+    seen = np.union1d(np.flatnonzero(rng.random(240) < 0.2), [239])
+    sparse = np.full(240, np.nan)
+    sparse[seen] = demand[seen]
+    for mean in (1.5, 1.8, 2.0):
+        expected = usual_ratio(demand[seen], ratio[seen], mean)
+        assert usual_ratio(sparse, ratio, mean) == pytest.approx(expected, rel=1e-12)
+        assert usual_ratio(sparse[:-1], ratio[:-1], mean) == usual_ratio(
+            demand[seen[:-1]], ratio[seen[:-1]], mean
+        )
 
 
 def test_constant_covariates_and_series_do_no_harm():
