@@ -102,9 +102,11 @@ def standardised_errors(
     [5, 4]
     """
     found: list[np.ndarray] = []
+    lengths = np.minimum([len(own) for own in series], LONGEST_PAST)
+    longest = np.maximum.accumulate(lengths[::-1])[::-1]  # of each series and those after it
     while len(found) < len(series):
-        longest = min(max(map(len, series[len(found) :])), LONGEST_PAST)
-        part = slice(len(found), len(found) + max(1, NUMBERS_AT_ONCE // (longest * horizon)))
+        size = max(1, NUMBERS_AT_ONCE // (int(longest[len(found)]) * horizon))
+        part = slice(len(found), len(found) + size)
         y = ending_together(series[part])
         past = forecast(y, horizon, [list(whole_seasons(own)) or [1] for own in seasons[part]])
         error = past_errors(torch.as_tensor(y), past.loc) / past.scale.clamp_min(np.finfo(float).tiny)

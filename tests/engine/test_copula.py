@@ -168,6 +168,24 @@ def test_scores_of_statistical_forecasts_end_with_their_series_and_do_not_depend
             assert (~np.isnan(scores[-20:, step]) == there[-20:]).all()
 
 
+def test_series_are_measured_once_for_all_batches(monkeypatch):
+    """Many series take many batches: what every batch does with all others would take a square of time."""
+
+    class Counted(list):
+        taken = 0
+
+        def __getitem__(self, which):
+            part = super().__getitem__(which)
+            Counted.taken += len(part) if isinstance(which, slice) else 1
+            return part
+
+    monkeypatch.setattr("taylorformer_forecast.engine.copula.NUMBERS_AT_ONCE", 1)
+    rng = np.random.default_rng(0)
+    series = Counted(rng.normal(size=n) for n in (12, 8, 10, 9))
+    standardised_errors(series, [[]] * 4, 2)
+    assert Counted.taken <= 2 * len(series)
+
+
 def test_scores_of_series_with_common_noise_go_together():
     rng = np.random.default_rng(0)
     noise = correlated(rng, (200,), [[1.0, 0.8], [0.8, 1.0]]).cumsum(0)
