@@ -196,7 +196,10 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         return pd.MultiIndex.from_arrays([*levels, stamps[0].append(stamps[1:])], names=names)
 
     def _distribution(self, fh, X):
-        index, p = self._predictive(fh, X)
+        return self._marginal(*self._predictive(fh, X))
+
+    def _marginal(self, index, p):
+        """Distribution of every step by itself."""
         return PathMixture._of(p.mixture, self._seed, index, self._labels)
 
     def _predict(self, fh, X):
@@ -248,13 +251,13 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         return pd.DataFrame(p.mixture.at_levels(alpha).reshape(len(index), -1), index=index, columns=columns)
 
     def _predict_var(self, fh, X, cov=False):
-        variance = self._distribution(fh, X).var()
         if not cov:
-            return variance
+            return self._distribution(fh, X).var()
         if self.num_samples < 2:
             raise ValueError("covariances need several sample paths, but num_samples=1")
         # Correlations of the paths with the variances of the marginals, so that both forms agree.
         index, p = self._joint_predictive(fh, X)
+        variance = self._marginal(index, p).var()
         blocks = []
         for d in range(p.paths.shape[2]):
             sigma = np.sqrt(variance.to_numpy()[:, d])

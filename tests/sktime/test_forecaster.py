@@ -109,6 +109,15 @@ def test_the_covariance_has_the_variances_on_its_diagonal_and_is_positive_semide
         np.testing.assert_allclose(block / np.outer(deviation, deviation), np.corrcoef(paths[:, :, number].T))
 
 
+def test_the_covariance_takes_one_draw(fitted, monkeypatch):
+    draws, predictive = [], type(fitted)._predictive
+    monkeypatch.setattr(
+        type(fitted), "_predictive", lambda self, *asked: draws.append(asked) or predictive(self, *asked)
+    )
+    fitted.predict_var(fh=[1, 2], cov=True)
+    assert len(draws) == 1
+
+
 def test_joint_paths_and_marginals_come_from_the_same_draw(fitted):
     """Every path is drawn from the components of the marginal mixture, so the means are close."""
     joint, marginal = fitted.predict_proba(fh=[1, 2], marginal=False), fitted.predict_proba(fh=[1, 2])
