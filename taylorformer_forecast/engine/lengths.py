@@ -63,9 +63,13 @@ def choose_lengths(
     >>> seasons = SeasonalFeatures(TimeAxis.of([pd.RangeIndex(144)]), periods=(12.0,))
     >>> choose_lengths(144, seasons, 12, 1, TNP, None, None)
     (36, 12)
+    >>> choose_lengths(144, seasons, 12, 1, TNP, None, 20)
+    (40, 20)
     """
     season = seasonal.season
-    if ahead is None:
+    if horizon is not None:
+        targets = horizon
+    elif ahead is None:
         targets = min(max(season, USUAL_HORIZON[0]), USUAL_HORIZON[1])
     else:
         targets = min(max(ahead, SHORTEST_TRAINING_HORIZON), spec.longest_horizon)

@@ -114,6 +114,21 @@ def test_the_horizon_is_that_of_fit_or_a_season_and_may_be_given():
     assert tiny(horizon=7).fit(y, fh=range(1, 51)).horizon_ == 7
 
 
+@pytest.mark.parametrize("fh", [None, [1], range(1, 61)], ids=["later", "one step", "all steps"])
+def test_the_context_has_two_horizons_that_are_given_whenever_fh_is(fh):
+    y = pd.Series(np.random.default_rng(0).normal(size=400).cumsum())
+    forecaster = tiny(horizon=60, context_length=None, max_steps=0).fit(y, fh=fh)
+    assert (forecaster.context_length_, forecaster.horizon_) == (120, 60)
+
+
+@pytest.mark.parametrize("n", [3, 10, 40, 90])
+def test_a_horizon_beyond_a_short_series_leaves_it_a_context_that_fits(n):
+    y = pd.Series(np.random.default_rng(n).normal(size=n).cumsum())
+    forecaster = tiny(horizon=60, context_length=None, max_steps=0).fit(y)
+    assert forecaster.context_length_ == max(2, n // 3)
+    assert np.isfinite(forecaster.predict(fh=[1, 60])).all()
+
+
 @pytest.mark.parametrize(
     ("context_length", "horizon", "n"), [(900, 800, 2000), (50, 100, 60), (1, 1, 10)], ids=str
 )
