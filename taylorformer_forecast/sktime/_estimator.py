@@ -40,8 +40,10 @@ class Estimator(Documented, Host):
     lr : float
         Peak learning rate; it warms up and decays by a cosine.
     validation_split : float
-        Fraction at the end of every series that is kept from training and decides about early stopping. By
-        default training uses all of the series and takes all of its steps.
+        Fraction at the end of every series that decides about early stopping. No step of training nor fit of
+        the network's baseline has a target in it. What is found before training is found in all of the
+        series: strategy, lengths, seasons, outliers, units, and what X adds. By default training uses all of
+        the series and takes all of its steps.
     patience : int
         With a ``validation_split``: checks without improvement (20 in all) before training stops. The best
         weights are kept.
