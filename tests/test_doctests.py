@@ -43,3 +43,9 @@ def test_the_pieces_that_users_build_with_show_examples():
         "sktime.taylorformer.TaylorformerForecaster",
         "darts.taylorformer.TaylorformerModel",
     } <= shown
+
+
+@pytest.mark.parametrize("module", ["sktime", "darts", "plot"])
+def test_everything_that_users_import_shows_an_example(module):
+    exported = importlib.import_module(f"taylorformer_forecast.{module}")
+    assert [name for name in exported.__all__ if ">>>" not in (getattr(exported, name).__doc__ or "")] == []

@@ -41,7 +41,7 @@ class Grid:
 
     @classmethod
     def default(cls, device: torch.device | str = "cpu") -> Grid:
-        """Return seven members without trend, then twelve with a damped trend, in double precision."""
+        """Return the members without trend, then those with a trend, damped or not, in double precision."""
         rows = [(level, 0.0, 1.0) for level in SMOOTHING_LEVELS]
         rows += [(level, slope, damping) for level in TREND_LEVELS for slope, damping in TREND_SLOPES]
         level, slope, damping = torch.tensor(rows, dtype=torch.float64, device=device).unbind(1)
