@@ -11,7 +11,7 @@ from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline, LinearTwoSidedBaseline
-from taylorformer_forecast.baselines.ridge import blocks
+from taylorformer_forecast.baselines.ridge import blocks, ridge
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
 
@@ -146,3 +146,17 @@ def test_blocks_of_cross_validation_are_contiguous_within_each_series():
     parts = [part.tolist() for part, _ in blocks(x, y, known, 0, False, (0, 24, 40))]
     assert parts[0] == [*range(6), *range(24, 28)]
     assert sorted(itertools.chain.from_iterable(parts)) == list(range(40))
+
+
+def test_windows_that_share_targets_with_a_block_are_left_out_of_its_fit():
+    x, y = torch.randn(80, 3), torch.randn(80, 2)
+    y[17:43] = 1e6  # the block of windows 20 to 39, and three on both sides
+    known = torch.ones(80, 2, dtype=torch.bool)
+    others = torch.ones(80, dtype=torch.bool)
+    others[17:43] = False
+    (_, found), expected = (
+        blocks(x, y, known, 3, True)[1],
+        ridge(x[others], y[others], known[others], True),
+    )
+    for name, value in vars(expected).items():
+        close(getattr(found, name), value)

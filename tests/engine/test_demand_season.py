@@ -47,6 +47,17 @@ def test_demand_without_a_season_is_forecast_alike_at_all_steps():
     assert (season_of_demand(few, [7], np.arange(7)) == 1).all()  # three weeks
 
 
+def test_means_of_a_season_are_shrunk_as_far_as_chance_explains_them():
+    """Twice as many cycles of the same values leave less to chance."""
+    y = np.tile([0.0, 1.0, 0.0, 2.0, 1.0, 2.0, 3.0, 2.0], 4)
+    profile = y.reshape(-1, 4).mean(0) / y.mean()
+    few, many = (season_of_demand(part, [4], np.arange(4)) - 1 for part in (y, np.tile(y, 8)))
+    raw = profile - 1
+    assert (np.abs(few) < 0.97 * np.abs(raw))[raw != 0].all()
+    assert (np.abs(few) < np.abs(many))[raw != 0].all()
+    np.testing.assert_allclose(many, raw, atol=0.05)
+
+
 def test_of_two_seasons_the_one_that_explains_more_counts():
     day = np.repeat([0.1, 0.8], 12)
     found = season_of_demand(poisson(960, day), [7, 24], np.arange(24))

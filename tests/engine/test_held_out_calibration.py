@@ -11,8 +11,13 @@ from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.defaults import NETWORK_WEIGHTS, PRETRAINED_INFLATIONS
-from taylorformer_forecast.engine.calibration import calibrate_pretrained, fitting_inflation, inflate_by_paths
+from taylorformer_forecast.defaults import HOLDOUT_START, NETWORK_WEIGHTS, PRETRAINED_INFLATIONS
+from taylorformer_forecast.engine.calibration import (
+    _held_out,
+    calibrate_pretrained,
+    fitting_inflation,
+    inflate_by_paths,
+)
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.lam import LAMTransformer
@@ -160,6 +165,15 @@ def test_what_only_harms_has_no_weight_and_the_inflation_is_bounded():
     weight, inflation = calibrated(net)
     assert weight == 0
     assert PRETRAINED_INFLATIONS[0] <= inflation <= PRETRAINED_INFLATIONS[1]
+
+
+def test_the_baseline_that_is_held_against_the_last_quarter_has_seen_nothing_of_it():
+    maker, net = makers(noise=0.2), pretrained()
+    before = _held_out(net, maker, L, 1.0)[0].baseline
+    maker.y[round(HOLDOUT_START * len(maker.y)) :] += 100.0
+    after = _held_out(net, maker, L, 1.0)[0].baseline
+    for name, value in before.state_dict().items():
+        torch.testing.assert_close(after.state_dict()[name], value, msg=name)
 
 
 @pytest.mark.parametrize("added", [0.3, -0.3])
