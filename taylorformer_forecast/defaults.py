@@ -201,6 +201,7 @@ TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 # --- Times -------------------------------------------------------------------------------------------------
 SPARSEST_GRID = 10  # steps for each row of a series that is put on a regular grid; by hand
 FEW_WEEKDAYS = 20  # dates without any weekend that are taken for weekdays, at least; by hand
+FEWEST_SPARSE_DATES = 5  # on steps of a finer grid; fewer are apart by chance, as after gaps; by hand
 FIRST_YEAR = 1678  # of dates; by definition: nanoseconds count no earlier ones
 LAST_YEAR = 2261  # of dates; by definition: nanoseconds count no later ones
 FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step; by hand

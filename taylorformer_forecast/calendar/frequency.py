@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.defaults import FEW_WEEKDAYS, FIRST_YEAR, LAST_YEAR
+from taylorformer_forecast.defaults import FEW_WEEKDAYS, FEWEST_SPARSE_DATES, FIRST_YEAR, LAST_YEAR
 
 # Frequencies that count months: WOM and LWOM are of some weekday of every month, as the second Tuesday.
 MONTHLY = ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE", "WOM", "LWOM")
@@ -43,6 +44,56 @@ def frequency(index: pd.DatetimeIndex) -> object:
         elif whole and days == 1 and len(index) >= FEW_WEEKDAYS and (index.dayofweek < 5).all():
             inferred = "B"  # holidays are missing
     return None if inferred is None else pd.tseries.frequencies.to_offset(inferred)
+
+
+def check_alike(freq: Any, indexes: Sequence[pd.DatetimeIndex], names: Sequence[str]) -> None:
+    """Raise a ValueError if dates of a series have another frequency than those of the longest.
+
+    Gaps are no other frequency. So dates may be sparser than those of the longest series if they lie on its
+    steps, and either some of them are neighbours there or they are few.
+
+    Parameters
+    ----------
+    freq : pandas offset
+        Frequency of the longest series.
+    indexes : sequence of pd.DatetimeIndex
+        Dates of every series.
+    names : sequence of str
+        Which series it is, as " of instance 'a'".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.calendar.frequency import check_alike
+    >>> days, months = pd.date_range("2024", periods=40), pd.date_range("2024", periods=30, freq="MS")
+    >>> try:
+    ...     check_alike(days.freq, [days, months], [" of a", " of b"])
+    ... except ValueError as error:
+    ...     print(str(error).split(":")[0])
+    the dates of b have frequency MS, but those of the longest have D
+    """
+    alike = set()  # most panels have the same dates many times
+    for index, name in zip(indexes, names, strict=True):
+        dates = index.asi8.tobytes()
+        own: Any = None if dates in alike else frequency(index)
+        if own is not None and own != freq and not _has_gaps(index, freq):
+            raise ValueError(
+                f"the dates{name} have frequency {own.freqstr}, but those of the longest have "
+                f"{freq.freqstr}: resample y to one frequency, or fit a forecaster for each"
+            )
+        alike.add(dates)
+
+
+def _has_gaps(index: pd.DatetimeIndex, freq: Any) -> bool:
+    """Whether dates are those of a frequency, some of which are missing."""
+    if isinstance(freq, pd.offsets.Tick) and name_of(freq) != "D":
+        counts = index.as_unit("ns").asi8
+        on_grid = not ((counts - counts[0]) % pd.Timedelta(freq).value).any()
+    else:  # days of a time zone are not equally long
+        index = index.tz_localize(None)
+        on_grid = bool(index.isin(pd.date_range(index[0], index[-1], freq=freq)).all())
+    few = len(index) < FEWEST_SPARSE_DATES
+    return on_grid and (few or bool((index[:-1] + freq == index[1:]).any()))
 
 
 def kind_of(freq: Any) -> str:

@@ -15,6 +15,7 @@ from sktime.forecasting.base import BaseForecaster
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.calendar.frequency import check_alike
 from taylorformer_forecast.engine.lengths import choose_lengths
 from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.engine.training import all_or_nothing
@@ -28,7 +29,7 @@ from taylorformer_forecast.sktime._data import KnownData
 from taylorformer_forecast.sktime._effects import ExogenousEffects
 from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._explain import Explaining
-from taylorformer_forecast.sktime._frames import ExogenousScaler, check_values
+from taylorformer_forecast.sktime._frames import ExogenousScaler, check_values, of_instance
 from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._predict_methods import PredictiveMethods
@@ -157,7 +158,11 @@ class BaseTorchForecaster(
         panel = Panel.of(y)
         seen = ~np.isnan(panel.values).all(1)
         observed = None if self.spec.regular else panel.take(seen).indexes()
-        return TimeAxis.of(panel.indexes(), getattr(self.cutoff, "freq", None), observed)
+        indexes = panel.indexes()
+        axis = TimeAxis.of(indexes, getattr(self.cutoff, "freq", None), observed)
+        if axis.freq is not None and axis.kind != "period":
+            check_alike(axis.freq, indexes, [of_instance(key) for key in panel.keys])
+        return axis
 
     def _accepted(self, X, y, when):
         """A copy of X, arranged as it is stored, if it is what the forecaster was trained with."""

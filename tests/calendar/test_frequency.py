@@ -9,6 +9,7 @@ from darts import TimeSeries
 from quiet import QUIET
 
 from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.calendar.frequency import check_alike
 from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
@@ -34,3 +35,34 @@ def test_weekdays_of_every_month_are_forecast_by_both_hosts(freq):
         forecast = TaylorformerForecaster().fit(y[:72], fh=np.arange(1, 13)).predict()
         assert forecast.index.equals(index[72:])
         np.testing.assert_allclose(forecast, y[72:], atol=0.2)
+
+
+DAYS = pd.date_range("2015-01-01", periods=60)
+ALIKE = {
+    "gaps": ("D", DAYS[[0, 1, 5, 9, 30]]),
+    "weekdays of days": ("D", pd.bdate_range("2015-01-01", periods=30)),
+    "days among weekdays": ("B", pd.date_range("2015-01-05", periods=4)),
+    "few weeks": ("D", DAYS[::7][:4]),
+    "other minutes": ("h", pd.date_range("2015-01-01 00:30", periods=40, freq="h")),
+    "other phase of two days": ("2D", DAYS[1::2]),
+    "two dates": ("MS", DAYS[[0, 1]]),
+    "month ends that are weekdays": ("BME", pd.date_range("2016-06-30", periods=3, freq="BME")),
+    "months that are missing": ("MS", pd.date_range("2015-01-01", periods=9, freq="MS")[[0, 1, 5, 8]]),
+    "days of a zone": ("D", pd.date_range("2015-01-01", periods=200, tz="CET")[[0, 1, 3, 5, 100, 199]]),
+    "hours of a zone": ("h", pd.date_range("2015-03-28", periods=99, freq="h", tz="CET")),
+}
+
+
+@pytest.mark.parametrize(("freq", "index"), ALIKE.values(), ids=ALIKE)
+def test_gaps_and_other_phases_are_no_other_frequency(freq, index):
+    longest = pd.date_range("2015-01-01", periods=200, freq=freq, tz=index.tz)
+    check_alike(longest.freq, [longest, index, index], ["", "", ""])
+
+
+@pytest.mark.parametrize(
+    ("freq", "other"), [("D", "W-SUN"), ("MS", "2MS"), ("QS-JAN", "QS-FEB"), ("min", "s")]
+)
+def test_another_frequency_is_named_with_its_series(freq, other):
+    longest, index = (pd.date_range("2015", periods=n, freq=f) for n, f in [(40, freq), (30, other)])
+    with pytest.raises(ValueError, match=f"dates of b have frequency {other}, .* longest have {freq}"):
+        check_alike(longest.freq, [longest, index], [" of a", " of b"])

@@ -273,6 +273,34 @@ def test_unfit_data_are_refused_and_an_earlier_fit_survives(y, change, error, me
         tiny().fit(change(y))
 
 
+UNLIKE = [
+    ("MS", "ME"),
+    ("D", "MS"),
+    ("h", "D"),
+    ("MS", "QS"),
+    ("W-MON", "W-TUE"),
+    ("h", "90min"),
+    ("h", "min"),
+    ("B", "D"),
+    ("2D", "D"),
+]
+
+
+@pytest.mark.parametrize(("freq", "other"), UNLIKE)
+def test_instances_of_unlike_frequencies_are_refused_and_an_earlier_fit_survives(freq, other):
+    indexes = {
+        "a": pd.date_range("2015", periods=40, freq=freq),
+        "b": pd.date_range("2015", periods=30, freq=other),
+    }
+    panel = pd.concat({key: pd.DataFrame({"y": np.arange(len(i)) % 7.0}, i) for key, i in indexes.items()})
+    forecaster = TaylorformerForecaster(strategy="baseline").fit(panel.loc[["a"]], fh=[1, 2])
+    before = forecaster.predict()
+    message = f"the dates of instance 'b' have frequency {other}.*, but those of the longest have {freq}"
+    with pytest.raises(ValueError, match=message):
+        forecaster.fit(panel, fh=[1, 2])
+    pd.testing.assert_frame_equal(forecaster.predict(), before)
+
+
 @pytest.mark.parametrize(("names", "level"), [(("shop", "time"), "'shop'"), (None, "0")])
 @pytest.mark.parametrize("missing", [np.nan, None])
 def test_an_instance_without_a_name_is_refused(y, names, level, missing):
