@@ -50,8 +50,7 @@ INITIAL_SEASON_RANGE = 2.0  # over which the part that repeats wanders, in conte
 # --- Statistical forecasts: members ------------------------------------------------------------------------
 # Weights of a new value in the level; measured: levels below .1 are for NN5, a finer grid is no better on M3.
 SMOOTHING_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-# The same of members with a trend; measured: wider grids overshoot where growth ends, as of slopes.
-TREND_LEVELS = (0.2, 0.4, 0.7, 1.0)
+TREND_LEVELS = (0.2, 0.4, 0.7, 1.0)  # with a trend; measured: wider grids overshoot where growth ends
 # Weights of a new slope, in the level's, and dampings in a step; published: .8 to .98 in Gardner (2006).
 TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98), (0.02, 1.0))
 UNDAMPED_PRIOR = 0.01  # of the last, for straight lines that errors prove; measured: with 1 M3 is .1 % worse
@@ -89,6 +88,7 @@ MEMBER_LEVEL_POWER = 0.5  # of the level's weight, in the prior: fast levels are
 # Power of a positive forecast that errors grow with; measured: 0 and 1 are worse on half of M3 yearly.
 ERROR_LEVEL_POWER = 0.5
 ERROR_LEVEL_FLOOR = 0.1  # smallest forecast in that, in mean values so far; by hand
+SINGLE_VALUE_ERROR = 0.1  # of the first step after a single value, in that value; by hand
 ERROR_RECENCY = 2.0  # power of time in the weights of errors; measured: 0 to 2 are alike on M3
 ERROR_GROWTH_POWER = 0.5  # of the step that errors grow with, at first; by definition of a random walk
 CURVE_COUNT = 4.0  # errors that the curve of all steps counts for beside those of one step; by hand

@@ -17,7 +17,15 @@ from taylorformer_forecast.baselines.intermittent import (
     is_intermittent,
 )
 from taylorformer_forecast.baselines.seasonal import in_cycles, is_seasonal
-from taylorformer_forecast.defaults import MIN_SEASONAL_CYCLES, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
+from taylorformer_forecast.defaults import (
+    ERROR_GROWTH_POWER,
+    LARGEST_GROWTH,
+    MIN_SEASONAL_CYCLES,
+    SINGLE_VALUE_ERROR,
+    SMOOTHING_LEVELS,
+    TREND_LEVELS,
+    TREND_SLOPES,
+)
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
 N_MEMBERS = 2 * len(SMOOTHING_LEVELS) + len(TREND_LEVELS) * len(TREND_SLOPES)  # of a stream
@@ -224,20 +232,30 @@ def _forecast(
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
     none = loc.new_zeros(len(y), horizon)
     added = Correction(none, none + 1, none + 1) if correct is None else correct(fit)
-    shift = torch.where(intermittent[:, -1:], 0.0, added.shift.to(loc))
+    single = _is_single(y) & ~intermittent[:, -1:]
+    shift = torch.where(intermittent[:, -1:] | single, 0.0, added.shift.to(loc))
     loc[:, -1] += shift * scale[:, -1]
     low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
     if bool((y == 0).any()):
         rest = ~(seasonal[:, None] & _zero_so_far(y, horizon, seasons))
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
+    if bool(single.any()):
+        value = torch.nan_to_num(y).sum(1, keepdim=True)
+        size = value.abs()
+        h = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)
+        error = SINGLE_VALUE_ERROR * size * h**ERROR_GROWTH_POWER
+        scale = torch.where(single[..., None], error[:, None], scale)
+        lowest = torch.where(value > 0, 0.0, value - LARGEST_GROWTH * size)
+        low = torch.where(single, lowest, low)
+        high = torch.where(single, value + LARGEST_GROWTH * size, high)
     known = ((~y.isnan()).cumsum(1) > 0)[..., None]
     shared, correlation = dependence(fit.standard)
     return Forecast(
         loc=torch.where(known, loc, 0.0),
         scale=torch.where(known, scale, 0.0),
         error_quantiles=fit.error_quantiles,
-        below=added.below.to(loc),
-        above=added.above.to(loc),
+        below=torch.where(single, 1.0, added.below.to(loc)),
+        above=torch.where(single, 1.0, added.above.to(loc)),
         low=low,
         high=high,
         shared=shared,
@@ -246,6 +264,11 @@ def _forecast(
         support=demand.support,
         cdf=demand.cdf,
     )
+
+
+def _is_single(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B 1"]:
+    """Whether one value was observed, and is not zero: no change says how large errors are."""
+    return ((~y.isnan()).sum(1, keepdim=True) == 1) & (torch.nan_to_num(y) != 0).any(1, keepdim=True)
 
 
 def _zero_so_far(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -> Bool[Tensor, "B H"]:

@@ -9,7 +9,7 @@ from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.errors import shape
-from taylorformer_forecast.baselines.forecast import forecast
+from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.baselines.intermittent import (
     fit_intermittent,
     is_intermittent,
@@ -454,3 +454,30 @@ def test_straight_lines_are_followed(slope):
     y = 1000 + slope * torch.arange(108.0) + 3 * torch.randn(12, 108, generator=g, dtype=torch.float64)
     found = forecast(y[:, :96], 12)
     assert (found.loc[:, -1] - y[:, 96:]).abs().mean() < 1.6 * 3 * (2 / torch.pi) ** 0.5
+
+
+@pytest.mark.parametrize("value", [997.06, -5.0])
+@pytest.mark.parametrize("after", [[], [NAN, NAN]])
+def test_a_single_value_has_an_interval_in_proportion_to_it(value, after):
+    low, middle, high = forecast(last(N, [value, *after])[None], H).quantiles([0.05, 0.5, 0.95])[0].mT
+    close(middle, torch.full_like(middle, value))
+    width = (high - low) / abs(value)
+    assert (width > 0.5).all()
+    assert (width <= 4).all()
+    assert (width.diff() >= 0).all()
+    assert (low >= 0).all() or value < 0
+
+
+def test_a_correction_leaves_a_single_value_alone():
+    none = torch.zeros(1, H, dtype=torch.float64)
+    y = last(N, [997.06])[None]
+    plain, corrected = (
+        forecast(y, H, 1, c) for c in (None, lambda fit: Correction(none + 9, none + 3, none + 4))
+    )
+    close(corrected.quantiles(DECILES), plain.quantiles(DECILES))
+
+
+@pytest.mark.parametrize("values", [[0.0], [997.0, 997.0]])
+def test_a_single_zero_and_equal_values_are_taken_at_their_word(values):
+    band = forecast(last(N, values)[None], H).quantiles([0.2, 0.5, 0.8])
+    close(band, torch.full_like(band, values[0]))
