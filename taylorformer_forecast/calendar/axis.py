@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.frequency import check_range, frequency, kind_of, name_of
+from taylorformer_forecast.calendar.frequency import check_range, dates_after, frequency, kind_of, name_of
 from taylorformer_forecast.defaults import (
     FARTHEST_STEP,
     FIRST_YEAR,
@@ -210,7 +210,7 @@ class TimeAxis:
                 return same if (same == stamps).all() else stamps
             if relative_int:
                 if self.kind != "clock" or not self.freq.is_on_offset(last):  # sktime has no holidays
-                    return pd.DatetimeIndex([last + k * self.freq for k in fh.to_pandas()])
+                    return dates_after(last, fh.to_pandas(), self.freq)
                 cutoff = pd.DatetimeIndex(cutoff, freq=None)
                 cutoff.freq = self.freq
         known = f"but the index of y holds {content(like)}"

@@ -96,6 +96,21 @@ def _has_gaps(index: pd.DatetimeIndex, freq: Any) -> bool:
     return on_grid and (few or bool((index[:-1] + freq == index[1:]).any()))
 
 
+def dates_after(last: pd.Timestamp, steps: pd.Index, freq: Any) -> pd.DatetimeIndex:
+    """Dates some steps after the last one; they have the frequency if no step between them is left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from taylorformer_forecast.calendar.frequency import dates_after
+    >>> dates_after(pd.Timestamp("2024-01-31"), pd.Index([1, 2]), pd.offsets.MonthEnd()).freqstr
+    'ME'
+    """
+    dates = pd.DatetimeIndex([last + k * freq for k in steps])
+    whole = bool((np.diff(steps) == 1).all()) and freq.is_on_offset(last)
+    return pd.DatetimeIndex(dates, freq=freq) if whole else dates
+
+
 def kind_of(freq: Any) -> str:
     """What to count for a frequency of datetimes."""
     name = name_of(freq).split("-")[0]

@@ -519,3 +519,12 @@ def test_a_column_without_a_season_takes_none_from_others_whatever_its_name(name
     assert TaylorformerForecaster(strategy="pretrained").fit(panel, fh=range(1, 9)).seasonal_periods_ == (
         60.0,
     )
+
+
+@pytest.mark.parametrize("freq", ["MS", "ME", "QE-DEC", "QS-OCT", "BME", "YE-DEC", "B", "2MS", "W-SUN", "D"])
+def test_forecasts_of_neighbouring_dates_have_the_frequency_of_y(freq):
+    y = pd.Series(np.arange(24) % 5.0, pd.date_range("2015-01-31", periods=24, freq=freq))
+    forecaster = TaylorformerForecaster(strategy="baseline").fit(y)
+    forecasts = forecaster.predict(fh=[1, 2, 3]), forecaster.predict_interval(fh=[-1, 0, 1])
+    assert [forecast.index.freqstr for forecast in forecasts] == [freq, freq]
+    assert forecaster.predict(fh=[1, 3]).index.freq is None
