@@ -55,8 +55,7 @@ TREND_LEVELS = (0.2, 0.4, 0.7, 1.0)  # with a trend; measured: wider grids overs
 TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98), (0.02, 1.0))
 UNDAMPED_PRIOR = 0.01  # of the last, for straight lines that errors prove; measured: with 1 M3 is .1 % worse
 FLAT_SLOPE_COUNT = 1.0  # values without a slope, seen before the first: two points make no trend; by hand
-# Part of the slope of all values; .5, as published for Theta, is .4 % worse on M3 quarterly and yearly, .1 %
-# on monthly; 1 is better on yearly alone; measured.
+# Part of the slope of all values; .5, as published, is .1 to .4 % worse on M3, 1 better on yearly; measured.
 THETA_SLOPE = 0.75
 # Steps; what longer seasons lose before they are known counts in that part; measured: 12, trends are missed.
 DOUBTED_SEASON = 3

@@ -232,7 +232,9 @@ def _forecast(
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
     none = loc.new_zeros(len(y), horizon)
     added = Correction(none, none + 1, none + 1) if correct is None else correct(fit)
-    single = _is_single(y) & ~intermittent[:, -1:]
+    # One value, and no change that would say how large errors are.
+    one = ((~y.isnan()).sum(1, keepdim=True) == 1) & (torch.nan_to_num(y) != 0).any(1, keepdim=True)
+    single = one & ~intermittent[:, -1:]
     shift = torch.where(intermittent[:, -1:] | single, 0.0, added.shift.to(loc))
     loc[:, -1] += shift * scale[:, -1]
     low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
@@ -264,11 +266,6 @@ def _forecast(
         support=demand.support,
         cdf=demand.cdf,
     )
-
-
-def _is_single(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B 1"]:
-    """Whether one value was observed, and is not zero: no change says how large errors are."""
-    return ((~y.isnan()).sum(1, keepdim=True) == 1) & (torch.nan_to_num(y) != 0).any(1, keepdim=True)
 
 
 def _zero_so_far(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -> Bool[Tensor, "B H"]:
