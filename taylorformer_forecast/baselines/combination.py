@@ -185,8 +185,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
     Where a season was not known yet, a member with it has lost what the best had of those that need to know
-    less, in the part that ``members.forgiven`` says. It takes a fraction of its season to count in full (a
-    sleeping expert).
+    less, in the part that ``members.forgiven`` says (a sleeping expert).
     Weights are products of the weight of a member in its family and of the family.
 
     Parameters
@@ -228,10 +227,11 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
             break
         ahead = targets(y, step)[:, : n - step - 1, None]
         known = ~ahead.isnan() & started[:, : n - step - 1, None]
-        error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()
-        loss[:, step + 1 :].addcmul_(error, known.to(loss), value=share / (step + 1))
         hit[:, step + 1 :] |= known[..., 0]
-        idle = (known[:, : asleep.shape[1]] & asleep[:, : n - step - 1]).to(loss)
+        error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()
+        known = known.to(loss)
+        loss[:, step + 1 :].addcmul_(error, known, value=share / (step + 1))
+        idle = known[:, : asleep.shape[1]] * asleep[:, : n - step - 1]
         late = slice(step + 1, step + 1 + idle.shape[1])
         foreign[:, late].addcmul_(error[:, : idle.shape[1]], idle[..., found.group], value=share / (step + 1))
         part[:, late] += idle * share / (step + 1)
