@@ -57,7 +57,8 @@ class SeasonalFeatures:
         if isinstance(periods, str) and periods == "auto":
             steps, found = [axis.cycle_steps(name) for name in names], Counter[tuple[int, ...]]()
             pairs = list(series)
-            longest = [pair for pair in pairs if len(pair[0]) == max(len(index) for index, _ in pairs)]
+            most = max(len(index) for index, _ in pairs)
+            longest = [pair for pair in pairs if len(pair[0]) == most]
             for index, values in longest[:MOST_OWN_MAPS]:
                 t = torch.tensor(axis.numbers(index), dtype=torch.float64)
                 for column in torch.tensor(values.copy(), dtype=torch.float64).T:

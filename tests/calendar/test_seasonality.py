@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from taylorformer_forecast.calendar.cycles import phase_features
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.calendar.cycles import SeasonalFeatures, phase_features
 from taylorformer_forecast.calendar.seasonality import detect_periods, seasons_beside
 
 T = np.arange(240)
@@ -116,3 +118,19 @@ def test_phases_are_points_on_circles_that_repeat_every_revolution():
 
 def test_phases_know_a_quarter_turn_and_its_double():
     np.testing.assert_allclose(phase_features(np.array([[0.25]])), [[1.0, 0.0, 0.0, -1.0]], atol=1e-15)
+
+
+def test_the_longest_of_many_series_are_found_by_asking_each_a_few_times_for_its_length():
+    asked = 0
+
+    class Counted(list):
+        def __len__(self):
+            nonlocal asked
+            asked += 1
+            return super().__len__()
+
+    many = [(Counted([0.0] * 20), np.zeros((20, 1))) for _ in range(200)]
+    many.append((pd.RangeIndex(60), np.sin(2 * np.pi * np.arange(60.0) / 6)[:, None]))
+    axis = TimeAxis.of([pd.RangeIndex(60)])
+    assert SeasonalFeatures.choose(axis, many).periods == (6.0,)
+    assert asked <= 3 * 200
