@@ -1,4 +1,4 @@
-"""Series of textbooks, on which nothing here was chosen or trained: the defaults beside ETS and Theta.
+"""Series of textbooks, nearly all of which were not looked at before: the defaults beside ETS and Theta.
 
 They are those of the R packages that accompany "Forecasting: principles and practice" (fpp2, fpp3, forecast),
 of R itself, of ggplot2 (house sales of Texas, every second city; economics of the USA) and of nycflights13
