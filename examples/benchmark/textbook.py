@@ -28,11 +28,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "arena")]
 from run import fill_page, open_book, quiet, run_missing
-from short_series import Collection, of_sktime, of_statsforecast, pinball, seasonal_naive
+from short_series import Collection, Forecaster, of_sktime, of_statsforecast, score, seasonal_naive
 from short_series_report import table as markdown
 
 # Frequency, season, steps to forecast.
@@ -167,12 +168,9 @@ def run(group: str, model: str, at_most: int | None) -> dict[str, float]:
             [y[:end] for end in ends],
             [y[end : end + horizon] for end in ends],
         )
-        found, naive = forecasts(model, one), seasonal_naive(one)
-        losses = [sum(map(pinball, one.test, of)) for of in (found, naive)]
-        logs.append(np.log(losses[0] / losses[1]))
-        for truth, q in zip(one.test, found, strict=True):
-            known = ~np.isnan(truth)
-            inside.append(((truth >= q[:, 0]) & (truth <= q[:, 8]))[known].mean())
+        found = score(one, forecaster(model, season))
+        logs.append(np.log(found["relative"]))
+        inside.append(found["coverage"])
     return {
         "series": len(logs),
         "relative": round(float(np.exp(np.mean(logs))), 4),
@@ -180,14 +178,14 @@ def run(group: str, model: str, at_most: int | None) -> dict[str, float]:
     }
 
 
-def forecasts(model: str, one: Collection) -> list[np.ndarray]:
-    """Deciles of a model from every origin of a series."""
+def forecaster(model: str, season: int) -> Forecaster:
+    """What forecasts a series from every origin."""
     path = MODELS[model]
     if model == NAIVE:
-        return seasonal_naive(one)
+        return seasonal_naive
     if ":" in path:
-        return of_sktime(path)(one)
-    return of_statsforecast("MSTL" if path == "AutoETS" and one.season > 24 else path)(one)
+        return of_sktime(path)
+    return of_statsforecast("MSTL" if path == "AutoETS" and season > 24 else path)
 
 
 def table(rows: list[dict]) -> str:
@@ -221,9 +219,6 @@ def main(argv: list[str] | None = None) -> None:
         fill_page(ROOT / "docs/textbook.md", MARKS, table(book["rows"]))
         return
     quiet()
-
-    import torch
-
     torch.set_num_threads(1)
     run_missing(
         book,
