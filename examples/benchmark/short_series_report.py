@@ -69,8 +69,8 @@ the best of the others, in part if it is short and largely if it is long. From i
 repeats, from the level of today: two weeks of hours are enough to see that Monday is not like Sunday.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series.
-Errors are taken to be as likely above as below. Of values that are strongly skewed, as log-normal ones are,
-the median is too high and low quantiles are too low: forecast their logarithms.
+Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
+it. Of values that are strongly skewed, as log-normal ones are, they still lie too far: forecast logarithms.
 Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:
 whole numbers for counts, else values that were observed. Its mean follows the season, where four cycles
 differ by more than chance. That is not so where a season of four cycles or more says when they are zero,

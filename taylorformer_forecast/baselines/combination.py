@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from taylorformer_forecast.baselines.errors import error_scale, level_unit, past_errors, shape, targets
+from taylorformer_forecast.baselines.errors import error_scale, level_unit, past_errors, shape
 from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.baselines.members import FAMILIES, NAIVE, REGRESSION, Members, forgiven, members
 from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
+from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,
@@ -73,6 +74,8 @@ class CombinationFit:
     error, standard : Tensor of shape (B, n, H)
         Errors; errors in units of the latest scale. NaN where unknown; the latter also at origins from which
         the members that count at the end did not know their season.
+    steady : bool Tensor of shape (B, 1)
+        Whether the last value is no outlier, and none of the last few shifted the level.
     error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in scales, at ``baselines.errors.BASE``.
     """
@@ -86,6 +89,7 @@ class CombinationFit:
     scale: Float[Tensor, "B n H"]
     error: Float[Tensor, "B n H"]
     standard: Float[Tensor, "B n H"]
+    steady: Bool[Tensor, "B 1"]
     error_quantiles: Float[Tensor, "B J"]
 
     def at(self, origins: Int[Tensor, "B K"]) -> AtOrigins:
@@ -154,29 +158,19 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     size = level_unit(clean, loc, positive_so_far(clean))
     error = past_errors(clean, loc)
     share, own = found.by_season(weights)
-    scale = error_scale(error / size, _mean_step(clean, season) / size[..., 0], share, own)
+    scale = error_scale(error / size, mean_step(clean, season) / size[..., 0], share, own)
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
     foreign = (share[:, -1:] * own).sum(-1, keepdim=True) < 0.5  # errors of others than those used at the end
     standard = torch.where(foreign, torch.nan, standard)
     # A shift of the level says more than earlier errors where forecasts have not followed it.
+    steady = ((doubt == 0) & shifted.isnan())[:, None]
     doubt = doubt[:, None].fmax((shifted[:, None] - loc[:, -1]).abs())
     scale[:, -1] = torch.maximum(scale[:, -1], doubt / size[:, -1])
     # An error cannot be much larger than the range that forecasts and values share.
     scale = torch.minimum(scale * size, (found.high - found.low) / 2).clamp_min(ROUNDING)
-    return CombinationFit(unit, clean, season, found, weights, loc, scale, error, standard, shape(standard))
-
-
-def _mean_step(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
-    """Mean absolute difference of neighbouring values so far, or of those a season apart where it is less."""
-    n = y.shape[1]
-    at = torch.where(~y.isnan(), torch.arange(n, device=y.device), -1).cummax(1).values
-    before = F.pad(at[:, :-1], (1, 0), value=-1)
-    step = torch.where(before >= 0, (y - y.gather(1, before.clamp_min(0))).abs(), torch.nan)
-    apart = F.pad(y[:, season:] - y[:, :-season], (season, 0), value=torch.nan)
-    both = torch.stack([step, apart[:, :n].abs()], -1)
-    known = (~both.isnan()).cumsum(1)
-    mean = torch.nan_to_num(both).cumsum(1) / known.clamp_min(1)
-    return torch.where((known[..., 1] > 0) & (mean[..., 1] < mean[..., 0]), mean[..., 1], mean[..., 0])
+    return CombinationFit(
+        unit, clean, season, found, weights, loc, scale, error, standard, steady, shape(standard)
+    )
 
 
 def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
@@ -225,7 +219,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     for step, share in _steps(horizon):
         if step >= n - 1:
             break
-        ahead = targets(y, step)[:, : n - step - 1, None]
+        ahead = y[:, step + 1 :, None]
         known = ~ahead.isnan() & started[:, : n - step - 1, None]
         hit[:, step + 1 :] |= known[..., 0]
         error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()

@@ -6,6 +6,7 @@ import math
 from typing import TypeAlias
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -17,31 +18,20 @@ from taylorformer_forecast.defaults import (
     ERROR_LEVEL_FLOOR,
     ERROR_LEVEL_POWER,
     ERROR_RECENCY,
+    LARGEST_ASYMMETRY,
     LARGEST_CORRELATION,
     LARGEST_ERROR,
+    LARGEST_SKEWED_ERROR,
+    LONG_SIDE,
     MOST_DEPENDENT_STEPS,
     NORMAL_SHAPE_COUNT,
     SHAPE_LEVELS,
     SHARED_COUNT,
+    SKEWNESS_COUNT,
 )
 
 ByOrigin: TypeAlias = Float[Tensor, "B n H"]  # of every origin and step
 BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHAPE_LEVELS]
-
-
-def targets(y: Float[Tensor, "B n"], step: int) -> Float[Tensor, "B n"]:
-    """Value that lies ``step + 1`` points after each origin; NaN beyond the end.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.errors import targets
-    >>> targets(torch.tensor([[1.0, 2.0, 3.0]]), 1).tolist()
-    [[3.0, nan, nan]]
-    """
-    ahead = torch.full_like(y, torch.nan)
-    ahead[:, : max(y.shape[1] - step - 1, 0)] = y[:, step + 1 :]
-    return ahead
 
 
 def past_errors(y: Float[Tensor, "B n"], loc: ByOrigin) -> ByOrigin:
@@ -57,7 +47,8 @@ def past_errors(y: Float[Tensor, "B n"], loc: ByOrigin) -> ByOrigin:
     >>> past_errors(y, y[..., None]).tolist()
     [[[nan], [2.0], [nan]]]
     """
-    ahead = torch.stack([targets(y, step) for step in range(loc.shape[2])], -1)
+    horizon = loc.shape[2]
+    ahead = F.pad(y[:, 1:], (0, horizon), value=torch.nan).unfold(1, horizon, 1)
     enough = (~y.isnan()).cumsum(1) >= 2
     return torch.where(enough[..., None], ahead - loc, torch.nan)
 
@@ -146,7 +137,7 @@ def error_scale(
 def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:
     """Quantiles of absolute errors in mean absolute errors, drawn towards those of a normal distribution.
 
-    Errors are taken as symmetric: their median says less of the next than of the last errors.
+    Both sides are taken together; :func:`asymmetry` tells them apart.
 
     Parameters
     ----------
@@ -175,6 +166,54 @@ def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:
     part = count / (count + NORMAL_SHAPE_COUNT)
     # Errors on new points are larger than those of forecasts that were weighted by few errors.
     return (part * own + (1 - part) * normal) * (1 + 1 / count.clamp_min(1))
+
+
+def asymmetry(
+    error: Float[Tensor, "B n"], scale: Float[Tensor, "B H"], steady: Bool[Tensor, "B 1"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """Where the median lies, and how wide both sides of it are, by the skewness of one-step errors.
+
+    Of skewed errors that are zero in the mean the median lies on the short side. Skewness counts for less at
+    steps with larger errors, where those of single steps add up.
+
+    Parameters
+    ----------
+    error : Tensor of shape (B, n)
+        Errors of one step over their scale, NaN where unknown.
+    scale : Tensor of shape (B, H)
+        Mean absolute errors of every step.
+    steady : bool Tensor of shape (B, 1)
+        Whether no shift of the level, whose errors tell nothing of skewness, may have begun.
+
+    Returns
+    -------
+    shift : Tensor of shape (B, H)
+        Median less mean, in scales.
+    below, above : Tensor of shape (B, H)
+        Factors of the distances of quantiles below and above the median; the short side is narrower, and the
+        long side wider after many errors.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.errors import asymmetry
+    >>> z = torch.randn(1, 500, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    >>> one = torch.ones(1, 1).double()
+    >>> shift, below, above = asymmetry(z.exp() - 1.65, one, one > 0)
+    >>> bool(shift < -0.3), bool(below < 0.7), bool(above > 1.1)
+    (True, True, True)
+    """
+    known = ~error.isnan() & steady
+    count = known.sum(1, keepdim=True).clamp_min(1).to(error.dtype)
+    size = torch.where(known, error, 0.0).clamp(-LARGEST_SKEWED_ERROR, LARGEST_SKEWED_ERROR)
+    size = torch.where(known, size - size.sum(1, keepdim=True) / count, 0.0)
+    square, cube = ((size**k).sum(1, keepdim=True) / count for k in (2, 3))
+    skewness = cube / (square**1.5).clamp_min(1e-300)
+    side = LARGEST_ASYMMETRY * torch.tanh(skewness * count / (count + SKEWNESS_COUNT))
+    # The root of what it would be if errors were sums of those of single steps.
+    side = side * (scale[:, :1] / scale).clamp_max(1.0).sqrt()
+    wider = LONG_SIDE * count / (count + NORMAL_SHAPE_COUNT) * side
+    return -side.sinh(), torch.minimum(-side, -wider).exp(), torch.minimum(side, wider).exp()
 
 
 def at_shape(shape: Float[Tensor, "B J"], z: Float[Tensor, "B S"]) -> Float[Tensor, "B S"]:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
-from taylorformer_forecast.baselines.errors import at_shape, dependence
+from taylorformer_forecast.baselines.errors import asymmetry, at_shape, dependence
 from taylorformer_forecast.baselines.intermittent import (
     Intermittent,
     fit_intermittent,
@@ -61,8 +61,10 @@ class Forecast:
     error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in units of the scale; a normal distribution would have ``BASE`` times
         its deviation.
+    shift : Tensor of shape (B, H)
+        Of the median of the future from the location, in scales.
     below, above : Tensor of shape (B, H)
-        Factors of the distances of quantiles below and above the location.
+        Factors of the distances of quantiles below and above that median.
     low, high : Tensor of shape (B, H)
         Bounds of all forecasts.
     shared, correlation : Tensor of shape (B,)
@@ -77,6 +79,7 @@ class Forecast:
     loc: Float[Tensor, "B n H"]
     scale: Float[Tensor, "B n H"]
     error_quantiles: Float[Tensor, "B J"]
+    shift: Float[Tensor, "B H"]
     below: Float[Tensor, "B H"]
     above: Float[Tensor, "B H"]
     low: Float[Tensor, "B H"]
@@ -94,7 +97,7 @@ class Forecast:
     def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Values at the quantiles of a standard normal distribution, any number S for each step."""
         width = torch.where(z < 0, self.below[:, None], self.above[:, None])
-        standard = width * self.standard(z)
+        standard = self.shift[:, None] + width * self.standard(z)
         smooth = self.loc[:, None, -1] + self.scale[:, None, -1] * standard
         smooth = smooth.clamp(self.low[:, None], self.high[:, None])
         if not self.intermittent.any():
@@ -230,13 +233,13 @@ def _forecast(
     demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1))
     loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
-    none = loc.new_zeros(len(y), horizon)
-    added = Correction(none, none + 1, none + 1) if correct is None else correct(fit)
+    shift, below, above = asymmetry(fit.standard[..., 0], fit.scale[:, -1], fit.steady)
+    if correct is not None:
+        added = correct(fit)
+        shift, below, above = shift + added.shift, below * added.below, above * added.above
     # One value, and no change that would say how large errors are.
     one = ((~y.isnan()).sum(1, keepdim=True) == 1) & (torch.nan_to_num(y) != 0).any(1, keepdim=True)
     single = one & ~intermittent[:, -1:]
-    shift = torch.where(intermittent[:, -1:] | single, 0.0, added.shift.to(loc))
-    loc[:, -1] += shift * scale[:, -1]
     low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
     if bool((y == 0).any()):
         rest = ~(seasonal[:, None] & _zero_so_far(y, horizon, seasons))
@@ -256,8 +259,9 @@ def _forecast(
         loc=torch.where(known, loc, 0.0),
         scale=torch.where(known, scale, 0.0),
         error_quantiles=fit.error_quantiles,
-        below=torch.where(single, 1.0, added.below.to(loc)),
-        above=torch.where(single, 1.0, added.above.to(loc)),
+        shift=torch.where(single, 0.0, shift),
+        below=torch.where(single, 1.0, below),
+        above=torch.where(single, 1.0, above),
         low=low,
         high=high,
         shared=shared,

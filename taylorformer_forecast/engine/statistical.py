@@ -44,24 +44,24 @@ def forecast_series(
     Parameters
     ----------
     requests : sequence of SeriesRequest
-    Series and times.
+        Series and times.
     seasons : sequence of float, or one such sequence for each request
-    Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
-    by the errors.
+        Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
+        by the errors.
     n_paths : int
-    Paths S.
+        Paths S.
     seed : int
-    Seed of the paths.
+        Seed of the paths.
     correct : callable, optional
-    Corrects the combination, as :class:`~taylorformer_forecast.engine.correction.PretrainedCorrection`.
+        Corrects the combination, as :class:`~taylorformer_forecast.engine.correction.PretrainedCorrection`.
     horizon : int, default=1
-    Steps ahead that are forecast at least. Weights of members come from the errors of all steps: up to
-    this one, a forecast does not depend on which others are asked for.
+        Steps ahead that are forecast at least. Weights of members come from the errors of all steps: up to
+        this one, a forecast does not depend on which others are asked for.
 
     Returns
     -------
     list of SeriesForecast
-    One for each request.
+        One for each request.
 
     Examples
     --------

@@ -42,9 +42,9 @@ def test_a_network_that_was_not_trained_changes_nothing(y):
 def test_location_and_width_of_the_future_are_corrected_and_the_past_is_not(y, net):
     found, plain = (forecast(y, H, 12, correct) for correct in (net.correct, None))
     added = net.correct(fit_combination(y, H, (12,)))
-    assert torch.equal(found.loc[:, :-1], plain.loc[:, :-1])
-    expected = plain.loc[:, -1] + added.shift * plain.scale[:, -1]
-    torch.testing.assert_close(found.loc[:, -1], expected, rtol=1e-12, atol=1e-12)
+    assert torch.equal(found.loc, plain.loc)
+    assert torch.equal(found.scale, plain.scale)
+    torch.testing.assert_close(found.shift, plain.shift + added.shift, rtol=1e-12, atol=1e-12)
     low, mid, high = found.quantiles([0.1, 0.5, 0.9]).unbind(-1)
     low_before, mid_before, high_before = plain.quantiles([0.1, 0.5, 0.9]).unbind(-1)
     free = (low > found.low) & (high < found.high)

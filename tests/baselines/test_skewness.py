@@ -1,0 +1,75 @@
+"""Skewed errors: the median is on their short side, which is narrower than the long one."""
+
+import pytest
+import torch
+
+from taylorformer_forecast.baselines.errors import asymmetry
+from taylorformer_forecast.baselines.forecast import forecast
+
+ONE = torch.ones(1, 3, dtype=torch.float64)
+
+
+def draw(*size, seed=0):
+    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_half_of_skewed_values_lie_below_the_median_and_few_below_the_lower_decile(n):
+    y = draw(150, n + 6).mul(0.6).exp()
+    quantiles, truth = forecast(y[:, :n], 6).quantiles([0.1, 0.5, 0.9]), y[:, n:, None]
+    low, middle, high = (truth <= quantiles).double().mean((0, 1)).tolist()
+    assert 0.03 < low < 0.12
+    assert 0.44 < middle < 0.55  # .59 by symmetric errors
+    assert 0.83 < high < 0.92
+    low, middle, high = quantiles.unbind(-1)
+    assert ((middle - low) / (high - middle)).median() < 0.7
+
+
+def test_forecasts_of_symmetric_values_hardly_differ_from_those_of_symmetric_errors():
+    found = forecast(100 + draw(100, 150), 6)
+    assert found.shift.mean().abs() < 0.03
+    assert found.shift.abs().mean() < 0.15
+    assert 0.9 < found.below.mean() < 1.0
+    assert 0.9 < found.above.mean() < 1.0
+
+
+def test_the_sides_of_mirrored_errors_are_exchanged():
+    error, steady = draw(4, 50).exp(), torch.ones(4, 1, dtype=torch.bool)
+    scale = draw(4, 3).exp()
+    shift, below, above = asymmetry(error, scale, steady)
+    mirrored = asymmetry(-error, scale, steady)
+    assert (shift < 0).all()
+    for found, expected in zip(mirrored, (-shift, above, below), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_skewness_counts_for_more_after_more_errors_and_for_less_where_errors_are_larger():
+    def side(n, scale):
+        error = torch.tensor([-1.0, -1.0, 2.0], dtype=torch.float64).repeat(n)[None]
+        return -asymmetry(error, scale, torch.tensor([[True]]))[0][0]
+
+    one, many, larger = side(1, ONE), side(50, ONE), side(50, ONE * torch.tensor([1.0, 4.0, 16.0]))
+    assert (one > 0).all()
+    assert (2 * one < many).all()
+    assert larger[0] == many[0]
+    assert (larger.diff() < 0).all()
+
+
+def test_one_large_error_hardly_counts_and_none_where_a_shift_of_the_level_may_have_begun():
+    error = draw(1, 100).clamp(-2, 2)
+    calm, steady = asymmetry(error, ONE, torch.tensor([[True]])), torch.tensor([[True]])
+    error[0, 50] = 1e6
+    shift, below, _ = asymmetry(error, ONE, steady)
+    assert ((shift - calm[0]).abs() < 0.25).all()
+    assert ((below / calm[1]).log().abs() < 0.25).all()
+    shift, below, above = asymmetry(error, ONE, ~steady)
+    assert (shift == 0).all()
+    assert torch.equal(below, above)
+    assert (below == 1).all()
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [3.0, 3.0, 3.0]])
+def test_errors_that_show_nothing_are_symmetric(values):
+    error = torch.tensor([[*values, torch.nan]], dtype=torch.float64)
+    for found, expected in zip(asymmetry(error, ONE, ONE[:, :1] > 0), (0.0, 1.0, 1.0), strict=True):
+        assert (found == expected).all()
