@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
-from run import fill_page, machine, quiet, write_json
+from run import fill_page, machine, set_up, write_json
 
 from taylorformer_forecast.sktime import ContiFormerClassifier
 
@@ -205,11 +205,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--page", type=Path, metavar="FILE.md", help="a page with the marks")
     parser.add_argument("--quick", action="store_true", help="one set, small classifiers, as a check")
     args = parser.parse_args(argv)
-    quiet()
+    set_up()
 
-    import torch
-
-    torch.set_num_threads(1)
     if args.quick:
         args.sets, args.seeds = ["UnitTest"], [0]
     book = json.loads(args.out.read_text()) if args.out.exists() else {"rows": []}

@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
-from run import fill_page, open_book, quiet, run_missing
+from run import fill_page, open_book, run_missing, set_up
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
@@ -170,11 +170,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--page", type=Path, metavar="FILE.md", help="a page with the marks")
     parser.add_argument("--set", default="{}", help="JSON of further arguments of the forecaster")
     args = parser.parse_args(argv)
-    quiet()
+    set_up()
 
-    import torch
-
-    torch.set_num_threads(1)
     book = open_book(args.out, json.loads(args.set))
     run_missing(
         book,

@@ -25,7 +25,7 @@ import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
 from models import LEVELS, Settings
-from run import machine, quiet, write_json
+from run import machine, set_up, write_json
 from series import Task, load
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
@@ -93,13 +93,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, metavar="FILE.json", default=Path("conditional.json"))
     parser.add_argument("--quick", action="store_true", help="one origin, one step, as a check")
     args = parser.parse_args()
-    quiet()
+    set_up()
     if args.quick:
         args.series, args.seeds = "airline", "0"
 
-    import torch
-
-    torch.set_num_threads(1)
     book = json.loads(args.out.read_text()) if args.out.exists() else {"rows": []}
     book["machine"] = machine()
     done = {(row["series"], row["seed"]) for row in book["rows"]}

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "arena")]
 from lengths import loss
 from models import LEVELS
-from run import fill_page, open_book, quiet, run_missing
+from run import fill_page, open_book, run_missing, set_up
 from short_series_report import table as markdown
 
 from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
@@ -134,11 +134,8 @@ def main(argv: list[str] | None = None) -> None:
     if args.page:
         fill_page(ROOT / "docs/covariates.md", MARKS, table(book["rows"]))
         return
-    quiet()
+    set_up()
 
-    import torch
-
-    torch.set_num_threads(1)
     names = list(SERIES)[:1] if args.quick else list(SERIES)
     options = {"max_steps": 1} if args.quick else {}
     models = ["with covariates", "without covariates", "`train`", "LAM", "AutoARIMA", NAIVE]

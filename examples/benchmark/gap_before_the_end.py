@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "arena")]
 from lengths import loss
 from models import LEVELS
-from run import fill_page, open_book, quiet, run_missing
+from run import fill_page, open_book, run_missing, set_up
 from series import load
 from short_series_report import table as markdown
 
@@ -104,11 +104,8 @@ def main(argv: list[str] | None = None) -> None:
     if args.page:
         fill_page(ROOT / "docs/strategies.md", MARKS, table(book["rows"]))
         return
-    quiet()
+    set_up()
 
-    import torch
-
-    torch.set_num_threads(1)
     names, models = (["airline"], ["LAM"]) if args.quick else (list(SERIES), list(MODELS))
     options = {"max_steps": 1} if args.quick else {}
     cases = [

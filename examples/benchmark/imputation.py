@@ -32,7 +32,7 @@ from sktime.transformations.impute import Imputer
 
 sys.path.append(str(Path(__file__).parent / "arena"))
 from imputation_report import LABELS, page, table
-from run import machine, quiet, write_json
+from run import machine, set_up, write_json
 from series import SOURCES, load
 
 from taylorformer_forecast.sktime import ContiFormerImputer, TaylorformerImputer
@@ -145,15 +145,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one gap length, a tiny network, as a check")
     parser.add_argument("--set", default="{}", help="JSON of further arguments of the imputer")
     args = parser.parse_args()
-    quiet()
+    set_up()
     settings = json.loads(args.set)
     if args.quick:
         args.series, args.gaps, args.seeds = "airline", "5", "0"
         settings = {"d_model": 4, "n_heads": 1, "max_steps": 2, "num_samples": 8}
 
-    import torch
-
-    torch.set_num_threads(1)
     book = json.loads(args.out.read_text()) if args.out.exists() else {"series": {}, "rows": []}
     book["machine"], book["settings"] = machine(), settings
     done = {(row["series"], row["gap"], row["seed"], row["model"]) for row in book["rows"]}

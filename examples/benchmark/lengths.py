@@ -29,7 +29,7 @@ import pandas as pd
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(Path(__file__).parent / "arena"))
 from models import LEVELS
-from run import fill_page, machine, quiet, write_json
+from run import fill_page, machine, set_up, write_json
 from series import load
 from short_series_report import table as markdown
 
@@ -170,11 +170,8 @@ def main(argv: list[str] | None = None) -> None:
     if args.page:
         write_page(book, ROOT / "docs/strategies.md")
         return
-    quiet()
+    set_up()
 
-    import torch
-
-    torch.set_num_threads(1)
     bounds: dict[str, Any] = {"max_steps": 1} if args.quick else {}
     names, lengths = ("co2", "200") if args.quick else (args.series, args.lengths)
     book["machine"] = machine()

@@ -27,7 +27,7 @@ import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
 from models import LEVELS
-from run import machine, quiet, scores, write_json
+from run import machine, scores, set_up, write_json
 from series import Task, load
 
 from taylorformer_forecast.sktime import TaylorformerForecaster
@@ -101,11 +101,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, metavar="FILE.json", default=Path("settings.json"))
     parser.add_argument("--quick", action="store_true", help="one short series and few steps, as a check")
     args = parser.parse_args()
-    quiet()
+    set_up()
 
-    import torch
-
-    torch.set_num_threads(1)
     bounds: dict[str, Any] = {}
     if args.quick:
         args.series, args.seeds, bounds = "airline", "0", {"max_steps": 1, "strategy": "train"}

@@ -46,7 +46,7 @@ from torch import Tensor, nn
 
 sys.path.append(str(Path(__file__).parent / "arena"))
 from one_step import table
-from run import machine, quiet, write_json
+from run import machine, set_up, write_json
 
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.training import fit, private_rng
@@ -203,8 +203,7 @@ def main(argv: list[str] | None = None) -> None:
     models = args.models.split(",")
     if unknown := [name for name in models if name not in (*RULES, *NETWORKS)]:
         raise SystemExit(f"unknown models {unknown}; known: {', '.join([*RULES, *NETWORKS])}")
-    quiet()
-    torch.set_num_threads(1)
+    set_up()
     book = json.loads(args.out.read_text()) if args.out.exists() else {"rows": []}
     book["machine"] = machine()
     for series in args.series.split(","):

@@ -28,11 +28,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "arena")]
-from run import fill_page, open_book, quiet, run_missing
+from run import fill_page, open_book, run_missing, set_up
 from short_series import Collection, Forecaster, of_sktime, of_statsforecast, score, seasonal_naive
 from short_series_report import table as markdown
 
@@ -218,8 +217,7 @@ def main(argv: list[str] | None = None) -> None:
     if args.page:
         fill_page(ROOT / "docs/textbook.md", MARKS, table(book["rows"]))
         return
-    quiet()
-    torch.set_num_threads(1)
+    set_up()
     run_missing(
         book,
         args.out,

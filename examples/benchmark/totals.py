@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.append(str(Path(__file__).parent / "arena"))
-from run import fill_page, open_book, quiet, run_missing
+from run import fill_page, open_book, run_missing, set_up
 from short_series_report import table as markdown
 from sktime.datasets import load_macroeconomic
 
@@ -179,11 +179,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--panels", nargs="+", choices=HORIZONS, default=None)
     parser.add_argument("--set", default="{}", help="JSON of further arguments of the forecasters")
     args = parser.parse_args(argv)
-    quiet()
+    set_up()
 
-    import torch
-
-    torch.set_num_threads(1)
     book = open_book(args.out, json.loads(args.set))
     panels = args.panels or [name for name in HORIZONS if args.data or name != "machines"]
     run_missing(

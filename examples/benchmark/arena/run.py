@@ -196,10 +196,12 @@ def fill_page(page: Path, marks: tuple[str, str], text: str) -> None:
     page.write_text(before + marks[0] + text + marks[1] + rest.partition(marks[1])[2])
 
 
-def quiet() -> None:
-    """Silence hints of the hosts; errors are still seen."""
+def set_up() -> None:
+    """Silence hints of the hosts, of which errors are still seen, and give torch one thread."""
     import pytorch_lightning  # noqa: F401  # it sets its level when it is imported, and is not to be timed
+    import torch
 
+    torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
     for name in ("pytorch_lightning", "lightning.pytorch", "darts"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -254,7 +256,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, metavar="FILE.json", default=Path("arena.json"))
     parser.add_argument("--quick", action="store_true", help="two models, one origin, one step, as a check")
     args = parser.parse_args()
-    quiet()
+    set_up()
     if args.quick:
         args.models, args.series = "naive,lam_sktime", "airline"
     series = args.series or ",".join([*SHIPPED, *(FILES if args.data else ())])
@@ -262,9 +264,6 @@ def main() -> None:
     if unknown := [name for name in names if name not in MODELS]:
         raise SystemExit(f"unknown models {unknown}; known: {', '.join(MODELS)}")
 
-    import torch
-
-    torch.set_num_threads(1)
     book = json.loads(args.out.read_text()) if args.out.exists() else {"series": {}, "rows": []}
     book["machine"] = machine()
     settings = Settings(n_paths=20, max_steps=1) if args.quick else Settings()
