@@ -70,7 +70,7 @@ repeats, from the level of today: two weeks of hours are enough to see that Mond
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series.
 Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
-it. Of values that are strongly skewed, as log-normal ones are, they still lie too far: forecast logarithms.
+it. Below the median of positive values, distances are those of logarithms.
 Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:
 whole numbers for counts, else values that were observed. Its mean follows the season, where four cycles
 differ by more than chance. That is not so where a season of four cycles or more says when they are zero,

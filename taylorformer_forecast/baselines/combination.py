@@ -76,6 +76,8 @@ class CombinationFit:
         the members that count at the end did not know their season.
     steady : bool Tensor of shape (B, 1)
         Whether the last value is no outlier, and none of the last few shifted the level.
+    positive : bool Tensor of shape (B,)
+        Whether all values are positive, and forecasts are never negative.
     error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in scales, at ``baselines.errors.BASE``.
     """
@@ -90,6 +92,7 @@ class CombinationFit:
     error: Float[Tensor, "B n H"]
     standard: Float[Tensor, "B n H"]
     steady: Bool[Tensor, "B 1"]
+    positive: Bool[Tensor, " B"]
     error_quantiles: Float[Tensor, "B J"]
 
     def at(self, origins: Int[Tensor, "B K"]) -> AtOrigins:
@@ -152,10 +155,11 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     leading = (y == 0) & ~((y != 0) & observed).cummax(1).values
     zeros = (y < 0).any(1) | (values == 0).all(1)
     clean, doubt, shifted = winsorise(torch.where(leading & ~zeros[:, None], torch.nan, y) / unit, season)
-    found = members(clean, seasons, horizon, never_negative(y))
+    bounded, positive = never_negative(y), positive_so_far(clean)
+    found = members(clean, seasons, horizon, bounded)
     weights = weigh(found, clean)
     loc = combine(found, weights)
-    size = level_unit(clean, loc, positive_so_far(clean))
+    size = level_unit(clean, loc, positive)
     error = past_errors(clean, loc)
     share, own = found.by_season(weights)
     scale = error_scale(error / size, mean_step(clean, season) / size[..., 0], share, own)
@@ -168,8 +172,9 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     scale[:, -1] = torch.maximum(scale[:, -1], doubt / size[:, -1])
     # An error cannot be much larger than the range that forecasts and values share.
     scale = torch.minimum(scale * size, (found.high - found.low) / 2).clamp_min(ROUNDING)
+    positive = (positive & bounded)[:, -1]
     return CombinationFit(
-        unit, clean, season, found, weights, loc, scale, error, standard, steady, shape(standard)
+        unit, clean, season, found, weights, loc, scale, error, standard, steady, positive, shape(standard)
     )
 
 

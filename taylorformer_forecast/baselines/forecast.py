@@ -16,11 +16,10 @@ from taylorformer_forecast.baselines.intermittent import (
     fit_intermittent,
     is_intermittent,
 )
-from taylorformer_forecast.baselines.seasonal import in_cycles, is_seasonal
+from taylorformer_forecast.baselines.seasonal import is_seasonal, zero_so_far
 from taylorformer_forecast.defaults import (
     ERROR_GROWTH_POWER,
     LARGEST_GROWTH,
-    MIN_SEASONAL_CYCLES,
     SINGLE_VALUE_ERROR,
     SMOOTHING_LEVELS,
     TREND_LEVELS,
@@ -65,6 +64,8 @@ class Forecast:
         Of the median of the future from the location, in scales.
     below, above : Tensor of shape (B, H)
         Factors of the distances of quantiles below and above that median.
+    positive : bool Tensor of shape (B,)
+        Series whose quantiles below the median are positive: the distances are those of logarithms.
     low, high : Tensor of shape (B, H)
         Bounds of all forecasts.
     shared, correlation : Tensor of shape (B,)
@@ -82,6 +83,7 @@ class Forecast:
     shift: Float[Tensor, "B H"]
     below: Float[Tensor, "B H"]
     above: Float[Tensor, "B H"]
+    positive: Bool[Tensor, " B"]
     low: Float[Tensor, "B H"]
     high: Float[Tensor, "B H"]
     shared: Float[Tensor, " B"]
@@ -97,8 +99,12 @@ class Forecast:
     def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Values at the quantiles of a standard normal distribution, any number S for each step."""
         width = torch.where(z < 0, self.below[:, None], self.above[:, None])
-        standard = self.shift[:, None] + width * self.standard(z)
-        smooth = self.loc[:, None, -1] + self.scale[:, None, -1] * standard
+        scale = self.scale[:, None, -1]
+        median = self.loc[:, None, -1] + scale * self.shift[:, None]
+        distance = scale * width * self.standard(z)
+        # Below the median of positive values, distances are those of logarithms.
+        ratio = self.positive[:, None, None] & (distance < 0) & (median > 0)
+        smooth = torch.where(ratio, median * (distance / median).exp(), median + distance)
         smooth = smooth.clamp(self.low[:, None], self.high[:, None])
         if not self.intermittent.any():
             return smooth
@@ -242,7 +248,7 @@ def _forecast(
     single = one & ~intermittent[:, -1:]
     low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
     if bool((y == 0).any()):
-        rest = ~(seasonal[:, None] & _zero_so_far(y, horizon, seasons))
+        rest = ~(seasonal[:, None] & zero_so_far(y, horizon, seasons))
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
     if bool(single.any()):
         value = torch.nan_to_num(y).sum(1, keepdim=True)
@@ -262,6 +268,7 @@ def _forecast(
         shift=torch.where(single, 0.0, shift),
         below=torch.where(single, 1.0, below),
         above=torch.where(single, 1.0, above),
+        positive=fit.positive,
         low=low,
         high=high,
         shared=shared,
@@ -270,16 +277,6 @@ def _forecast(
         support=demand.support,
         cdf=demand.cdf,
     )
-
-
-def _zero_so_far(y: Float[Tensor, "B n"], horizon: int, seasons: tuple[int, ...]) -> Bool[Tensor, "B H"]:
-    """Steps ahead at whose place in a season all values were zero, eight or more, where none is negative."""
-    found = torch.zeros(len(y), horizon, dtype=torch.bool, device=y.device)
-    for season in seasons:
-        cycles, _ = in_cycles(y, season)
-        zeros = ((cycles == 0) | cycles.isnan()).all(1) & ((cycles == 0).sum(1) >= 2 * MIN_SEASONAL_CYCLES)
-        found |= zeros[:, torch.arange(horizon, device=y.device) % season]
-    return found & ~(y < 0).any(1, keepdim=True)
 
 
 def _demand(y: Float[Tensor, "B n"], rows: Bool[Tensor, " B"]) -> Intermittent:

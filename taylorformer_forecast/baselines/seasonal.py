@@ -183,3 +183,21 @@ def _adjustment(
     phase = (torch.arange(n, device=index.device) - first[:, None] - 1) % season
     start = index[torch.arange(len(index), device=index.device), first].gather(1, phase)
     return torch.where(F.pad(known[:, :-1], (1, 0)), before, start)
+
+
+def zero_so_far(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int]) -> Bool[Tensor, "B H"]:
+    """Steps ahead at whose place in a season all values were zero, eight or more, where none is negative.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.seasonal import zero_so_far
+    >>> zero_so_far(torch.tensor([5.0, 0.0, 4.0]).repeat(8)[None], 4, [3]).tolist()
+    [[False, True, False, False]]
+    """
+    found = torch.zeros(len(y), horizon, dtype=torch.bool, device=y.device)
+    for season in seasons:
+        cycles, _ = in_cycles(y, season)
+        zeros = ((cycles == 0) | cycles.isnan()).all(1) & ((cycles == 0).sum(1) >= 2 * MIN_SEASONAL_CYCLES)
+        found |= zeros[:, torch.arange(horizon, device=y.device) % season]
+    return found & ~(y < 0).any(1, keepdim=True)

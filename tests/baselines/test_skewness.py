@@ -1,5 +1,7 @@
 """Skewed errors: the median is on their short side, which is narrower than the long one."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -18,11 +20,27 @@ def test_half_of_skewed_values_lie_below_the_median_and_few_below_the_lower_deci
     y = draw(150, n + 6).mul(0.6).exp()
     quantiles, truth = forecast(y[:, :n], 6).quantiles([0.1, 0.5, 0.9]), y[:, n:, None]
     low, middle, high = (truth <= quantiles).double().mean((0, 1)).tolist()
-    assert 0.03 < low < 0.12
-    assert 0.44 < middle < 0.55  # .59 by symmetric errors
+    assert 0.08 < low < 0.15  # .04 by symmetric errors
+    assert 0.44 < middle < 0.55  # .59
     assert 0.83 < high < 0.92
     low, middle, high = quantiles.unbind(-1)
     assert ((middle - low) / (high - middle)).median() < 0.7
+
+
+def test_below_the_median_distances_of_positive_values_are_those_of_logarithms():
+    """Quantiles above the median stay as they are, and so do all of values that are not positive."""
+    y = 10 * draw(20, 60).mul(0.4).exp()
+    found, levels = forecast(y, 3), [0.02, 0.1, 0.3, 0.5, 0.8]
+    assert found.positive.all()
+    straight = replace(found, positive=torch.zeros_like(found.positive)).quantiles(levels)
+    quantiles, median = found.quantiles(levels), straight[..., 3:4]
+    assert torch.equal(quantiles[..., 3:], straight[..., 3:])
+    inside = straight[..., :3] > found.low[..., None]
+    expected = median * ((straight[..., :3] - median) / median).exp()
+    torch.testing.assert_close(quantiles[..., :3][inside], expected[inside])
+    assert (quantiles[..., :3] > straight[..., :3]).all()
+    for other in (-y, y - 10, torch.where(y < 6, 0.0, y)):
+        assert not forecast(other, 3).positive.any()
 
 
 def test_forecasts_of_symmetric_values_hardly_differ_from_those_of_symmetric_errors():
