@@ -1,11 +1,14 @@
-"""What each family of the statistical combination is worth: losses of the combination without it.
+"""What each part of the statistical combination is worth: losses of the combination without it.
+
+Parts are the families of its members, what skewed errors change, and the logarithms in which quantiles of
+positive values are taken below the median::
 
     python examples/benchmark/families.py --data FOLDER --series DIR --out docs/results/families.json
 
 FOLDER holds collections as ``short_series.py`` reads them, DIR long series as ``arena/run.py`` does: short
 windows of these are further collections, and so are the airline passengers of sktime, a year ahead of every
 quarter from the ninth year on. Losses are pinball losses over nine deciles, in sums over series, over those
-of the combination with all families. No network corrects them.
+of the whole combination. No network corrects them.
 """
 
 from __future__ import annotations
@@ -14,10 +17,14 @@ import argparse
 import json
 import platform
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import torch
+from torch import Tensor
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "examples" / "pretrain"))
@@ -28,11 +35,13 @@ from series_windows import windows
 from short_series import Collection
 from short_series_report import NAMES, table
 
-from taylorformer_forecast.baselines import combination
+from taylorformer_forecast.baselines import combination, errors, forecast
+from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.members import FAMILIES
 
 SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
 NONE = 1e-12  # prior of a family that is left out
+PARTS = (*FAMILIES, "skewness of errors", "logarithms below the median")
 COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline")
 
 
@@ -45,15 +54,35 @@ def airline() -> Collection:
     return Collection("airline", "M", 12, 12, [], [y[:o] for o in origins], [y[o : o + 12] for o in origins])
 
 
-def loss_without(family: str | None, collections: list[Collection]) -> dict[str, float]:
-    """Loss of every collection by the combination without a family."""
-    usual = combination.FAMILY_PRIOR
-    prior = [NONE if name == family else value for name, value in zip(FAMILIES, usual, strict=True)]
-    try:
-        combination.FAMILY_PRIOR = tuple(prior)
+def without(part: str | None) -> AbstractContextManager:
+    """Leave out a part of the combination."""
+    if part is None:
+        return nullcontext()
+    if part == "skewness of errors":
+        return patch.object(forecast, "asymmetry", symmetric)
+    if part == "logarithms below the median":
+        return patch.object(forecast, "fit_combination", not_positive)
+    prior = zip(FAMILIES, combination.FAMILY_PRIOR, strict=True)
+    return patch.object(
+        combination, "FAMILY_PRIOR", tuple(NONE if name == part else value for name, value in prior)
+    )
+
+
+def symmetric(error: Tensor, scale: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """No errors, which show no skewness."""
+    return errors.asymmetry(error[:, :0], scale, torch.ones_like(scale[:, :1], dtype=torch.bool))
+
+
+def not_positive(*args: object) -> CombinationFit:
+    """The combination, as if its values were of both signs."""
+    found = combination.fit_combination(*args)
+    return replace(found, positive=torch.zeros_like(found.positive))
+
+
+def loss_without(part: str | None, collections: list[Collection]) -> dict[str, float]:
+    """Loss of every collection by the combination without a part."""
+    with without(part):
         return {one.name: float(losses(one, deciles(one, None))[0].sum()) for one in collections}
-    finally:
-        combination.FAMILY_PRIOR = usual
 
 
 def page(rows: list[dict]) -> str:
@@ -67,7 +96,7 @@ def page(rows: list[dict]) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Score the combination without each family, or fill the page."""
+    """Score the combination without each part, or fill the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, help="folder of collections")
     parser.add_argument("--series", type=Path, metavar="DIR", help="where the files of long series are")
@@ -81,9 +110,9 @@ def main(argv: list[str] | None = None) -> None:
         collections = [Collection.read(path, args.n, 0) for path in paths] + [airline()]
         collections += [] if args.series is None else windows(args.series)
         whole, rows = loss_without(None, collections), []
-        for family in FAMILIES:
-            found = loss_without(family, collections)
-            rows.append({"without": family, "relative": {name: found[name] / whole[name] for name in found}})
+        for part in PARTS:
+            found = loss_without(part, collections)
+            rows.append({"without": part, "relative": {name: found[name] / whole[name] for name in found}})
             print(json.dumps(rows[-1]), flush=True)
         about = {"torch": torch.__version__, "numpy": np.__version__, "machine": platform.machine()}
         args.out.write_text(json.dumps({**about, "results": rows}, indent=1) + "\n")

@@ -136,7 +136,7 @@ WORST = """\
 
 These are the two series of every collection that are forecast worst beside the seasonal naive forecast
 (`examples/benchmark/worst_short_series.py`). Losses are in mean absolute values of the series. Demand comes
-back, growth ends or doubles, days of a season are missed. On NN5 even these are better than the naive
+back, growth ends or doubles, days of a season are missed. On NN5 even these are as good as the naive
 forecast. The dashed line is what happened, the band covers 80 %. Numbers count from 0 in the order of the
 file.
 

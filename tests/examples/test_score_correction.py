@@ -29,20 +29,25 @@ def test_parts_of_the_correction_are_scored_relative_to_the_combination_alone(sc
     assert all(row["coverage"] in (k / 6 for k in range(7)) for row in rows)
 
 
-def test_every_family_is_left_out_once_and_all_of_them_come_back(script, folder, monkeypatch):
+def test_every_part_is_left_out_once_and_all_of_them_come_back(script, folder, monkeypatch):
     module = script("families")
     usual = module.combination.FAMILY_PRIOR
     written = []
     monkeypatch.setattr(module, "fill_page", lambda page, marks, text: written.append(text))
     module.main(["--data", str(folder), "--out", str(folder / "families.json")])
     assert usual == module.combination.FAMILY_PRIOR
+    assert module.forecast.asymmetry is module.errors.asymmetry
+    assert module.forecast.fit_combination is module.combination.fit_combination
     rows = json.loads((folder / "families.json").read_text())["results"]
-    assert [row["without"] for row in rows] == list(module.FAMILIES)
-    assert rows[-1]["relative"]["walks"] == pytest.approx(1, abs=1e-6)  # too short for an autoregression
-    assert rows[-1]["relative"]["airline"] > 1.1
-    assert rows[0]["relative"]["walks"] != 1
+    assert [row["without"] for row in rows] == list(module.PARTS)
+    found = {row["without"]: row["relative"] for row in rows}
+    regression = found["seasonal autoregression"]
+    assert regression["walks"] == pytest.approx(1, abs=1e-6)  # too short for an autoregression
+    assert regression["airline"] > 1.1
+    for part in ("smoothing", "skewness of errors", "logarithms below the median"):
+        assert found[part]["airline"] != 1
     assert len(written) == 1
-    assert all(f"| {family} | " in written[0] for family in module.FAMILIES)
+    assert all(f"| {part} | " in written[0] for part in module.PARTS)
 
 
 def test_sizes_and_budgets_are_trained_once_and_compared(script, folder, monkeypatch, capsys):
