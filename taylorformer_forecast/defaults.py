@@ -108,6 +108,7 @@ OUTLIER_SIZE = 8.0  # mean absolute steps; values beyond are outliers; measured:
 LEVEL_SHIFT_PART = 0.5
 DECIDED_SIZE = 2.0  # steps to which an outlier is moved; measured: M3 after one, 8 have 2 to 7 % more loss
 UNDECIDED_SIZE = 4.0  # and one that is the last value; measured: M3 there, 2 steps have 10 to 21 % more loss
+FEWEST_SHIFTS = 2  # and no outlier, from which on a value beyond is taken for a shift at once; by hand
 LEVEL_SHIFT_MEMORY = 6  # points for which forecasts that do not follow a shift are doubted; measured: not 12
 STEP_SIZE_MEMORY = 20  # steps over which the size of a usual step is averaged; by hand
 FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer steps have no usual size; by hand
@@ -267,8 +268,7 @@ GAUSSIAN_WEIGHTS = (0.0, 0.33, 0.67, 1.0)  # of the imputer's network, to choose
 GAUSSIAN_INFLATIONS = tuple(1.15**k for k in range(6))  # few points show no surplus width; by hand
 INFLATION_PRIOR_COUNT = 10.0  # targets that count as having confirmed an inflation of 1; by hand
 N_COPULA_ORIGINS = 24  # of forecasts of a network, whose errors show how series go together; by hand
-# Paths of each: ranks among 19, as in other calibrations, make .57 of a correlation of .62; measured.
-N_COPULA_PATHS = 99
+N_COPULA_PATHS = 99  # of each; measured: ranks among 19, as elsewhere, make .57 of a correlation of .62
 MOST_PAIRED_SERIES = 1000  # of which every pair has its own correlation where scores are missing; by hand
 LARGEST_COPULA_ERROR = 4.0  # of these, in mean absolute errors; by hand
 N_PARAMETER_PATHS = 200  # behind likelihood parameters that darts predicts; by hand

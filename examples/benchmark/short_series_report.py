@@ -151,8 +151,9 @@ A value far from those before may be an outlier, or the first of a new level. Wh
 value. These are forecasts from one, two and three values after the first jump of every series of M3 that has
 one (`examples/benchmark/after_jumps.py`). A jump is at least eight mean steps high, with eight values
 before it. At first such a value is moved to four mean steps. A next value near it confirms a new level. Else
-it was an outlier, and is moved to two steps. While a level is new, intervals reach as far as it. Scores are
-those of the first table. No model sees the jump coming: after one value all intervals cover too little.
+it was an outlier, and is moved to two steps. While a level is new, intervals reach as far as it, from its
+second value on. Where the level shifted twice before and no value was an outlier, as prices do, the first
+value of the next level is believed. Scores are those of the first table. No model sees the jump coming: after one value all intervals cover too little.
 Scores in the hundreds are those of forecasts that ran away.
 
 """

@@ -17,6 +17,7 @@ from torch import Tensor
 from taylorformer_forecast.baselines.smoothing import slope_so_far
 from taylorformer_forecast.defaults import (
     DECIDED_SIZE,
+    FEWEST_SHIFTS,
     FIRST_CHECKED_VALUE,
     INTERMITTENT_ZEROS,
     LARGE_STEP,
@@ -59,8 +60,8 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     A value is compared with the values before it alone: the last one and the one a season ago, both without
     outliers. What lies further outside their range than eight mean absolute steps is an outlier. The next
     value decides on it. If it lies twice as close to the outlier as to the range before, the level has
-    shifted, and the outlier stays as it is. Else it is moved to two steps. The last value of a series is not
-    decided on, and is moved to four steps. The first four values are not checked.
+    shifted, and the outlier stays as it is. Else it is moved to two steps. The last value is not decided on,
+    and is moved to four, unless the level shifted twice and no value was an outlier. Four are not checked.
 
     Parameters
     ----------
@@ -95,12 +96,13 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
 def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple[np.ndarray, ...]:
     """Values without outliers, shape (n, B), and their ends; numpy: many small steps take less time there."""
     rows, columns = np.empty_like(values), np.arange(values.shape[1])
-    last, seen, step, raw, inside, unit = np.zeros((6, values.shape[1]), values.dtype)
+    last, seen, step, raw, inside, unit, shifts, outliers = np.zeros((8, values.shape[1]), values.dtype)
     held = np.zeros(values.shape[1], bool)  # whether the last value is an outlier, and not decided yet
     at, shift_at = np.zeros_like(columns), np.full_like(columns, -LEVEL_SHIFT_MEMORY)
     for t, (value, now) in enumerate(zip(values, observed, strict=True)):
         decided = now & held
         shifted = decided & (np.abs(value - raw) < LEVEL_SHIFT_PART * np.abs(value - inside))
+        shifts, outliers = shifts + shifted, outliers + (decided & ~shifted)
         settled = np.where(shifted, raw, inside + np.sign(raw - inside) * DECIDED_SIZE * unit)
         rows[at[decided], columns[decided]] = settled[decided]
         last, shift_at = np.where(decided, settled, last), np.where(shifted, t, shift_at)
@@ -111,7 +113,9 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple
         near = np.maximum(np.minimum(value, high), low)
         limit = np.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, np.inf)
         far = np.abs(value - near) > limit
-        rows[t] = np.where(far, near + np.sign(value - near) * UNDECIDED_SIZE * step, value)
+        trusted = (shifts >= FEWEST_SHIFTS) & (outliers == 0)
+        shift_at = np.where(now & far & trusted, t, shift_at)
+        rows[t] = np.where(far & ~trusted, near + np.sign(value - near) * UNDECIDED_SIZE * step, value)
         size = np.minimum(np.abs(value - last), limit)
         held = np.where(now, far, held)
         raw, inside, unit = np.where(now, (value, near, step), (raw, inside, unit))

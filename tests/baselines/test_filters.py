@@ -164,6 +164,18 @@ def test_an_outlier_at_the_end_is_moved_to_four_steps(size, gap):
     assert found.shifted.isnan().all()
 
 
+def test_a_level_that_shifted_before_and_never_had_an_outlier_is_followed_from_its_first_value_on():
+    prices = torch.cat(
+        [torch.full((n,), v) for n, v in ((20, 10.0), (25, 11.0), (15, 9.5), (30, 12.0), (1, 14.0))]
+    )
+    spiked = prices.clone()
+    spiked[40] = 20.0
+    known, doubted = forecast(torch.stack([prices, spiked]).double(), 3).quantiles([0.1, 0.5, 0.9])
+    assert ((known[:, 1] - 14).abs() < 0.2).all()
+    assert (known[:, 0] > 12.5).all()
+    assert (doubted[:, 1] < 13).all()
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("size", [20.0, -20.0])
 def test_intervals_widen_after_a_shift_of_the_level_and_reach_it_from_its_second_value_on(count, size):
