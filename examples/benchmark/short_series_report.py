@@ -153,7 +153,8 @@ one (`examples/benchmark/after_jumps.py`). A jump is at least eight mean steps h
 before it. At first such a value is moved to four mean steps. A next value near it confirms a new level. Else
 it was an outlier, and is moved to two steps. While a level is new, intervals reach as far as it, from its
 second value on. Where the level shifted twice before and no value was an outlier, as prices do, the first
-value of the next level is believed. Scores are those of the first table. No model sees the jump coming: after one value all intervals cover too little.
+value of the next level is believed. Scores are those of the first table. No model sees the jump coming:
+after one value all intervals cover too little.
 Scores in the hundreds are those of forecasts that ran away.
 
 """
