@@ -92,7 +92,8 @@ def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """
     seen = ~y.isnan()
     both, value = seen[:, 1:] & seen[:, :-1], torch.nan_to_num(y)
-    step, level = value.diff(dim=1).abs(), (value[:, 1:] + value[:, :-1]) / 2
+    of_one = value / value.abs().amax(1, keepdim=True).clamp_min(1e-300)  # squares of tiny ones vanish
+    step, level = of_one.diff(dim=1).abs(), (of_one[:, 1:] + of_one[:, :-1]) / 2
     count = both.cumsum(1).clamp_min(1)
     size, high, joint, square = (
         torch.where(both, part, 0.0).cumsum(1) / count for part in (step, level, step * level, level**2)
