@@ -68,9 +68,9 @@ def without(part: str | None) -> AbstractContextManager:
     )
 
 
-def symmetric(error: Tensor, scale: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """No errors, which show no skewness."""
-    return errors.asymmetry(error[:, :0], scale, torch.ones_like(scale[:, :1], dtype=torch.bool))
+def symmetric(error: Tensor, scale: Tensor, steady: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """No skewness, as where the level may have shifted."""
+    return errors.asymmetry(error, scale, torch.zeros_like(steady))
 
 
 def not_positive(*args: object) -> CombinationFit:

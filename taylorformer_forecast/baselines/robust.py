@@ -60,8 +60,8 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     A value is compared with the values before it alone: the last one and the one a season ago, both without
     outliers. What lies further outside their range than eight mean absolute steps is an outlier. The next
     value decides on it. If it lies twice as close to the outlier as to the range before, the level has
-    shifted, and the outlier stays as it is. Else it is moved to two steps. The last value is not decided on,
-    and is moved to four, unless the level shifted twice and no value was an outlier. Four are not checked.
+    shifted, and the outlier stays as it is. Else it is moved to two steps. The last value is moved to four,
+    unless the level shifted twice and no value was an outlier. The first four values are not checked.
 
     Parameters
     ----------
