@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.combination import fit_combination
-from taylorformer_forecast.baselines.errors import at_shape
-from taylorformer_forecast.baselines.forecast import Correction
+from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
+from taylorformer_forecast.baselines.errors import asymmetry
+from taylorformer_forecast.baselines.forecast import Correction, Forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.models.correction import CorrectionFeatures, correction_features
 from taylorformer_forecast.synthetic import SyntheticGenerator
@@ -27,32 +27,44 @@ NEAREST, FARTHEST = 3, 60  # steps ahead
 PER_SERIES = 3  # origins of one series: the last, and random ones after the first third
 FEWEST = 5  # values before an origin
 SEASON_HIDDEN = 0.05  # of the series
-FAR = 25.0  # scales beyond which nothing could have been known
+FAR = 25.0  # scales from the forecast, beyond which nothing could have been known
 
 
 @dataclass(frozen=True)
 class CorrectionTasks:
-    """N origins with H steps each, in scales of the steps around the combination.
+    """N origins with H steps each, and the forecast of the combination from every one.
 
     Parameters
     ----------
     values, seen, steps, families : Tensor
         See :class:`~taylorformer_forecast.models.correction.CorrectionFeatures`.
+    loc, scale, shift, below, above, low, high : Tensor of shape (N, H)
+        See :class:`~taylorformer_forecast.baselines.forecast.Forecast`; in the units of the combination.
+    error_quantiles : Tensor of shape (N, J)
+        The same.
+    positive : bool Tensor of shape (N,)
+        The same.
     truth : Tensor of shape (N, H)
-        What was observed; 0 where nothing was.
+        What was observed; the forecast where nothing was.
     weight : Tensor of shape (N, H)
-        Of the loss of each step: its scale relative to that of all; 0 where nothing was observed.
-    standard : Tensor of shape (N, 9)
-        Deciles of the errors in scales.
+        Of the loss of each step; 0 where nothing was observed.
     """
 
     values: Tensor
     seen: Tensor
     steps: Tensor
     families: Tensor
+    loc: Tensor
+    scale: Tensor
+    shift: Tensor
+    below: Tensor
+    above: Tensor
+    low: Tensor
+    high: Tensor
+    error_quantiles: Tensor
+    positive: Tensor
     truth: Tensor
     weight: Tensor
-    standard: Tensor
 
     @property
     def features(self) -> CorrectionFeatures:
@@ -112,27 +124,58 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
     observed = ~past.isnan()
     usable = (observed.cumsum(1) >= FEWEST) & observed & ~is_intermittent(past)
     known = ~truth.isnan() & usable.gather(1, origins)[..., None]
-    # The loss of a task is that of its series in its own units.
-    weight = at.scale / at.scale.mean(-1, keepdim=True) * known / known.sum(-1, keepdim=True).clamp_min(1)
-    error = torch.where(known, (truth - at.loc) / at.scale, 0.0).clamp(-FAR, FAR)
-    quantiles = fit.error_quantiles
-    standard = at_shape(quantiles, torch.special.ndtri(LEVELS.to(quantiles)).expand(len(y), -1))
+    # The loss of a task is that of its series, in mean scales.
+    weight = known / at.scale.mean(-1, keepdim=True) / known.sum(-1, keepdim=True).clamp_min(1)
+    far = torch.minimum(torch.maximum(truth, at.loc - FAR * at.scale), at.loc + FAR * at.scale)
+    sides = [_sides(fit, origins[:, k], at.scale[:, k]) for k in range(origins.shape[1])]
+    shift, below, above = (torch.stack(part, 1).flatten(0, 1) for part in zip(*sides, strict=True))
+    every = [part.repeat_interleave(origins.shape[1], 0) for part in (fit.error_quantiles, fit.positive)]
     return CorrectionTasks(
         features.values,
         features.seen,
         features.steps,
         features.families,
-        error.flatten(0, 1).float(),
-        weight.flatten(0, 1).float(),
-        standard[:, None].expand(-1, origins.shape[1], -1).flatten(0, 1).float(),
+        at.loc.flatten(0, 1),
+        at.scale.flatten(0, 1),
+        shift,
+        below,
+        above,
+        at.low.flatten(0, 1),
+        at.high.flatten(0, 1),
+        *every,
+        torch.where(known, far, at.loc).flatten(0, 1),
+        weight.flatten(0, 1),
     )
 
 
+def _sides(fit: CombinationFit, origin: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Asymmetry (B, H) by the errors that are known at an origin of every series."""
+    at = torch.arange(fit.clean.shape[1])
+    error = torch.where(at < origin[:, None], fit.standard[..., 0], torch.nan)
+    return asymmetry(error, scale, fit.steady | (origin < len(at) - 1)[:, None])
+
+
 def deciles(found: Correction, tasks: CorrectionTasks) -> Tensor:
-    """Deciles (N, H, 9) after a correction, in scales of the steps around the combination."""
-    standard = tasks.standard[:, None]
-    width = torch.where(standard < 0, found.below[..., None], found.above[..., None])
-    return found.shift[..., None] + standard * width
+    """Deciles (N, H, 9) after a correction."""
+    none = tasks.loc.new_zeros(len(tasks))
+    shift, below, above = tasks.shift + found.shift, tasks.below * found.below, tasks.above * found.above
+    forecast = Forecast(
+        loc=tasks.loc[:, None],
+        scale=tasks.scale[:, None],
+        error_quantiles=tasks.error_quantiles,
+        shift=shift,
+        below=below,
+        above=above,
+        positive=tasks.positive,
+        low=tasks.low,
+        high=tasks.high,
+        shared=none,
+        correlation=none,
+        intermittent=none > 0,
+        support=none[:, None],
+        cdf=none[:, None],
+    )
+    return forecast.quantiles(LEVELS.tolist())
 
 
 def pinball(found: Tensor, tasks: CorrectionTasks) -> Tensor:

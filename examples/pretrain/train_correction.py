@@ -6,7 +6,8 @@
 
 The file goes to ``TaylorformerForecaster(pretrained="correction.safetensors")``. Training that was killed
 goes on from its checkpoint, bit for bit: batches depend on the seed and the number of the step alone. With
-``--init FILE`` it starts from the weights of a file; the optimiser starts anew.
+``--init FILE`` it starts from the weights of a file, the optimiser anew, and the result is half way between
+those weights and where it came to (Wortsman et al., "Robust fine-tuning of zero-shot models", 2022).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import Any
 import numpy as np
 import torch
 from correction_tasks import CorrectionTasks, deciles, make_correction_tasks, pinball
+from safetensors import safe_open
 
+from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.engine.correction import load_correction, save_correction
 from taylorformer_forecast.engine.training import private_rng
 from taylorformer_forecast.models.correction import CorrectionNet
@@ -62,14 +65,20 @@ class Chunks:
         return [make_correction_tasks(SERIES // 2, (self.seed, HELD_OUT + n)) for n in range(n_chunks)]
 
 
+def nothing(found: Correction) -> Correction:
+    """A correction of the same shape that changes nothing."""
+    return Correction(0 * found.shift, found.below**0, found.above**0)
+
+
 @torch.no_grad()
 def validate(net: CorrectionNet, held_out: list[CorrectionTasks], weight: float) -> dict[str, float]:
     """Pinball loss relative to the combination alone: of the sums, and the geometric mean over tasks."""
     losses, before, inside, count = [], [], 0.0, 0.0
     for tasks in held_out:
-        found = deciles(net(tasks.features, weight), tasks)
+        correction = net(tasks.features, weight)
+        found = deciles(correction, tasks)
         losses.append(pinball(found, tasks))
-        before.append(pinball(tasks.standard[:, None].expand_as(found), tasks))
+        before.append(pinball(deciles(nothing(correction), tasks), tasks))
         known = tasks.weight > 0
         inside += float(((tasks.truth >= found[..., 0]) & (tasks.truth <= found[..., -1]))[known].sum())
         count += float(known.sum())
@@ -102,10 +111,11 @@ def train(args: argparse.Namespace) -> None:
     if args.init:
         net = load_correction(args.init).net.train()
     sizes = net.sizes
+    first_weights = {name: value.clone() for name, value in net.state_dict().items()}
     average = {name: value.clone() for name, value in net.state_dict().items()}
     optimizer = torch.optim.AdamW(net.parameters(), lr=args.lr, weight_decay=DECAY)
     checkpoint, first, seconds = args.out.with_suffix(".ckpt"), 0, 0.0
-    curve: list[dict[str, float]] = []
+    curve: list[dict[str, Any]] = []
     if checkpoint.exists():
         state = torch.load(checkpoint, weights_only=True)
         net.load_state_dict(state["net"])
@@ -133,38 +143,52 @@ def train(args: argparse.Namespace) -> None:
             print(json.dumps(curve[-1]), flush=True)
             parts = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "average": average}
             save_checkpoint(checkpoint, {**parts, "step": step + 1, "seconds": seconds, "curve": curve})
-    averaged = CorrectionNet(**sizes).eval()
-    averaged.load_state_dict(average)
     command = f"train_correction.py --steps {args.steps} --lr {args.lr:g} --seed {args.seed}"
     command += f" --d-model {sizes['d_model']} --n-layers {sizes['n_layers']}"
+    if args.init:
+        average = {name: value.lerp(first_weights[name], 0.5) for name, value in average.items()}
+        command = f"{made_by(args.init)}; {command} --init {args.init.name}"
+    averaged = CorrectionNet(**sizes).eval()
+    averaged.load_state_dict(average)
+    if args.init:
+        curve.append({**curve[-1], "step": "half way back", **validate(averaged, held_out, 1.0)})
     save_correction(averaged, args.out, sizes, args.weight, made_by=command)
-    args.out.with_suffix(".md").write_text(card(averaged, command, args, curve))
+    args.out.with_suffix(".md").write_text(card(averaged, command.replace("; ", "\n    "), args, curve))
 
 
-def card(net: CorrectionNet, command: str, args: argparse.Namespace, curve: list[dict[str, float]]) -> str:
+def made_by(path: Path) -> str:
+    """What a file says of how it was made."""
+    with safe_open(path, "pt") as file:
+        return str(json.loads(file.metadata()["correction"])["made_by"])
+
+
+def card(net: CorrectionNet, command: str, args: argparse.Namespace, curve: list[dict[str, Any]]) -> str:
     """Return the model card."""
     n_parameters = sum(p.numel() for p in net.parameters())
     rows = curve[:: max(len(curve) // 12, 1)]
     rows += curve[-1:] if rows[-1] is not curve[-1] else []
     lines = [
-        f"| {row['step']:,} | {row['seconds'] / 60:.0f} | {row['mean']:.4f} | {row['geometric_mean']:.4f} "
+        f"| {row['step']} | {row['seconds'] / 60:.0f} | {row['mean']:.4f} | {row['geometric_mean']:.4f} "
         f"| {row['coverage']:.3f} |"
         for row in rows
     ]
     table = "\n".join(lines)
     return f"""# A network that corrects statistical forecasts
 
-Made by `examples/pretrain/{command}`
-in {curve[-1]["seconds"] / 60:.0f} minutes of one core; torch {torch.__version__}, numpy {np.__version__},
-{platform.machine()}.
+Made in `examples/pretrain` by
+
+    {command}
+
+The last of these took {curve[-1]["seconds"] / 60:.0f} minutes of one core; torch {torch.__version__},
+numpy {np.__version__}, {platform.machine()}.
 
 - **Network.** A transformer of {n_parameters:,} parameters, stored in half precision. It sees patches of the
-  latest values, their one-step errors and the forecasts of all families of members of the statistical
+  latest values, their one-step errors and the forecasts of four families of members of the statistical
   combination, and moves locations and widths of all steps at once. `{json.dumps(net.sizes)}`
 - **Data.** Series of `taylorformer_forecast.synthetic` only; no real one. Regular times, histories of 10 to
   300 points, up to 60 steps ahead, any season or none.
-- **Loss.** Pinball loss over nine deciles, in scales of the combination's errors. AdamW with warm-up and
-  cosine, averaged weights.
+- **Loss.** Pinball loss over nine deciles of the whole forecast, in scales of its errors. AdamW with
+  warm-up and cosine, averaged weights.
 - **Weight.** {args.weight:.2g} of the correction is taken: of the shift of locations, and of the logarithms
   of the factors of widths.
 - **Held-out synthetic series.** Pinball loss relative to the combination alone (with all of the
@@ -190,7 +214,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--n-layers", type=int, default=4, help="layers of a new network")
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--lr", type=float, default=1e-3)
-    parser.add_argument("--weight", type=float, default=1 / 3, help="part of the correction that is taken")
+    parser.add_argument("--weight", type=float, default=0.5, help="part of the correction that is taken")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=int, default=500, help="steps between checkpoints")
     parser.add_argument("--device", default="cpu")

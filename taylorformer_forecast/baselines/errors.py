@@ -205,7 +205,10 @@ def asymmetry(
     """
     known = ~error.isnan() & steady
     count = known.sum(1, keepdim=True).clamp_min(1).to(error.dtype)
-    size = torch.where(known, error, 0.0).clamp(-LARGEST_SKEWED_ERROR, LARGEST_SKEWED_ERROR)
+    # In medians, since the few large errors of an old shift of the level also raise the mean.
+    median = torch.nanmedian(error.abs(), 1, keepdim=True).values
+    most = LARGEST_SKEWED_ERROR * torch.nan_to_num(median)
+    size = torch.where(known, error, 0.0).clamp(-most, most)
     size = torch.where(known, size - size.sum(1, keepdim=True) / count, 0.0)
     square, cube = ((size**k).sum(1, keepdim=True) / count for k in (2, 3))
     skewness = cube / (square**1.5).clamp_min(1e-300)

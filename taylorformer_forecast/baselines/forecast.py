@@ -100,11 +100,17 @@ class Forecast:
         """Values at the quantiles of a standard normal distribution, any number S for each step."""
         width = torch.where(z < 0, self.below[:, None], self.above[:, None])
         scale = self.scale[:, None, -1]
-        median = self.loc[:, None, -1] + scale * self.shift[:, None]
+        loc, change = self.loc[:, None, -1], scale * self.shift[:, None]
+        positive = self.positive[:, None, None] & (loc > 0)
+        # Below half of the mean of positive values, the shift of the median goes on in logarithms.
+        half = torch.where(positive, loc / 2, 1.0)
+        less = half * (change / half + 1).clamp_max(0.0).exp()
+        median = torch.where(positive & (change < -half), less, loc + change)
         distance = scale * width * self.standard(z)
         # Below the median of positive values, distances are those of logarithms.
-        ratio = self.positive[:, None, None] & (distance < 0) & (median > 0)
-        smooth = torch.where(ratio, median * (distance / median).exp(), median + distance)
+        unit = torch.where(positive, median, 1.0)
+        less = median * (distance / unit).clamp_max(0.0).exp()
+        smooth = torch.where(positive & (distance < 0), less, median + distance)
         smooth = smooth.clamp(self.low[:, None], self.high[:, None])
         if not self.intermittent.any():
             return smooth

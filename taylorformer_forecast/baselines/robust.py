@@ -1,7 +1,6 @@
 """Guards of a forecast: series without outliers, and the range that forecasts may not leave.
 
-Everything but :func:`without_outliers` is causal: row ``t`` of a result depends on the values up to ``t``,
-and of :func:`winsorise` on the next one.
+All but :func:`without_outliers` is causal; only :func:`winsorise` looks at the next value.
 """
 
 from __future__ import annotations
@@ -61,7 +60,8 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     outliers. What lies further outside their range than eight mean absolute steps is an outlier. The next
     value decides on it. If it lies twice as close to the outlier as to the range before, the level has
     shifted, and the outlier stays as it is. Else it is moved to two steps. The last value is moved to four,
-    unless the level shifted twice and no value was an outlier. The first four values are not checked.
+    unless the level shifted twice and no value was an outlier. The first change of a constant is a shift. The
+    first four values are not checked.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple
     rows, columns = np.empty_like(values), np.arange(values.shape[1])
     last, seen, step, raw, inside, unit, shifts, outliers = np.zeros((8, values.shape[1]), values.dtype)
     held = np.zeros(values.shape[1], bool)  # whether the last value is an outlier, and not decided yet
-    at, shift_at = np.zeros_like(columns), np.full_like(columns, -LEVEL_SHIFT_MEMORY)
+    at, shift_at = 0 * columns, np.full_like(columns, -LEVEL_SHIFT_MEMORY)
     for t, (value, now) in enumerate(zip(values, observed, strict=True)):
         decided = now & held
         shifted = decided & (np.abs(value - raw) < LEVEL_SHIFT_PART * np.abs(value - inside))
@@ -114,7 +114,8 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple
         limit = np.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, np.inf)
         far = np.abs(value - near) > limit
         trusted = (shifts >= FEWEST_SHIFTS) & (outliers == 0)
-        shift_at = np.where(now & far & trusted, t, shift_at)
+        first = (step == 0) & (value != near) & (seen >= FIRST_CHECKED_VALUE - 1)
+        shift_at = np.where(now & ((far & trusted) | first), t, shift_at)
         rows[t] = np.where(far & ~trusted, near + np.sign(value - near) * UNDECIDED_SIZE * step, value)
         size = np.minimum(np.abs(value - last), limit)
         held = np.where(now, far, held)
@@ -134,9 +135,8 @@ def without_outliers(
     A value is compared with the range of the levels before and after it (medians of three values) and of the
     values one season before and after it. What lies further from this range than four large steps (the 0.9
     quantile of the steps around it; in a long series six of them) is an outlier and becomes missing, if it is
-    one of two in a row at most: more are a shift of the level. At both ends one cannot tell an outlier from a
-    shift: there the last two values are moved to two large steps from the range. Series with many zeros, or
-    with outliers time and again, stay as they are.
+    one of two in a row at most: more are a shift of the level. At the ends, where no one can tell which, two
+    values are moved to two large steps from the range. Series with many zeros or outliers stay as they are.
 
     Parameters
     ----------

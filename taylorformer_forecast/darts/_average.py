@@ -21,7 +21,7 @@ LEFT_OUT = ("force_reset", "joint", "log_tensorboard", "model_name", "save_check
 def share_from_past(model: Any, series: Sequence[TimeSeries]) -> float:
     """Weight of statistics in an average that forecasts from origins in the last quarter of series show.
 
-    The pretrained network stands in for the new one, which sees these values when it is trained.
+    The pretrained network stands in for a new one, which sees these values when it is trained.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _stand_in(model: Any, strategy: str) -> Any:
     params = {name: value for name, value in model.model_params.items() if name not in LEFT_OUT}
     found = type(model)(**params)
     found._arguments = {**found._arguments, "strategy": strategy, "joint": None}
-    if strategy == "pretrained":
+    if strategy == "pretrained" and model._arguments["strategy"] != "zero_shot":
         found._arguments["pretrained"] = "default"
     quiet = dict.fromkeys(
         ("logger", "enable_progress_bar", "enable_checkpointing", "enable_model_summary"), False

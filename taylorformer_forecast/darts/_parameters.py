@@ -56,7 +56,7 @@ class SharedParameters(Documented):
     other parameters averaged.
 
     Where the input chunk has no value of a component, a network has nothing to forecast it from, and its
-    forecast is missing (NaN); that of "averaged" is then the statistical one.
+    forecast is missing (NaN); that of "averaged" or "zero_shot" is then the statistical one.
     """
 
     @classmethod

@@ -22,10 +22,16 @@ from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.correction import PretrainedCorrection, choose_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
 from taylorformer_forecast.engine.statistical import are_demand
-from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy, choose_strategy, obstacle_of_options
+from taylorformer_forecast.engine.strategy import (
+    PRETRAINED,
+    STATISTICAL,
+    UNTRAINED,
+    Strategy,
+    choose_strategy,
+    obstacle_of_options,
+)
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
-UNTRAINED = (*STATISTICAL, "pretrained")  # strategies after which training has nothing to go on from
 DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTLikelihood reads alike
 
 
@@ -78,7 +84,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     @property
     def _needs_past(self) -> bool:
-        averaged = self._strategy is not None and self._strategy.name == "averaged"
+        averaged = self._strategy is not None and self._strategy.is_averaged
         return super()._needs_past or self._is_statistical or averaged
 
     def _obstacle_of_parameters(self) -> str | None:
@@ -96,7 +102,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         if options.get("past_covariates"):
             return "past_covariates are given, which only a new network can use"
         demand = self._effects is not None and any(np.any(e["of_demand"]) for e in self._effects["effects"])
-        if demand and self._arguments["strategy"] in ("pretrained", "finetune"):
+        if demand and self._arguments["strategy"] in PRETRAINED:
             why = "whose effects on intermittent demand the pretrained network cannot use"
             return f"future_covariates are given, {why}"
         if self.add_encoders:
@@ -119,7 +125,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         n_observed = [int(n) for k in known for n in k.sum(0)]
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
         strategy = choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series))
-        if strategy.name == "averaged":
+        if strategy.is_averaged:
             if self._effects is not None:
                 covariates = series2seq(options["future_covariates"])
                 series = list(map(Additions(**self._effects).rest_of, series, covariates))
@@ -199,7 +205,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if self._settings is None:
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
-        if self._strategy is not None and self._strategy.name == "averaged":
+        if self._strategy is not None and self._strategy.is_averaged:
             params |= {"statistics": self._statistics(), "share": self._strategy.share}
         return params
 
@@ -245,8 +251,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         super()._check_ckpt_parameters(tfm_save)
         asked = self._arguments["strategy"]
         found = "train" if tfm_save._strategy is None else tfm_save._strategy.name
-        kinds = {"train": 0, "pretrained": 1, "finetune": 1, "baseline": 2, "corrected": 3, "averaged": 4}
-        if asked != "auto" and kinds[asked] != kinds[found]:
+        alike = {"finetune": "pretrained"}
+        if asked != "auto" and alike.get(asked, asked) != alike.get(found, found):
             raise ValueError(
                 f"the weights are those of a model with strategy={found!r}, and fit no model with "
                 f"strategy={asked!r}: their networks differ"

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import LARGEST_SLOPE, MAX_CYCLES, N_HARMONICS
+from taylorformer_forecast.engine.strategy import PRETRAINED
 from taylorformer_forecast.engine.weights_file import check_fraction, check_sizes, read_weights, write_weights
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
@@ -243,8 +244,8 @@ class SharedWeights:
         path : str or path
             The file. Nothing in it is executed.
         *args, **params
-            Parameters of the class; ``strategy="finetune"`` trains the weights further, in the place of
-            ``"pretrained"``.
+            Parameters of the class; ``strategy="finetune"`` trains the weights further, ``"zero_shot"``
+            averages with statistics, in the place of ``"pretrained"``.
 
         Returns
         -------
@@ -260,8 +261,8 @@ class SharedWeights:
         """
         load_pretrained(path)
         strategy = params.pop("strategy", "pretrained")
-        if strategy not in ("pretrained", "finetune"):
+        if strategy not in PRETRAINED:
             raise ValueError(
-                f"strategy={strategy!r}, but the weights of a file are for 'pretrained' or 'finetune'"
+                f"strategy={strategy!r}, but the weights of a file are for {', '.join(map(repr, PRETRAINED))}"
             )
         return cls(*args, **{**params, "strategy": strategy, "pretrained": fspath(path)})

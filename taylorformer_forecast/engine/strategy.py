@@ -11,8 +11,11 @@ from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.defaults import LEAST_SHARE, MIN_HORIZONS_TO_TRAIN
 
 __all__ = [
+    "AVERAGED",
+    "PRETRAINED",
     "STATISTICAL",
     "STRATEGIES",
+    "UNTRAINED",
     "Strategy",
     "choose_strategy",
     "log_decision",
@@ -20,7 +23,10 @@ __all__ = [
 ]
 
 STATISTICAL = ("baseline", "corrected")
-STRATEGIES = ("auto", *STATISTICAL, "pretrained", "train", "averaged", "finetune")
+AVERAGED = ("averaged", "zero_shot")  # of a network and the corrected statistical forecasts
+PRETRAINED = ("pretrained", "zero_shot", "finetune")  # with the network of a file
+UNTRAINED = (*STATISTICAL, "pretrained", "zero_shot")  # training has nothing to go on from
+STRATEGIES = ("auto", *STATISTICAL, "pretrained", "zero_shot", "train", "averaged", "finetune")
 
 logger = logging.getLogger("taylorformer_forecast")
 
@@ -31,10 +37,11 @@ class Strategy:
 
     Parameters
     ----------
-    name : {"baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
+    name : {"baseline", "corrected", "pretrained", "zero_shot", "train", "averaged", "finetune"}
         Statistical forecasts without a network; the same, corrected by a pretrained network; the pretrained
-        network around a linear forecast, as it is; a new network, trained on the series; the average of that
-        and of the corrected statistical forecasts; the pretrained network, trained further on the series.
+        network around a linear forecast, as it is; the average of that and of the corrected statistical
+        forecasts; a new network, trained on the series; the average of that and of the corrected statistical
+        forecasts; the pretrained network, trained further on the series.
     reason : str
         Why.
     share : float, default=0.5
@@ -53,7 +60,17 @@ class Strategy:
     @property
     def is_pretrained(self) -> bool:
         """Whether the network starts from pretrained weights."""
-        return self.name in ("pretrained", "finetune")
+        return self.name in PRETRAINED
+
+    @property
+    def is_averaged(self) -> bool:
+        """Whether a network's forecasts are averaged with corrected statistical ones."""
+        return self.name in AVERAGED
+
+    @property
+    def trains(self) -> bool:
+        """Whether a network is trained."""
+        return self.name not in UNTRAINED
 
     def of_demand(self) -> Strategy:
         """Return the strategy for intermittent demand alone, of which an average would be statistical."""
@@ -95,7 +112,7 @@ def choose_strategy(
 
     Parameters
     ----------
-    asked : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
+    asked : {"auto", "baseline", "corrected", "pretrained", "zero_shot", "train", "averaged", "finetune"}
         "auto" trains no network where every series has fewer observed values than sixteen horizons. Else it
         averages a trained one with statistical forecasts, unless something stands against that. Many short
         series make no long one: a network that is trained on all of them forecasts each worse than the
@@ -133,7 +150,7 @@ def choose_strategy(
     if asked not in STRATEGIES:
         raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
     if asked != "auto":
-        against = obstacle or (irregular if asked in (*STATISTICAL, "averaged") else None)
+        against = obstacle or (irregular if asked in (*STATISTICAL, *AVERAGED) else None)
         if against and asked != "train":
             raise ValueError(f"strategy={asked!r}: {against}; take strategy='train' or 'auto'")
         return Strategy(asked, f"strategy={asked!r}")

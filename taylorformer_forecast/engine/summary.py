@@ -20,8 +20,8 @@ class Summary:
     Parameters
     ----------
     strategy : str
-        "baseline", "corrected", "pretrained", "train", "averaged" or "finetune". With "averaged", what
-        follows is of the network alone.
+        "baseline", "corrected", "pretrained", "zero_shot", "train", "averaged" or "finetune". With "averaged"
+        and "zero_shot", what follows is of the network alone.
     reason : str
         Why.
     network : str

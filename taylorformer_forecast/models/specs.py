@@ -46,16 +46,18 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
         Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
         (``examples/benchmark/conditional.py``).
-    strategy : {"auto", "baseline", "corrected", "pretrained", "train", "averaged", "finetune"}
+    strategy : {"auto", "baseline", "corrected", "pretrained", "zero_shot", "train", "averaged", "finetune"}
         How series are forecast. "baseline": without a network, by a combination of statistical forecasts
         (exponential smoothing, Theta, damped trend, seasonal naive and autoregression; a distribution of
         counts for intermittent demand), weighted by their past errors. It needs regular times. It is fitted
         to the last 1000 values before every forecast, whatever the length of the context. "corrected": the
         same, with locations and widths corrected by a network that was trained on synthetic series.
         "pretrained": by another such network, around a linear forecast; only that and its calibration are
-        fitted. "train": by a new network, trained on the series. "averaged": by the average, quantile by
-        quantile, of that and of "corrected"; forecasts that are conditional on known values are those of the
-        network alone. "finetune": by the pretrained network, trained further. "auto" looks at the data alone.
+        fitted. "zero_shot": by the average of both, quantile by quantile, weighted by their past errors: of
+        what trains nothing the best on long series. "train": by a new network, trained on the series.
+        "averaged": by the average of that and of "corrected"; forecasts that are conditional on known values
+        are those of the network alone. "finetune": by the pretrained network, trained further. "auto" looks
+        at the data alone.
         Where the longest series has fewer observed values than sixteen horizons (darts: output chunks), it
         takes "corrected", or "pretrained" if times are irregular or most values are missing; on longer series
         "averaged", or "train" then. What pretrained networks cannot do is trained: covariates that are not

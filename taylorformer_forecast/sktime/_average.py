@@ -16,12 +16,12 @@ from taylorformer_forecast.sktime._host import Host
 
 
 class Averaging(Host):
-    """How the forecasts of a :class:`BaseTorchForecaster` are averaged, for ``strategy="averaged"``."""
+    """How the forecasts of a :class:`BaseTorchForecaster` are averaged, where its strategy is an average."""
 
     def _weighed(self, strategy: Strategy, seed) -> Strategy:
         """An average with the weight of statistics that forecasts from origins in the last quarter show.
 
-        The pretrained network stands in for the new one, which sees these values when it is trained.
+        The pretrained network stands in for a new one, which sees these values when it is trained.
         """
         of_network = of_statistics = np.empty(0)
         stamps = self._cur_y.index.get_level_values(-1).unique().sort_values()
@@ -32,7 +32,7 @@ class Averaging(Host):
             network = self._with(
                 _cur_y=y[times < stamps[origins[0]]],
                 strategy="pretrained",
-                pretrained="default",
+                pretrained=self.pretrained if strategy.is_pretrained else "default",
                 _effects=None,
                 _scaler=None,
             )

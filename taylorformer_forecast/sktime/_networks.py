@@ -11,7 +11,13 @@ from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_p
 from taylorformer_forecast.engine.lengths import longer_context
 from taylorformer_forecast.engine.pretrained import load_pretrained
 from taylorformer_forecast.engine.statistical import are_demand
-from taylorformer_forecast.engine.strategy import STATISTICAL, choose_strategy, obstacle_of_options
+from taylorformer_forecast.engine.strategy import (
+    AVERAGED,
+    PRETRAINED,
+    STATISTICAL,
+    choose_strategy,
+    obstacle_of_options,
+)
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import Task
 from taylorformer_forecast.sktime._average import Averaging
@@ -31,17 +37,17 @@ class NetworkFitting(Averaging):
     def _fit_new(self, seed):
         """Choose the strategy, and fit a network accordingly."""
         weights, own = None, self.strategy == "auto" and self.pretrained != "default"
-        if self.strategy in ("pretrained", "finetune") or (own and not holds_correction(self.pretrained)):
+        if self.strategy in PRETRAINED or (own and not holds_correction(self.pretrained)):
             weights = load_pretrained(self.pretrained)
         panel = Panel.of(self._cur_y).arranged()
         names = list(product(panel.keys, panel.columns))
         self._numbers = {name: k for k, name in enumerate(names) if 1 < len(names) <= MOST_OWN_MAPS}
         n_observed = panel.count().ravel().tolist()
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
-        of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL, "averaged")
+        of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL, *AVERAGED)
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
-        if self._strategy.name == "averaged":
+        if self._strategy.is_averaged:
             demand = self.strategy == "auto" and self._is_demand(panel)
             self._strategy = self._strategy.of_demand() if demand else self._weighed(self._strategy, seed)
         self._load_correction()
@@ -51,7 +57,7 @@ class NetworkFitting(Averaging):
         if self.context_length is None:
             sizes = self.context_length_, self.horizon_, max(n_observed)
             self.context_length_ = longer_context(self._series(), *sizes, self.spec)
-        trains = self._strategy.name != "pretrained"
+        trains = self._strategy.trains
         training = self._training(seed, float(self.validation_split or 0.0) if trains else 0.0)
         if self._strategy.is_pretrained:
             weights = weights or load_pretrained("default")
@@ -69,7 +75,7 @@ class NetworkFitting(Averaging):
 
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""
-        corrects = self._strategy.name in ("corrected", "averaged")
+        corrects = self._strategy.is_averaged or self._strategy.name == "corrected"
         self._correction = choose_correction(self.strategy, self.pretrained) if corrects else None
 
     def _train_further(self, seed, net, steps):
@@ -117,7 +123,7 @@ class NetworkFitting(Averaging):
             return f"X has columns known of the past only, {late}, which only a trained network sees"
         if self._effects is None:
             return "X is given, and no effects of it could be estimated: only a trained network sees it"
-        if self._effects.of_demand.any() and self.strategy in ("pretrained", "finetune"):
+        if self._effects.of_demand.any() and self.strategy in PRETRAINED:
             return "X is given, whose effects on intermittent demand the pretrained network cannot use"
         return None
 
@@ -142,7 +148,7 @@ class NetworkFitting(Averaging):
 
     @property
     def strategy_(self) -> str:
-        """What was done: "baseline", "corrected", "pretrained", "train", "averaged" or "finetune"."""
+        """What was done: a value of ``strategy`` other than "auto"."""
         return self._strategy.name
 
     def summary(self) -> Summary:

@@ -64,7 +64,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 f"the sample paths run away: they are not finite at {index[~finite][0]}. "
                 f"Ask for a shorter fh, or train longer."
             )
-        if self._strategy.name == "averaged" and self._given is None and self._irregular() is None:
+        if self._strategy.is_averaged and self._given is None and self._irregular() is None:
             return self._statistical(fh, X, n_paths, result)
         return self._as_given(index, keys, result, X)
 

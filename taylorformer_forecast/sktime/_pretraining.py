@@ -12,7 +12,7 @@ import torch
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.engine.effects import CovariateEffects
-from taylorformer_forecast.engine.strategy import STATISTICAL, Strategy
+from taylorformer_forecast.engine.strategy import STATISTICAL, UNTRAINED, Strategy
 from taylorformer_forecast.sktime._checks import check_enough
 from taylorformer_forecast.sktime._frames import ExogenousScaler
 from taylorformer_forecast.sktime._host import Host
@@ -102,9 +102,8 @@ class Pretraining(Host):
         """Train the network further: that of the pretraining, or of a fit without one."""
         check_enough(y, self.context_length)
         start = getattr(self, "pretrained_", None)
-        nothing = (*STATISTICAL, "pretrained")
-        left = start is None and self.strategy == "auto" and self.strategy_ in nothing
-        if left or self.strategy in nothing:
+        left = start is None and self.strategy == "auto" and self.strategy_ in UNTRAINED
+        if left or self.strategy in UNTRAINED:
             return self._pretrain(y, X, fh)  # nothing was trained that could be trained further
         student = self._like_new()
         student.pretrained_ = FromPanel.of(self) if start is None else start

@@ -86,6 +86,36 @@ def test_one_large_error_hardly_counts_and_none_where_a_shift_of_the_level_may_h
     assert (below == 1).all()
 
 
+@pytest.mark.parametrize("size", [8, 20, -8])
+def test_errors_of_an_old_shift_of_the_level_are_not_taken_for_skewness(size):
+    """The shift was 10 points ago, and is forgotten as such."""
+    y = 20 + draw(150, 162)
+    y[:, 140:] += size
+    below = (y[:, 150:, None] <= forecast(y[:, :150], 12).quantiles([0.5])).double().mean()
+    assert 0.4 < below < 0.62  # .31 by errors bounded by their mean; .20; .67
+
+
+def test_medians_of_positive_values_are_positive_where_errors_are_larger_than_their_mean():
+    y = draw(60, 60).mul(2).exp()
+    assert (forecast(y, 6).quantiles([0.5]) > 1e-3 * y.mean()).all()
+    found = forecast(y, 6)
+    mean, change = found.loc[:, -1], found.scale[:, -1] * found.shift
+    near = change > -mean / 2  # there the median is the mean and its shift
+    torch.testing.assert_close(found.quantiles([0.5])[..., 0][near], (mean + change)[near])
+    assert near.any()
+    assert not near.all()
+
+
+def test_the_first_change_of_a_constant_is_inside_the_interval():
+    """All errors before it were zero, so that they say nothing of its size."""
+    y = torch.tensor([[3.0] * 100 + [4.0], [10.0] * 100 + [-60.0]], dtype=torch.float64)
+    low, high = forecast(y, 6).quantiles([0.05, 0.95]).unbind(-1)
+    assert ((low < y[:, -1:]) & (y[:, -1:] < high)).all()
+    after = torch.cat([y, y[:, -1:].expand(-1, 7)], 1)
+    low, high = forecast(after, 6).quantiles([0.05, 0.95]).unbind(-1)
+    assert ((high - low)[:, 0] < 0.5 * (after[:, -1] - after[:, 0]).abs()).all()
+
+
 @pytest.mark.parametrize("values", [[], [3.0], [3.0, 3.0, 3.0]])
 def test_errors_that_show_nothing_are_symmetric(values):
     error = torch.tensor([[*values, torch.nan]], dtype=torch.float64)

@@ -21,6 +21,7 @@ MODELS = [
     ("Taylorformer", {"strategy": "corrected"}),
     ("Taylorformer", {"strategy": "pretrained"}),
     ("Taylorformer", {"strategy": "averaged"}),
+    ("Taylorformer", {"strategy": "zero_shot"}),
     ("Taylorformer", {"strategy": "train"}),
     ("Taylorformer", {"strategy": "train", "distribution": "quantile"}),
     ("LAM", {}),

@@ -49,7 +49,7 @@ def chosen(strategy, **options):
 
 
 # Of two strategies the past is longer than the input chunk.
-STRATEGIES = ["baseline", "corrected", "pretrained", "averaged"]
+STRATEGIES = ["baseline", "corrected", "pretrained", "zero_shot", "averaged"]
 
 
 def test_short_series_with_covariates_need_no_network():

@@ -16,7 +16,7 @@ from quiet import QUIET, finite
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
 from taylorformer_forecast.engine.correction import PretrainedCorrection
-from taylorformer_forecast.engine.strategy import STATISTICAL, STRATEGIES
+from taylorformer_forecast.engine.strategy import AVERAGED, PRETRAINED, STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
@@ -142,7 +142,7 @@ def test_options_of_a_fit_do_not_change_the_choice(series, options):
 def test_weights_of_samples_are_for_training_alone(series):
     assert chosen(make().fit(series[:40], sample_weight="linear")) == "train"
     assert chosen(make(strategy="finetune").fit(series[:40], sample_weight="linear")) == "finetune"
-    for strategy in (*STATISTICAL, "pretrained", "averaged"):
+    for strategy in (*STATISTICAL, "pretrained", *AVERAGED):
         with pytest.raises(ValueError, match=f"strategy='{strategy}': sample_weight is given"):
             make(strategy=strategy).fit(series[:40], sample_weight="linear")
 
@@ -301,7 +301,7 @@ def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
     model = make(strategy=strategy).fit(series)
     done, net, name = model.summary(), model.model.net, "corrected" if strategy == "auto" else strategy
     assert done.strategy == name
-    share = f"; statistics weigh {model._strategy.share:.2f}" if strategy == "averaged" else ""
+    share = f"; statistics weigh {model._strategy.share:.2f}" if strategy in AVERAGED else ""
     assert done.reason == (
         "72 values are fewer than 16 horizons of 6" if strategy == "auto" else f"{strategy=}{share}"
     )
@@ -312,9 +312,7 @@ def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
         assert (done.weight, done.inflation) == (0.0 if none else net.weight, 1.0)
     else:
         assert done.network == type(net).__name__
-        assert done.baseline == (
-            "LinearBaseline" if name in ("pretrained", "finetune") else "LinearPathBaseline"
-        )
+        assert done.baseline == ("LinearBaseline" if name in PRETRAINED else "LinearPathBaseline")
         assert done.n_parameters == sum(p.numel() for p in net.parameters() if p.requires_grad) > 0
         assert done.weight == float(net.calibration.weight)
         assert done.inflation == float(net.calibration.inflation)

@@ -46,10 +46,12 @@ def test_an_obstacle_means_training(n_values, irregular):
 def test_what_is_asked_for_is_done_whatever_the_size(asked, n_values):
     chosen = choose_strategy(asked, [n_values], 12)
     assert (chosen.name, chosen.reason) == (asked, f"strategy={asked!r}")
-    assert chosen.is_pretrained == (asked in ("pretrained", "finetune"))
+    assert chosen.is_pretrained == (asked in ("pretrained", "zero_shot", "finetune"))
+    assert chosen.is_averaged == (asked in ("averaged", "zero_shot"))
+    assert chosen.trains == (asked in ("train", "averaged", "finetune"))
 
 
-@pytest.mark.parametrize("asked", ["baseline", "pretrained", "finetune"])
+@pytest.mark.parametrize("asked", ["baseline", "pretrained", "zero_shot", "finetune"])
 def test_an_obstacle_to_what_is_asked_for_is_an_error_that_names_a_way_out(asked):
     with pytest.raises(ValueError, match=f"strategy='{asked}': no covariates; take strategy='train' or"):
         choose_strategy(asked, [10], 12, obstacle="no covariates")

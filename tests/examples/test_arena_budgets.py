@@ -61,6 +61,7 @@ def test_models_without_training_are_those_that_no_budget_changes(arena):
         "ets",
         "theta",
         "taylorformer_pretrained",
+        "taylorformer_zero_shot",
     ]
 
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from taylorformer_forecast.baselines.forecast import forecast
+
 
 @pytest.fixture(params=["train", "train_correction"])
 def trainer(request, script, monkeypatch):
@@ -58,9 +60,13 @@ def test_training_goes_on_from_the_weights_of_a_file(script, tmp_path, monkeypat
     first, second = (module.load_correction(tmp_path / f"{name}.safetensors").net for name in "ab")
     moved = [(p - q).abs().max() for p, q in zip(first.parameters(), second.parameters(), strict=True)]
     assert 0 < max(moved) < 0.01  # three steps of a warm-up
+    card = (tmp_path / "b.md").read_text()
+    assert card.count("train_correction.py --steps 3") == 2
+    assert "--init a.safetensors" in card
+    assert "half way back" in card
 
 
-def test_truths_of_corrections_are_what_followed_in_scales_of_the_combination(script):
+def test_tasks_of_corrections_are_what_the_combination_forecasts_and_what_followed(script):
     tasks = script("correction_tasks")
     found = tasks.make_correction_tasks(12, (0, 1))
     assert len(found) > 12
@@ -71,11 +77,33 @@ def test_truths_of_corrections_are_what_followed_in_scales_of_the_combination(sc
         *torch.zeros(3, *found.truth.shape).add(torch.tensor([0.0, 1.0, 1.0])[:, None, None])
     )
     deciles = tasks.deciles(none, found)
-    assert torch.equal(deciles[:, 0], found.standard)
     inside = (found.truth > deciles[..., 0]) & (found.truth < deciles[..., -1])
     assert 0.6 < inside[found.weight > 0].float().mean() < 0.95
     worse = tasks.Correction(none.shift + 3.0, none.below, none.above)
     assert tasks.pinball(tasks.deciles(worse, found), found).mean() > tasks.pinball(deciles, found).mean()
+
+
+def test_a_correction_is_trained_around_the_deciles_that_are_forecast(script):
+    """Those of the last origin are what the package forecasts with the same correction."""
+    tasks = script("correction_tasks")
+    y = torch.randn(5, 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64).exp()
+    y[0] -= 2
+    found = tasks._tasks(y, torch.tensor([[30, 53]] * 5), 6, 4).rows(torch.arange(1, 10, 2))
+    correction = tasks.Correction(*torch.tensor([0.3, 0.8, 1.2]).double()[:, None, None].expand(3, 5, 6))
+    expected = forecast(y[:, :54], 6, 4, lambda fit: correction).quantiles(tasks.LEVELS.tolist())
+    unit = y[:, :54].abs().mean(1)[:, None, None]
+    torch.testing.assert_close(tasks.deciles(correction, found) * unit, expected)
+
+
+def test_the_forecast_at_an_origin_does_not_see_what_followed(script):
+    """But for quantiles of absolute errors, which are those of the whole series."""
+    tasks = script("correction_tasks")
+    y = torch.randn(5, 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64).exp()
+    other, origins = y.clone(), torch.tensor([[30, 53]] * 5)
+    other[:, 34:57] = y[:, 34:57].flip(1)  # the unit of the series is the same
+    one, changed = (tasks._tasks(v, origins, 3, 4).rows(torch.arange(0, 10, 2)) for v in (y, other))
+    for name in ("loc", "scale", "shift", "below", "above", "values"):
+        torch.testing.assert_close(getattr(one, name), getattr(changed, name))
 
 
 def test_targets_of_tasks_lie_after_what_their_linear_forecast_was_fitted_to(script):

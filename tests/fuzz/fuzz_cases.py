@@ -117,7 +117,7 @@ STEPS = (
 def forecasters(draw: st.DrawFn) -> Case:
     """A forecaster of sktime: statistical ones nine times in ten, as networks take longer."""
     trained = draw(st.integers(0, 9)) == 0
-    untrained = ["auto", "auto", "baseline", "baseline", "pretrained"]
+    untrained = ["auto", "auto", "baseline", "baseline", "pretrained", "zero_shot"]
     strategy = ["train", "averaged", "finetune"] if trained else untrained
     name = draw(st.sampled_from(MODELS)) if trained else "Taylorformer"
     options = {"strategy": draw(st.sampled_from(strategy))} if name == "Taylorformer" else {}
@@ -153,7 +153,8 @@ def darts_models(draw: st.DrawFn) -> Case:
     """A model of darts."""
     trained = draw(st.integers(0, 9)) == 0
     name = draw(st.sampled_from(MODELS)) if trained else "Taylorformer"
-    strategy = draw(st.sampled_from(["train", "averaged", "finetune"] if trained else ["auto", "baseline"]))
+    untrained = ["auto", "baseline", "zero_shot"]
+    strategy = draw(st.sampled_from(["train", "averaged", "finetune"] if trained else untrained))
     options = {"strategy": strategy} if name == "Taylorformer" else {}
     if name in JOINT:
         options["joint"] = draw(st.booleans())

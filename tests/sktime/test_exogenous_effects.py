@@ -36,7 +36,9 @@ def effect_of_promotion(forecaster, X):
     return with_it - without
 
 
-@pytest.mark.parametrize("strategy", ["auto", "baseline", "corrected", "averaged", "pretrained", "train"])
+@pytest.mark.parametrize(
+    "strategy", ["auto", "baseline", "corrected", "averaged", "pretrained", "zero_shot", "train"]
+)
 def test_forecasts_have_the_effect_of_x(strategy):
     y, X = promoted()
     forecaster = TaylorformerForecaster(strategy=strategy, max_steps=5, num_samples=30, random_state=0)

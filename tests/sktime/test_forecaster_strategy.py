@@ -13,7 +13,7 @@ from sktime.base import load
 from sktime.datasets import load_airline
 from sktime.forecasting.base import ForecastingHorizon
 
-from taylorformer_forecast.engine.strategy import STATISTICAL, STRATEGIES
+from taylorformer_forecast.engine.strategy import AVERAGED, STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.sktime import (
@@ -196,8 +196,8 @@ def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(y, n, strateg
     [
         (
             {"strategy": "zero"},
-            "strategy='zero', but it must be one of auto, baseline, corrected, pretrained, train, averaged, "
-            "finetune",
+            "strategy='zero', but it must be one of auto, baseline, corrected, pretrained, zero_shot, train, "
+            "averaged, finetune",
         ),
         ({"strategy": None}, "strategy=None"),
         ({"pretrained": "nowhere"}, "'nowhere' is neither 'default' nor a file"),
@@ -206,6 +206,7 @@ def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(y, n, strateg
         ({"strategy": "pretrained", "order": "random"}, "strategy='pretrained': order='random'"),
         ({"strategy": "finetune", "distribution": "normal"}, "strategy='finetune': distribution='normal'"),
         ({"strategy": "pretrained", "linear_path": False}, "strategy='pretrained': linear_path=False"),
+        ({"strategy": "zero_shot", "linear_path": False}, "strategy='zero_shot': linear_path=False"),
     ],
 )
 @pytest.mark.parametrize("before", ["pretrained", "train"])
@@ -245,7 +246,7 @@ def test_the_summary_says_what_was_done(y, strategy):
     done, net = fitted.summary(), fitted.network_
     chosen = "corrected" if strategy == "auto" else strategy
     assert done.strategy == fitted.strategy_ == chosen
-    share = f"; statistics weigh {fitted._strategy.share:.2f}" if strategy == "averaged" else ""
+    share = f"; statistics weigh {fitted._strategy.share:.2f}" if strategy in AVERAGED else ""
     assert done.reason == (
         "144 values are fewer than 16 horizons of 12" if strategy == "auto" else f"{strategy=}{share}"
     )

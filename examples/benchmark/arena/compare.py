@@ -22,6 +22,7 @@ LABELS = {
     "taylorformer_finetuned": "Taylorformer, fine-tuned (sktime)",
     "taylorformer_darts_finetuned": "Taylorformer, fine-tuned (darts)",
     "taylorformer_pretrained": "Taylorformer, pretrained (sktime)",
+    "taylorformer_zero_shot": "Taylorformer, zero shot (sktime)",
     "lam_sktime": "LAM (sktime)",
     "lam_darts": "LAM (darts)",
     "contiformer_sktime": "ContiFormer (sktime)",
@@ -45,6 +46,7 @@ OURS = (
     "taylorformer_finetuned",
     "taylorformer_darts_finetuned",
     "taylorformer_pretrained",
+    "taylorformer_zero_shot",
     "contiformer_sktime",
     "contiformer_darts",
     "tnp_sktime",
@@ -58,6 +60,7 @@ VARIANTS = {
     "taylorformer_finetuned": "taylorformer_sktime",
     "taylorformer_darts_finetuned": "taylorformer_darts",
     "taylorformer_pretrained": "taylorformer_sktime",
+    "taylorformer_zero_shot": "taylorformer_sktime",
 }
 NOT_RUN = "–"
 ROPE = 0.02  # relative differences of WQL below this are no difference

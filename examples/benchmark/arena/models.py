@@ -180,6 +180,13 @@ class OursSktimePretrained(OursSktime):
     options = {"strategy": "pretrained"}
 
 
+class OursSktimeZeroShot(OursSktime):
+    """The same, averaged with corrected statistics by the errors of both in the past."""
+
+    trains = False
+    options = {"strategy": "zero_shot"}
+
+
 class OursSktimeLAM(OursSktime):
     """LAM through sktime."""
 
@@ -359,6 +366,7 @@ MODELS: dict[str, type[Entry]] = {
     "taylorformer_trained": OursSktimeTrained,
     "taylorformer_finetuned": OursSktimeFinetuned,
     "taylorformer_pretrained": OursSktimePretrained,
+    "taylorformer_zero_shot": OursSktimeZeroShot,
     "lam_sktime": OursSktimeLAM,
     "taylorformer_darts": OursDarts,
     "taylorformer_darts_finetuned": OursDartsFinetuned,
