@@ -73,7 +73,8 @@ def _stand_in(model: Any, strategy: str) -> Any:
     params = {name: value for name, value in model.model_params.items() if name not in LEFT_OUT}
     found = type(model)(**params)
     found._arguments = {**found._arguments, "strategy": strategy, "joint": None}
-    if strategy == "pretrained" and model._arguments["strategy"] != "zero_shot":
+    of_network = model._arguments["strategy"] == "zero_shot"  # else a file corrects statistics
+    if of_network != (strategy == "pretrained"):
         found._arguments["pretrained"] = "default"
     quiet = dict.fromkeys(
         ("logger", "enable_progress_bar", "enable_checkpointing", "enable_model_summary"), False

@@ -218,7 +218,7 @@ def test_places_of_samples_are_where_their_targets_are():
 # --- files ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", ["pretrained", "finetune"])
+@pytest.mark.parametrize("strategy", ["pretrained", "zero_shot", "finetune"])
 def test_a_file_of_ones_own_is_read_by_fit_and_not_needed_later(series, own, tmp_path, strategy):
     params = {"strategy": strategy, "pretrained": own, "n_epochs": 1}
     model = make(**params).fit(series)
@@ -265,7 +265,7 @@ def test_checkpoints_go_on_training(series, tmp_path):
     assert finite(loaded.fit(series, epochs=1).predict(4, num_samples=2))
 
 
-@pytest.mark.parametrize("strategy", ["pretrained", "corrected"])
+@pytest.mark.parametrize("strategy", ["pretrained", "zero_shot", "corrected"])
 def test_it_is_said_that_nothing_is_saved_where_nothing_is_trained(series, tmp_path, strategy):
     options = {"model_name": "m", "work_dir": str(tmp_path), "save_checkpoints": True}
     options["pl_trainer_kwargs"] = {**QUIET, "enable_checkpointing": True}

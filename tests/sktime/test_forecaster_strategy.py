@@ -369,14 +369,19 @@ def test_a_short_series_after_a_long_one_is_chosen_for_anew(noisy):
 
 # --- the average ----------------------------------------------------------------------------------------
 
+AVERAGES = pytest.mark.parametrize(
+    ("average", "network"), [("averaged", "train"), ("zero_shot", "pretrained")]
+)
 
-def test_quantiles_of_the_average_lie_between_those_of_its_parts(noisy):
+
+@AVERAGES
+def test_quantiles_of_the_average_lie_between_those_of_its_parts(noisy, average, network):
     panel = pd.concat({name: noisy[:n].to_frame() + n for name, n in (("b", 60), ("a", 90))})
     panel = pd.concat([panel, (10 - panel).set_axis([1], axis=1)], axis=1)
-    averaged, train, corrected = (
-        quick(strategy=strategy).fit(panel, fh=FH) for strategy in ("averaged", "train", "corrected")
+    averaged, *parts = (
+        quick(strategy=strategy).fit(panel, fh=FH) for strategy in (average, network, "corrected")
     )
-    parts = [one.predict_quantiles(alpha=[0.05, 0.5, 0.9]) for one in (train, corrected)]
+    parts = [one.predict_quantiles(alpha=[0.05, 0.5, 0.9]) for one in parts]
     found = averaged.predict_quantiles(alpha=[0.05, 0.5, 0.9])
     share = averaged._strategy.share
     assert 0 < share < 1
@@ -439,32 +444,35 @@ def test_weights_of_an_average_do_not_depend_on_steps_beyond_the_trained_horizon
     assert fitted[0]._strategy == fitted[1]._strategy
 
 
-def test_paths_of_the_average_keep_their_dependence(noisy):
-    averaged, train = (
+@AVERAGES
+def test_paths_of_the_average_keep_their_dependence(noisy, average, network):
+    found = [
         quick(strategy=strategy, num_samples=200).fit(noisy, fh=FH).predict_proba(marginal=False)
-        for strategy in ("averaged", "train")
-    )
-    ranks = [one.paths.argsort(0).argsort(0) for one in (averaged, train)]
+        for strategy in (average, network)
+    ]
+    ranks = [one.paths.argsort(0).argsort(0) for one in found]
     np.testing.assert_array_equal(*ranks)
 
 
-def test_an_average_of_series_without_negative_values_has_none(noisy):
+@pytest.mark.parametrize("average", AVERAGED)
+def test_an_average_of_series_without_negative_values_has_none(noisy, average):
     counts = noisy.clip(lower=0)
-    fitted = quick(strategy="averaged").fit(counts, fh=FH)
+    fitted = quick(strategy=average).fit(counts, fh=FH)
     assert fitted.predict_quantiles(alpha=[0.005, 0.1]).min(axis=None) >= 0
     assert fitted.predict_proba().cdf(pd.DataFrame(-1e-3, fitted.predict().index, [0])).max(axis=None) == 0
 
 
-def test_what_the_statistics_cannot_do_is_left_to_the_network_of_an_average(noisy):
+@AVERAGES
+def test_what_the_statistics_cannot_do_is_left_to_the_network_of_an_average(noisy, average, network):
     y = noisy.set_axis(pd.date_range("2020", periods=192, freq="D"))
-    averaged, train = (quick(strategy=strategy).fit(y[:150], fh=FH) for strategy in ("averaged", "train"))
-    in_sample = [one.predict_quantiles(fh=[-3, -2], alpha=[0.5]) for one in (averaged, train)]
+    both = [quick(strategy=strategy).fit(y[:150], fh=FH) for strategy in (average, network)]
+    in_sample = [one.predict_quantiles(fh=[-3, -2], alpha=[0.5]) for one in both]
     pd.testing.assert_frame_equal(*in_sample)
     later = y[150:].set_axis(y.index[150:] + pd.to_timedelta(np.arange(42) * 7.3, "h"))
-    for one in (averaged, train):
+    for one in both:
         one.update(later, update_params=False)
     fh = ForecastingHorizon(pd.DatetimeIndex([later.index[-1] + pd.Timedelta(9, "h")]), is_relative=False)
-    pd.testing.assert_series_equal(averaged.predict(fh=fh), train.predict(fh=fh))
+    pd.testing.assert_series_equal(*(one.predict(fh=fh) for one in both))
 
 
 def test_dropout_is_that_of_further_training_too(noisy):
