@@ -3,7 +3,8 @@
 Pieces of long series are forecast as if nothing had been observed before them. Statistics see the latest
 values from each origin anew, of which there are always as many. A network is trained (or trained further) at
 the first origin and updated at the others. Deciles of ``averaged`` are means of those of ``train`` and
-``corrected``, with the weight that the strategy finds at the first origin. Equal means are no strategy.
+``corrected``, those of ``zero_shot`` of ``pretrained`` and ``corrected``, with the weight that the strategy
+finds at the first origin. Equal means are no strategy.
 Losses are weighted quantile losses over that of the seasonal naive forecast, as sums over the origins of a
 piece; means over pieces are geometric.
 
@@ -48,6 +49,7 @@ HORIZONS = {  # sunspots: two years, of a season of eleven
 LENGTHS = (400, 1000, 3000)
 STRATEGIES = ("corrected", "pretrained", "finetune", "train")
 TRAINED = ("train", "finetune")
+AVERAGES = {"averaged": "train", "zero_shot": "pretrained"}  # with "corrected"
 MEANS = {
     "train, corrected": ("train", "corrected"),
     "finetune, corrected": ("finetune", "corrected"),
@@ -72,7 +74,7 @@ def deciles(strategy: str, y: pd.Series, origins: Sequence[int], n: int, h: int,
 
 
 def share(y: pd.Series, h: int, **options: Any) -> float:
-    """Weight of statistics in the average of a network that is trained on a series, whatever its training."""
+    """Weight of statistics in an average, whatever the training of its network."""
     model = TaylorformerForecaster(strategy="averaged", verbose=False, **options | {"max_steps": 1})
     return model.fit(y, fh=range(1, h + 1))._strategy.share
 
@@ -115,8 +117,9 @@ def rows(series: str, n: int, origins: list[int], data: Path | None, seed: int, 
         found[name] = np.mean([found[part] for part in parts], axis=0)
         seconds[name] = sum(seconds[part] for part in parts)
     weight = share(y.iloc[origins[0] - n : origins[0]], h, random_state=seed)
-    found["averaged"] = (1 - weight) * found["train"] + weight * found["corrected"]
-    seconds["averaged"] = seconds["train"] + seconds["corrected"]
+    for name, network in AVERAGES.items():
+        found[name] = (1 - weight) * found[network] + weight * found["corrected"]
+        seconds[name] = seconds[network] + seconds["corrected"]
     head = {"series": series, "n": n, "origin": origins[0], "seed": seed}
     for strategy, values in found.items():
         wql, coverage = loss(truth, values)
@@ -128,14 +131,14 @@ def rows(series: str, n: int, origins: list[int], data: Path | None, seed: int, 
                 "coverage": round(coverage, 3),
                 "seconds": round(seconds[strategy] / len(origins), 2),
             }
-            | ({"share": round(weight, 3)} if strategy == "averaged" else {})
+            | ({"share": round(weight, 3)} if strategy in AVERAGES else {})
         )
 
 
 def table(book: dict[str, Any]) -> str:
     """Mean relative loss and coverage of every strategy, a column for each length."""
     numbers = pd.DataFrame(book["rows"]).set_index(["n", "series", "origin", "seed", "model"])
-    names = [*STRATEGIES, "averaged", *MEANS]
+    names = [*STRATEGIES, *AVERAGES, *MEANS]
     header, columns = ["strategy"], [[f"`{name}`" if name not in MEANS else name for name in names]]
     for n, part in numbers.groupby("n"):
         wql, coverage = part["wql"].unstack("model"), part["coverage"].unstack("model").mean()
@@ -185,7 +188,7 @@ def main(argv: list[str] | None = None) -> None:
                     origins = origins[:2] if args.quick else origins
                     book["rows"] += rows(series, n, origins, args.data, args.seed, **bounds)
                     write_json(book, args.out)
-                    latest = book["rows"][-len(STRATEGIES) - 1 - len(MEANS) :]
+                    latest = book["rows"][-len(STRATEGIES) - len(AVERAGES) - len(MEANS) :]
                     print(n, series, {row["model"]: row["wql"] for row in latest}, flush=True)
     print(table(book))
 

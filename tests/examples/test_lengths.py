@@ -20,14 +20,19 @@ def test_the_page_on_strategies_shows_what_was_recorded(script):
 
 def test_the_quick_run_scores_every_strategy(script, tmp_path, monkeypatch):
     lengths = script("lengths")
-    monkeypatch.setattr(lengths, "STRATEGIES", ("corrected", "train"))
+    monkeypatch.setattr(lengths, "STRATEGIES", ("corrected", "pretrained", "train"))
     monkeypatch.setattr(lengths, "MEANS", {"train, corrected": ("train", "corrected")})
     lengths.main(["--quick", "--out", str(tmp_path / "found.json")])
     rows = json.loads((tmp_path / "found.json").read_text())["rows"]
-    assert [row["model"] for row in rows] == ["naive", "corrected", "train", "train, corrected", "averaged"]
+    assert [row["model"] for row in rows] == [
+        *("naive", "corrected", "pretrained", "train"),
+        *("train, corrected", "averaged", "zero_shot"),
+    ]
     assert all(0 < row["wql"] < 1 and 0 <= row["coverage"] <= 1 for row in rows)
-    for row, share in ((rows[3], 0.5), (rows[4], rows[4]["share"])):
-        most = share * rows[1]["wql"] + (1 - share) * rows[2]["wql"]
+    wql = {row["model"]: row["wql"] for row in rows}
+    for row, network in zip(rows[4:], ("train", "train", "pretrained"), strict=True):
+        share = row.get("share", 0.5)
+        most = share * wql["corrected"] + (1 - share) * wql[network]
         assert row["wql"] <= most + 1e-5  # a loss is convex
 
 
