@@ -152,7 +152,8 @@ def choose_strategy(
     if asked != "auto":
         against = obstacle or (irregular if asked in (*STATISTICAL, *AVERAGED) else None)
         if against and asked != "train":
-            raise ValueError(f"strategy={asked!r}: {against}; take strategy='train' or 'auto'")
+            remedy = "'train' or 'auto'" if obstacle else "'pretrained', 'train' or 'auto'"
+            raise ValueError(f"strategy={asked!r}: {against}; take strategy={remedy}")
         return Strategy(asked, f"strategy={asked!r}")
     longest = max(n_observed)
     few = longest < MIN_HORIZONS_TO_TRAIN * horizon

@@ -57,6 +57,13 @@ def test_an_obstacle_to_what_is_asked_for_is_an_error_that_names_a_way_out(asked
         choose_strategy(asked, [10], 12, obstacle="no covariates")
 
 
+@pytest.mark.parametrize("asked", ["baseline", "corrected", "zero_shot", "averaged"])
+def test_irregular_times_leave_networks_alone(asked):
+    message = f"strategy='{asked}': no grid; take strategy='pretrained', 'train' or 'auto'"
+    with pytest.raises(ValueError, match=message):
+        choose_strategy(asked, [10], 12, irregular="no grid")
+
+
 @pytest.mark.parametrize("own", ["studentt", "normal"])
 def test_a_family_is_the_one_of_its_name(own):
     assert obstacle_of_options({}, find_family(own), own) is None
