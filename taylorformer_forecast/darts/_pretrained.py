@@ -23,6 +23,7 @@ from taylorformer_forecast.engine.correction import PretrainedCorrection, choose
 from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
 from taylorformer_forecast.engine.statistical import are_demand
 from taylorformer_forecast.engine.strategy import (
+    AVERAGED,
     PRETRAINED,
     STATISTICAL,
     UNTRAINED,
@@ -84,7 +85,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     @property
     def _needs_past(self) -> bool:
-        averaged = self._strategy is not None and self._strategy.is_averaged
+        averaged = self._strategy is not None and self._strategy.name in AVERAGED
         return super()._needs_past or self._is_statistical or averaged
 
     def _obstacle_of_parameters(self) -> str | None:
@@ -125,7 +126,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         n_observed = [int(n) for k in known for n in k.sum(0)]
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
         strategy = choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series))
-        if strategy.is_averaged:
+        if strategy.name in AVERAGED:
             if self._effects is not None:
                 covariates = series2seq(options["future_covariates"])
                 series = list(map(Additions(**self._effects).rest_of, series, covariates))
@@ -205,7 +206,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if self._settings is None:
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
-        if self._strategy is not None and self._strategy.is_averaged:
+        if self._strategy is not None and self._strategy.name in AVERAGED:
             params |= {"statistics": self._statistics(), "share": self._strategy.share}
         return params
 

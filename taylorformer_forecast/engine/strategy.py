@@ -63,11 +63,6 @@ class Strategy:
         return self.name in PRETRAINED
 
     @property
-    def is_averaged(self) -> bool:
-        """Whether a network's forecasts are averaged with corrected statistical ones."""
-        return self.name in AVERAGED
-
-    @property
     def trains(self) -> bool:
         """Whether a network is trained."""
         return self.name not in UNTRAINED

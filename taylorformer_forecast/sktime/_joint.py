@@ -15,6 +15,7 @@ from taylorformer_forecast.engine.copula import (
     scores_among,
     standardised_errors,
 )
+from taylorformer_forecast.engine.strategy import AVERAGED, STATISTICAL
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._requests import Predictive
 
@@ -57,7 +58,7 @@ class JointPaths(Host):
         if self._is_point or n_instances * y.shape[1] == 1:
             return None
         regular = self._irregular() is None
-        if regular and (self._strategy.is_statistical or self._strategy.is_averaged):
+        if regular and self._strategy.name in (*STATISTICAL, *AVERAGED):
             scores = self._statistical_scores()
         elif regular and self._scaler is None:
             scores = self._network_scores()

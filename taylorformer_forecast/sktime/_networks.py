@@ -47,7 +47,7 @@ class NetworkFitting(Averaging):
         of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL, *AVERAGED)
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
-        if self._strategy.is_averaged:
+        if self._strategy.name in AVERAGED:
             demand = self.strategy == "auto" and self._is_demand(panel)
             self._strategy = self._strategy.of_demand() if demand else self._weighed(self._strategy, seed)
         self._load_correction()
@@ -75,7 +75,7 @@ class NetworkFitting(Averaging):
 
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""
-        corrects = self._strategy.is_averaged or self._strategy.name == "corrected"
+        corrects = self._strategy.name in ("corrected", *AVERAGED)
         self._correction = choose_correction(self.strategy, self.pretrained) if corrects else None
 
     def _train_further(self, seed, net, steps):

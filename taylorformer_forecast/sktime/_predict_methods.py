@@ -13,6 +13,7 @@ from sktime.datatypes import update_data
 from taylorformer_forecast.defaults import LARGEST_OFFSET, MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
 from taylorformer_forecast.engine.series_requests import SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.engine.strategy import AVERAGED
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance
 from taylorformer_forecast.sktime._joint import JointPaths
@@ -64,7 +65,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 f"the sample paths run away: they are not finite at {index[~finite][0]}. "
                 f"Ask for a shorter fh, or train longer."
             )
-        if self._strategy.is_averaged and self._given is None and self._irregular() is None:
+        if self._strategy.name in AVERAGED and self._given is None and self._irregular() is None:
             return self._statistical(fh, X, n_paths, result)
         return self._as_given(index, keys, result, X)
 

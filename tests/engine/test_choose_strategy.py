@@ -47,7 +47,6 @@ def test_what_is_asked_for_is_done_whatever_the_size(asked, n_values):
     chosen = choose_strategy(asked, [n_values], 12)
     assert (chosen.name, chosen.reason) == (asked, f"strategy={asked!r}")
     assert chosen.is_pretrained == (asked in ("pretrained", "zero_shot", "finetune"))
-    assert chosen.is_averaged == (asked in ("averaged", "zero_shot"))
     assert chosen.trains == (asked in ("train", "averaged", "finetune"))
 
 
