@@ -77,7 +77,7 @@ def test_the_readme_shows_the_scores_that_were_recorded():
         "Taylorformer (sktime)": "taylorformer_sktime",
         "LAM (sktime)": "lam_sktime",
         "Taylorformer (darts)": "taylorformer_darts",
-        "Taylorformer, zero shot, no training": "taylorformer_zero_shot",
+        'Taylorformer, `strategy="zero_shot"`, no training': "taylorformer_zero_shot",
         "AutoETS": "ets",
     }
     for title, value in shown.items():

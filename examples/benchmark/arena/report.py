@@ -40,7 +40,7 @@ RECORDED = (
     ),
     ("the Taylorformer's defaults on airline, with seasonal autoregression", "Intel, pandas 3.0.6"),
     ("ContiFormer within 60 seconds", "Intel, pandas 3.0.6"),
-    ("the Taylorformer's defaults, averaged with statistics at any length", "AMD EPYC, pandas 3.0.6"),
+    ("the Taylorformer's defaults and zero shot: averages with statistics", "AMD EPYC, pandas 2.3.3"),
 )
 
 PROTOCOL = """\
