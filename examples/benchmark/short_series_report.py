@@ -98,8 +98,9 @@ have networks ([which](prior.md)); covariates that are known ahead are [taken of
 `TaylorformerModel` chooses by the same rule and has the same forecasts.
 
 A panel or a hierarchy is one batch, in which every series is forecast as by itself, by its own seasons.
-10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 48 s of one core
-and 1.1 GiB (`examples/benchmark/many_series.py`).
+10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 74 s of one core
+and 1.1 GiB (`examples/benchmark/many_series.py`). An earlier version took 66 s there, and 48 s on a faster
+machine.
 
 ## Five collections
 
