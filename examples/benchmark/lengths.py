@@ -75,7 +75,7 @@ def deciles(strategy: str, y: pd.Series, origins: Sequence[int], n: int, h: int,
 
 def share(y: pd.Series, h: int, **options: Any) -> float:
     """Weight of statistics in an average, whatever the training of its network."""
-    model = TaylorformerForecaster(strategy="averaged", verbose=False, **options | {"max_steps": 1})
+    model = TaylorformerForecaster(strategy="zero_shot", verbose=False, **options)
     return model.fit(y, fh=range(1, h + 1))._strategy.share
 
 

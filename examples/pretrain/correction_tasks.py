@@ -19,7 +19,7 @@ from taylorformer_forecast.models.correction import CorrectionFeatures, correcti
 from taylorformer_forecast.synthetic import SyntheticGenerator
 from taylorformer_forecast.synthetic.frame import log_uniform
 
-__all__ = ["LEVELS", "CorrectionTasks", "deciles", "make_correction_tasks", "pinball"]
+__all__ = ["LEVELS", "CorrectionTasks", "deciles", "make_correction_tasks", "nothing", "pinball"]
 
 LEVELS = torch.arange(1, 10) / 10
 SHORTEST, LONGEST = 10, 300  # points of the histories
@@ -126,7 +126,7 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
     known = ~truth.isnan() & usable.gather(1, origins)[..., None]
     # The loss of a task is that of its series, in mean scales.
     weight = known / at.scale.mean(-1, keepdim=True) / known.sum(-1, keepdim=True).clamp_min(1)
-    far = torch.minimum(torch.maximum(truth, at.loc - FAR * at.scale), at.loc + FAR * at.scale)
+    far = truth.clamp(at.loc - FAR * at.scale, at.loc + FAR * at.scale)
     sides = [_sides(fit, origins[:, k], at.scale[:, k]) for k in range(origins.shape[1])]
     shift, below, above = (torch.stack(part, 1).flatten(0, 1) for part in zip(*sides, strict=True))
     every = [part.repeat_interleave(origins.shape[1], 0) for part in (fit.error_quantiles, fit.positive)]
@@ -153,6 +153,12 @@ def _sides(fit: CombinationFit, origin: Tensor, scale: Tensor) -> tuple[Tensor, 
     at = torch.arange(fit.clean.shape[1])
     error = torch.where(at < origin[:, None], fit.standard[..., 0], torch.nan)
     return asymmetry(error, scale, fit.steady | (origin < len(at) - 1)[:, None])
+
+
+def nothing(tasks: CorrectionTasks) -> Correction:
+    """The correction that changes nothing."""
+    one = torch.ones_like(tasks.loc)
+    return Correction(torch.zeros_like(one), one, one)
 
 
 def deciles(found: Correction, tasks: CorrectionTasks) -> Tensor:

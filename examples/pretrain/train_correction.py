@@ -23,11 +23,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from correction_tasks import CorrectionTasks, deciles, make_correction_tasks, pinball
+from correction_tasks import CorrectionTasks, deciles, make_correction_tasks, nothing, pinball
 from safetensors import safe_open
 
-from taylorformer_forecast.baselines.forecast import Correction
-from taylorformer_forecast.engine.correction import load_correction, save_correction
+from taylorformer_forecast.engine.correction import HEADER, load_correction, save_correction
 from taylorformer_forecast.engine.training import private_rng
 from taylorformer_forecast.models.correction import CorrectionNet
 
@@ -65,20 +64,14 @@ class Chunks:
         return [make_correction_tasks(SERIES // 2, (self.seed, HELD_OUT + n)) for n in range(n_chunks)]
 
 
-def nothing(found: Correction) -> Correction:
-    """A correction of the same shape that changes nothing."""
-    return Correction(0 * found.shift, found.below**0, found.above**0)
-
-
 @torch.no_grad()
 def validate(net: CorrectionNet, held_out: list[CorrectionTasks], weight: float) -> dict[str, float]:
     """Pinball loss relative to the combination alone: of the sums, and the geometric mean over tasks."""
     losses, before, inside, count = [], [], 0.0, 0.0
     for tasks in held_out:
-        correction = net(tasks.features, weight)
-        found = deciles(correction, tasks)
+        found = deciles(net(tasks.features, weight), tasks)
         losses.append(pinball(found, tasks))
-        before.append(pinball(deciles(nothing(correction), tasks), tasks))
+        before.append(pinball(deciles(nothing(tasks), tasks), tasks))
         known = tasks.weight > 0
         inside += float(((tasks.truth >= found[..., 0]) & (tasks.truth <= found[..., -1]))[known].sum())
         count += float(known.sum())
@@ -159,7 +152,7 @@ def train(args: argparse.Namespace) -> None:
 def made_by(path: Path) -> str:
     """What a file says of how it was made."""
     with safe_open(path, "pt") as file:
-        return str(json.loads(file.metadata()["correction"])["made_by"])
+        return str(json.loads(file.metadata()[HEADER])["made_by"])
 
 
 def card(net: CorrectionNet, command: str, args: argparse.Namespace, curve: list[dict[str, Any]]) -> str:

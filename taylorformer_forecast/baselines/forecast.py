@@ -104,7 +104,7 @@ class Forecast:
         positive = self.positive[:, None, None] & (loc > 0)
         # Below half of the mean of positive values, the shift of the median goes on in logarithms.
         half = torch.where(positive, loc / 2, 1.0)
-        less = half * (change / half + 1).clamp_max(0.0).exp()
+        less = half * (change / half + 1).clamp_max(0.0).exp()  # bounded: gradients of what is not taken
         median = torch.where(positive & (change < -half), less, loc + change)
         distance = scale * width * self.standard(z)
         # Below the median of positive values, distances are those of logarithms.

@@ -26,7 +26,6 @@ from taylorformer_forecast.engine.strategy import (
     AVERAGED,
     PRETRAINED,
     STATISTICAL,
-    UNTRAINED,
     Strategy,
     choose_strategy,
     obstacle_of_options,
@@ -113,7 +112,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         return self._obstacle_of_parameters()
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._strategy is not None and self._strategy.name in UNTRAINED:
+        if self._strategy is not None and not self._strategy.trains:
             self.model = self.train_sample = None
         return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
 
@@ -147,7 +146,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""
         self._strategy = strategy
-        if strategy is not None and strategy.name in UNTRAINED:
+        if strategy is not None and not strategy.trains:
             self.n_epochs = 0
         elif self._arguments["n_epochs"] is None:
             self.n_epochs = self.spec.num_epochs
@@ -156,7 +155,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
         """Train on a dataset; see darts. Only "train" and "finetune" train anything."""
-        if self._strategy is not None and self._strategy.name in UNTRAINED:
+        if self._strategy is not None and not self._strategy.trains:
             epochs = 0
             kwargs["load_best"] = False  # nothing is trained that could be best
             if self.save_checkpoints:

@@ -16,6 +16,7 @@ __all__ = [
     "STATISTICAL",
     "STRATEGIES",
     "UNTRAINED",
+    "WITH_STATISTICS",
     "Strategy",
     "choose_strategy",
     "log_decision",
@@ -24,6 +25,7 @@ __all__ = [
 
 STATISTICAL = ("baseline", "corrected")
 AVERAGED = ("averaged", "zero_shot")  # of a network and the corrected statistical forecasts
+WITH_STATISTICS = (*STATISTICAL, *AVERAGED)  # which need regular times
 PRETRAINED = ("pretrained", "zero_shot", "finetune")  # with the network of a file
 UNTRAINED = (*STATISTICAL, "pretrained", "zero_shot")  # training has nothing to go on from
 STRATEGIES = ("auto", *STATISTICAL, "pretrained", "zero_shot", "train", "averaged", "finetune")
@@ -145,7 +147,7 @@ def choose_strategy(
     if asked not in STRATEGIES:
         raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
     if asked != "auto":
-        against = obstacle or (irregular if asked in (*STATISTICAL, *AVERAGED) else None)
+        against = obstacle or (irregular if asked in WITH_STATISTICS else None)
         if against and asked != "train":
             remedy = "'train' or 'auto'" if obstacle else "'pretrained', 'train' or 'auto'"
             raise ValueError(f"strategy={asked!r}: {against}; take strategy={remedy}")

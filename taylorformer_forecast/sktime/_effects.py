@@ -19,7 +19,7 @@ from taylorformer_forecast.defaults import LARGEST_OFFSET
 from taylorformer_forecast.engine.demand_effects import usual_ratio
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.series_scale import since_start
-from taylorformer_forecast.engine.strategy import AVERAGED, STATISTICAL, Strategy
+from taylorformer_forecast.engine.strategy import WITH_STATISTICS, Strategy
 from taylorformer_forecast.sktime._frames import rows_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel, by_name, instances_of, rows_of_instances
@@ -222,7 +222,7 @@ class ExogenousEffects(Host):
             raise ValueError(rows_are_missing(tuple(key), stamp, len(missing)))
         self._scaler.check_known(stored.reindex(needed), "predict")
         found = found.shifted(self._additions(index, stored))
-        if self._strategy.name not in (*STATISTICAL, *AVERAGED):
+        if self._strategy.name not in WITH_STATISTICS:
             return found
         demand = self._each("of_demand", index)
         found = found.at_least(np.where(self._each("bounded", index) & ~demand, 0.0, -np.inf))

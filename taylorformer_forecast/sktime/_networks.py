@@ -14,7 +14,7 @@ from taylorformer_forecast.engine.statistical import are_demand
 from taylorformer_forecast.engine.strategy import (
     AVERAGED,
     PRETRAINED,
-    STATISTICAL,
+    WITH_STATISTICS,
     choose_strategy,
     obstacle_of_options,
 )
@@ -44,7 +44,7 @@ class NetworkFitting(Averaging):
         self._numbers = {name: k for k, name in enumerate(names) if 1 < len(names) <= MOST_OWN_MAPS}
         n_observed = panel.count().ravel().tolist()
         obstacle = None if self.strategy == "train" else self._obstacle(weights)
-        of_statistics = obstacle is None and self.strategy in ("auto", *STATISTICAL, *AVERAGED)
+        of_statistics = obstacle is None and self.strategy in ("auto", *WITH_STATISTICS)
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
         if self._strategy.name in AVERAGED:

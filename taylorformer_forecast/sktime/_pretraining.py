@@ -102,7 +102,7 @@ class Pretraining(Host):
         """Train the network further: that of the pretraining, or of a fit without one."""
         check_enough(y, self.context_length)
         start = getattr(self, "pretrained_", None)
-        left = start is None and self.strategy == "auto" and self.strategy_ in UNTRAINED
+        left = start is None and self.strategy == "auto" and not self._strategy.trains
         if left or self.strategy in UNTRAINED:
             return self._pretrain(y, X, fh)  # nothing was trained that could be trained further
         student = self._like_new()

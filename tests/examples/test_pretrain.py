@@ -73,9 +73,7 @@ def test_tasks_of_corrections_are_what_the_combination_forecasts_and_what_follow
     assert found.truth.shape == found.weight.shape == found.steps.shape[:2]
     assert (found.weight >= 0).all()
     assert (found.weight.sum(1) > 0).all()
-    none = tasks.Correction(
-        *torch.zeros(3, *found.truth.shape).add(torch.tensor([0.0, 1.0, 1.0])[:, None, None])
-    )
+    none = tasks.nothing(found)
     deciles = tasks.deciles(none, found)
     inside = (found.truth > deciles[..., 0]) & (found.truth < deciles[..., -1])
     assert 0.6 < inside[found.weight > 0].float().mean() < 0.95
