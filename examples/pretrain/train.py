@@ -136,16 +136,15 @@ def train(args: argparse.Namespace) -> None:
     """Train, with checkpoints; then write the prior and its card."""
     chunks = Chunks(args.seed, args.chunks, args.steps, args.batch_points)
     held_out = chunks.held_out(2 if args.quick else 12)
-    net = build()
+    net = build().to(args.device)
     optimizer, schedule = make_optimizer(net, args.lr, args.steps)
     checkpoint, first, seconds = args.out.with_suffix(".ckpt"), 0, 0.0
     if checkpoint.exists():
-        state = torch.load(checkpoint, weights_only=True)
+        state = torch.load(checkpoint, args.device, weights_only=True)
         net.load_state_dict(state["net"])
         optimizer.load_state_dict(state["optimizer"])
         schedule.load_state_dict(state["schedule"])
         first, seconds = state["step"], state["seconds"]
-    net.to(args.device)
     start, total = time.process_time() - seconds, 0.0
     scores: dict[str, list[float]] = {}
     for step in range(first, args.steps):

@@ -103,18 +103,19 @@ def train(args: argparse.Namespace) -> None:
     net = CorrectionNet(args.d_model, 4, args.n_layers)
     if args.init:
         net = load_correction(args.init).net.train()
+    net.to(args.device)
     sizes = net.sizes
-    first_weights = {name: value.clone() for name, value in net.state_dict().items()}
-    average = {name: value.clone() for name, value in net.state_dict().items()}
+    first_weights = {name: value.cpu().clone() for name, value in net.state_dict().items()}
+    average = {name: value.clone() for name, value in first_weights.items()}
     optimizer = torch.optim.AdamW(net.parameters(), lr=args.lr, weight_decay=DECAY)
     checkpoint, first, seconds = args.out.with_suffix(".ckpt"), 0, 0.0
     curve: list[dict[str, Any]] = []
     if checkpoint.exists():
-        state = torch.load(checkpoint, weights_only=True)
+        state = torch.load(checkpoint, args.device, weights_only=True)
         net.load_state_dict(state["net"])
         optimizer.load_state_dict(state["optimizer"])
-        average, first, seconds, curve = (state[k] for k in ("average", "step", "seconds", "curve"))
-    net.to(args.device)
+        average = {name: value.cpu() for name, value in state["average"].items()}
+        first, seconds, curve = (state[k] for k in ("step", "seconds", "curve"))
     start = time.process_time() - seconds
     for step in range(first, args.steps):
         tasks = chunks.batch(step).to(args.device)

@@ -168,7 +168,8 @@ class Window:
         On the way to a CUDA device the CPU does not wait for the copies, which page-locked memory allows.
         """
         if torch.device(device).type == "cuda" and self.y.device.type == "cpu":
-            return self.map(lambda value: value.pin_memory().to(device, non_blocking=True))
+            # Page-locked memory takes no value that stands for several.
+            return self.map(lambda value: value.contiguous().pin_memory().to(device, non_blocking=True))
         return self.map(lambda value: value.to(device))
 
     def points(self, index: slice) -> Window:

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.darts._dataset import samples_by_weight
+from taylorformer_forecast.darts._state import evaluating
 from taylorformer_forecast.darts._windows import BatchWindows
 from taylorformer_forecast.defaults import N_CALIBRATION_WINDOWS, N_COPULA_PATHS
 from taylorformer_forecast.engine.copula import GaussianCopula, scores_among
-from taylorformer_forecast.engine.training import evaluating
+from taylorformer_forecast.engine.training import kept_rng
 
 
 class JointComponents(nn.Module):
@@ -71,7 +72,7 @@ class JointWindows(BatchWindows):
         samples, _ = samples_by_weight(dataset, N_CALIBRATION_WINDOWS, n_targets)
         window = self.training_windows(samples, collate)
         # Likelihoods of darts draw from the global generator.
-        with evaluating(self.net), torch.random.fork_rng(range(torch.cuda.device_count())):
+        with evaluating(self.net), kept_rng():
             drawn = sample_paths(self.net, window, N_COPULA_PATHS).paths
         y, observed = window.targets
         n_windows = len(self.floor) // y.shape[2]  # of a series

@@ -26,13 +26,12 @@ from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._losses import ObservedLoss
-from taylorformer_forecast.darts._state import finished_state
+from taylorformer_forecast.darts._state import evaluating, finished_state
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS, N_PARAMETER_PATHS
 from taylorformer_forecast.engine.calibration import inflate_by_paths
 from taylorformer_forecast.engine.explanation import baseline_alone, with_part
 from taylorformer_forecast.engine.lightning import make_optimizer, time_spent
-from taylorformer_forecast.engine.training import evaluating
 from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from taylorformer_forecast.engine.training import interruptible, own_state
+from taylorformer_forecast.engine.training import interruptible, kept_rng, own_state
 
 
 @contextmanager
@@ -17,6 +17,29 @@ def in_own_state() -> Iterator[None]:
     """Run a block whatever the caller has set in torch; interrupts of users are raised."""
     with own_state(), interruptible():
         yield
+
+
+@contextmanager
+def evaluating(net: torch.nn.Module) -> Iterator[None]:
+    """Put a network into evaluation mode for a block, and back into its mode afterwards.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.darts._state import evaluating
+    >>> net = torch.nn.Dropout()
+    >>> with evaluating(net):
+    ...     net.training
+    False
+    >>> net.training
+    True
+    """
+    before = net.training
+    net.eval()
+    try:
+        yield
+    finally:
+        net.train(before)
 
 
 @contextmanager
@@ -79,7 +102,7 @@ def finished_state(module: Any) -> dict[str, Any]:
         Copies of parameters and buffers, after calibration.
     """
     loader, before = module.trainer.train_dataloader, copy.deepcopy(module.state_dict())
-    with torch.random.fork_rng(range(torch.cuda.device_count())):
+    with kept_rng():
         module.finish(loader.dataset, loader.collate_fn)
     found = copy.deepcopy(module.state_dict())
     module.load_state_dict(before)

@@ -149,7 +149,7 @@ def as_predicted(
     Returns
     -------
     Tensor
-        Paths (S, B, n, C), or parameters (1, B, n, C * 3), in double precision.
+        Paths (S, B, n, C), or parameters (1, B, n, C * 3), in double precision, where the series are.
     """
     describe = _parameters if parameters else _paths
     found = torch.as_tensor(np.stack([describe(one) for one in forecasts]))
@@ -160,7 +160,8 @@ def as_predicted(
             found = found.clamp_min(torch.where(bounded, 0.0, -torch.inf).view(-1, 1, 1, 1))
     unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1 1 1").cpu()
     found = found.masked_fill(unseen, torch.nan)
-    return rearrange(found, "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
+    found = rearrange(found, "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
+    return found.to(batch.past_target.device)
 
 
 class StatisticalModule(PLForecastingModule):
@@ -245,9 +246,9 @@ class StatisticalModule(PLForecastingModule):
         out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, added)
         if self.joint is not None and not self.predict_likelihood_parameters:
             out = self.joint.reorder(out)
-        like = batch.past_target
-        dtype = torch.promote_types(like.dtype, torch.float32)  # as of darts' models of 16-bit series
-        return out.to(dtype).to(like.device), batch.series_schema, batch.pred_time
+        # As of darts' models of 16-bit series.
+        dtype = torch.promote_types(batch.past_target.dtype, torch.float32)
+        return out.to(dtype), batch.series_schema, batch.pred_time
 
 
 def _seasonal_features(freq: Any, time_features: object, seasonal_periods: object) -> SeasonalFeatures:

@@ -38,6 +38,31 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
+def kept_rng() -> Iterator[None]:
+    """Restore the states of torch's global generators after a block.
+
+    CUDA that is not in use is not started for that: it takes seconds, and a forked process cannot do it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.engine.training import kept_rng
+    >>> before = torch.get_rng_state()
+    >>> with kept_rng():
+    ...     _ = torch.rand(3)
+    >>> bool((torch.get_rng_state() == before).all())
+    True
+    """
+    used = torch.cuda.is_initialized()
+    try:
+        with torch.random.fork_rng(range(torch.cuda.device_count()) if used else []):
+            yield
+    finally:
+        if torch.cuda.is_initialized() and not used:  # the block started it: with the caller's seed
+            torch.cuda.manual_seed_all(torch.initial_seed())
+
+
+@contextmanager
 def private_rng(seed: int) -> Iterator[None]:
     """Seed torch's global generator for a block, and restore it afterwards.
 
@@ -60,7 +85,7 @@ def private_rng(seed: int) -> Iterator[None]:
     >>> bool((torch.get_rng_state() == before).all())
     True
     """
-    with _LOCK, torch.random.fork_rng(range(torch.cuda.device_count())):
+    with _LOCK, kept_rng():
         torch.manual_seed(seed)
         yield
 
@@ -96,29 +121,6 @@ def own_state() -> Iterator[None]:
             if len(_CALLERS) == 1:  # the last block restores it
                 torch.set_default_dtype(before)
             _CALLERS.remove(block)
-
-
-@contextmanager
-def evaluating(net: torch.nn.Module) -> Iterator[None]:
-    """Put a network into evaluation mode for a block, and back into its mode afterwards.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.engine.training import evaluating
-    >>> net = torch.nn.Dropout()
-    >>> with evaluating(net):
-    ...     net.training
-    False
-    >>> net.training
-    True
-    """
-    before = net.training
-    net.eval()
-    try:
-        yield
-    finally:
-        net.train(before)
 
 
 @contextmanager

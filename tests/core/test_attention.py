@@ -85,6 +85,20 @@ def test_a_query_that_sees_nothing_gets_zeros_and_gives_no_gradient(empty):
         assert all((x.grad == 0).all() for x in (q, k, v))
 
 
+def test_heads_that_are_widened_lie_one_after_another(monkeypatch):
+    """The fused kernel for GPUs takes no other order, not even of a single head."""
+    strides = []
+
+    def attend(q, k, v, *_, **__):
+        strides.extend(x.stride() for x in (q, k, v))
+        return v
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", attend)
+    q, k, v = (randn(2, 3, 1, 1, seed=s).transpose(1, 2) for s in range(3))
+    assert full(q, k, v).shape == q.shape
+    assert all(stride[1] == 3 * stride[2] >= 3 for stride in strides)
+
+
 def test_an_unknown_kernel_is_refused_with_the_names_that_exist():
     with pytest.raises(ValueError, match=r"attention='fast' is neither a kernel nor one of.*full.*local"):
         MultiHeadAttention(4, 4, n_heads=1, head_dim=4, attention="fast")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -192,12 +194,14 @@ def test_a_mask_is_not_read_where_there_are_no_values():
 
 def test_copies_to_a_cuda_device_start_from_page_locked_memory_and_do_not_block(make_window, monkeypatch):
     w, pinned, copied = make_window(dim_covariates=1), [], []
+    w = replace(w, t=w.t[:1].expand(3, -1))
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: pinned.append(self) or self)
     monkeypatch.setattr(
         torch.Tensor, "to", lambda self, *args, **kwargs: copied.append((args, kwargs)) or self
     )
     w.to("cuda:0")
     assert len(pinned) == len(copied) == 4  # times, values, what was observed, covariates
+    assert all(value.is_contiguous() for value in pinned)  # values that stand for several cannot be locked
     assert all(call == (("cuda:0",), {"non_blocking": True}) for call in copied)
     w.to("cpu")
     assert len(pinned) == 4

@@ -16,6 +16,7 @@ from quiet import QUIET
 from sktime.datasets import load_airline
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
+from taylorformer_forecast.darts._state import evaluating
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 
@@ -214,3 +215,11 @@ def test_apples_gpu_is_not_taken(monkeypatch):
     assert found == ["cpu"]
     with pytest.raises(ValueError, match="or a dict, whose accelerator has double precision"):
         TaylorformerModel(24, 12, pl_trainer_kwargs={"accelerator": "mps"})
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_network_that_is_evaluated_is_back_in_its_mode_even_after_an_error(training):
+    net = torch.nn.Dropout().train(training)
+    with pytest.raises(ValueError, match="False"), evaluating(net):
+        raise ValueError(net.training)
+    assert net.training == training

@@ -19,7 +19,7 @@ import torch
 FILE = Path(__file__).with_name("forecasts.json")
 FH = range(1, 9)
 LEVELS = [0.1, 0.5, 0.9]
-SMALL = {"d_model": 8, "n_heads": 2, "max_steps": 4, "num_samples": 20, "random_state": 0}
+SMALL = {"device": "cpu", "d_model": 8, "n_heads": 2, "max_steps": 4, "num_samples": 20, "random_state": 0}
 QUIET = {"accelerator": "cpu", "enable_progress_bar": False, "logger": False}
 
 

@@ -30,8 +30,8 @@ if __name__ == "__main__":
 def test_processes_of_one_training_have_the_same_weights(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
     run = subprocess.run(
         [sys.executable, str(program)],
         env=environment,

@@ -153,7 +153,7 @@ def softmax_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scal
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     # The fused kernel wants one width, and is slow below 16: zeros change no inner product.
     padded = max(q.shape[-1], width, FUSED_WIDTH)
-    q, k, v = (F.pad(x, (0, padded - x.shape[-1])) if x.shape[-1] < padded else x for x in (q, k, v))
+    q, k, v = (_padded(x, padded) for x in (q, k, v))
     if mask is None:
         return F.scaled_dot_product_attention(q, k, v, scale=scale)[..., :width]
     mask = mask.expand(-1, -1, q.shape[2], -1)
@@ -162,6 +162,14 @@ def softmax_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scal
         return F.scaled_dot_product_attention(q, k, v, mask, scale=scale)[..., :width]
     # An empty row would be a softmax over nothing: let it see everything, then discard what it saw.
     return (F.scaled_dot_product_attention(q, k, v, mask | ~sees, scale=scale) * sees)[..., :width]
+
+
+def _padded(x: Tensor, width: int) -> Tensor:
+    """Heads (B, H, N, D) with zeros behind them, up to a width."""
+    if x.shape[-1] == width:
+        return x
+    # Padding four dimensions may keep the strides of "channels last", which the kernel for GPUs refuses.
+    return F.pad(x.flatten(0, 1), (0, width - x.shape[-1])).unflatten(0, x.shape[:2])
 
 
 def softmax_query(query: PathRows, points: CachedPoints, scale: float) -> PathRows:

@@ -1,0 +1,198 @@
+"""Estimators on a CUDA device: what is fitted there is used anywhere, and forecasts are those of the CPU."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from darts import TimeSeries
+from quiet import QUIET
+
+import taylorformer_forecast.darts as darts_models
+import taylorformer_forecast.sktime as forecasters
+from taylorformer_forecast.sktime import ContiFormerClassifier, ContiFormerImputer, TaylorformerImputer
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+MODELS = ("Taylorformer", "LAM", "ContiFormer", "TNP", "UNN")
+STRATEGIES = ("baseline", "corrected", "pretrained", "zero_shot", "train", "averaged", "finetune", "auto")
+SMALL = {"d_model": 8, "n_heads": 2, "random_state": 0}
+FH, LEVELS = range(1, 9), [0.1, 0.5, 0.9]
+
+each_model = pytest.mark.parametrize("name", MODELS)
+each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
+
+
+def values(n=240, columns=1):
+    """Noisy seasons, whose levels are far apart."""
+    t, noise = np.arange(n)[:, None], np.random.default_rng(0).normal(size=(n, columns))
+    return 50 * 10.0 ** np.arange(columns) + 8 * np.sin(2 * np.pi * t / 12) + noise
+
+
+def frame(columns=1):
+    """The same for sktime, with a gap."""
+    y = values(columns=columns)
+    y[100:104, 0] = np.nan
+    index = pd.period_range("2001-01", periods=len(y), freq="M")
+    return pd.Series(y[:, 0], index) if columns == 1 else pd.DataFrame(y, index).add_prefix("y")
+
+
+def near(found, expected):
+    """Whether quantiles (.., 3) of many draws are alike."""
+    width = (expected[..., 2] - expected[..., 0])[..., None]
+    assert np.isfinite(found).all()
+    assert np.abs((found - expected) / width).mean() < 0.1
+
+
+# --- sktime -----------------------------------------------------------------------------------------------
+
+
+def forecaster(name, **changes):
+    """A small forecaster that a GPU trains, however short the series."""
+    options = {"strategy": "train"} if name == "Taylorformer" else {}
+    sizes = {**SMALL, "max_steps": 20, "num_samples": 1000, "verbose": False, "device": "cuda"}
+    return getattr(forecasters, f"{name}Forecaster")(**{**sizes, **options, **changes})
+
+
+def quantiles(fitted, device="cuda"):
+    fitted.device = device
+    return fitted.predict_quantiles(FH, alpha=LEVELS).to_numpy().reshape(len(FH), -1, len(LEVELS))
+
+
+@each_model
+@pytest.mark.parametrize("columns", [1, 2])
+def test_what_a_gpu_trained_forecasts_alike_on_both_devices(name, columns):
+    fitted = forecaster(name).fit(frame(columns), fh=FH)
+    assert not any(parameter.is_cuda for parameter in fitted.network_.parameters())
+    near(quantiles(fitted), quantiles(fitted, "cpu"))
+    near(quantiles(pickle.loads(pickle.dumps(fitted))), quantiles(fitted, "cpu"))
+
+
+@each_strategy
+def test_strategies_of_sktime_forecast_on_a_gpu_as_on_the_cpu(strategy):
+    found = []
+    for device in ("cuda", "cpu"):
+        fitted = forecaster("Taylorformer", strategy=strategy, device=device)
+        found.append(quantiles(fitted.fit(frame(), fh=FH), device))
+    near(*found)
+
+
+@each_model
+def test_panels_with_covariates_are_forecast_on_a_gpu(name):
+    y = pd.concat({k: frame().to_frame("y")[: 120 + 10 * k] for k in range(3)}, names=["id"])
+    X = pd.DataFrame({"x": np.arange(len(y)) % 5.0}, y.index)
+    later = pd.concat(
+        {k: pd.DataFrame({"x": np.arange(8) % 5.0}, y.loc[k].index[-1] + np.arange(1, 9)) for k in range(3)},
+        names=["id"],
+    )
+    later.index.names = y.index.names
+    fitted = forecaster(name).fit(y, X=X, fh=FH)
+    assert np.isfinite(fitted.predict_quantiles(FH, X=later, alpha=LEVELS).to_numpy()).all()
+    assert np.isfinite(fitted.predict(FH, X=later).to_numpy()).all()
+
+
+def test_points_paths_residuals_and_explanations_come_from_a_gpu():
+    fitted = forecaster("Taylorformer").fit(frame(), fh=FH)
+    assert np.isfinite(fitted.predict(FH)).all()
+    assert np.isfinite(fitted.predict_proba(FH, marginal=False).sample(3).to_numpy()).all()
+    assert np.isfinite(fitted.predict(range(-3, 1))).all()
+    assert np.isfinite(fitted.explain(FH).to_numpy()).any()
+    fitted.update(frame()[-3:].set_axis(frame().index[-3:] + 3))
+    assert np.isfinite(fitted.predict(FH)).all()
+
+
+@pytest.mark.parametrize("n", [4, 60])
+def test_faithful_networks_of_one_column_forecast_on_a_gpu(n):
+    fitted = forecaster("LAM", preset="faithful", distribution="normal").fit(frame()[:n])
+    assert np.isfinite(fitted.predict([1 - n, 0, 1, 5])).all()
+
+
+def test_a_fit_leaves_the_random_numbers_of_the_gpu_as_they_were():
+    torch.cuda.manual_seed(7)
+    expected = torch.rand(3, device="cuda")
+    torch.cuda.manual_seed(7)
+    forecaster("LAM").fit(frame(), fh=FH).predict()
+    assert torch.equal(torch.rand(3, device="cuda"), expected)
+
+
+@pytest.mark.parametrize("kind", [TaylorformerImputer, ContiFormerImputer])
+def test_gaps_are_filled_on_a_gpu(kind):
+    filled = kind(**SMALL, max_steps=20, num_samples=50, device="cuda").fit_transform(frame())
+    assert np.isfinite(filled).all()
+
+
+def test_series_are_classified_on_a_gpu():
+    X = np.sin(np.linspace(0, 1, 30) * np.array([10.0, 50.0] * 20)[:, None, None])
+    y = np.array(["slow", "fast"] * 20)
+    fitted = ContiFormerClassifier(**SMALL, n_layers=1, max_steps=60, lr=1e-2, device="cuda").fit(X, y)
+    assert (fitted.predict(X) == y).mean() > 0.8
+
+
+# --- darts ------------------------------------------------------------------------------------------------
+
+GPU = {**QUIET, "accelerator": "gpu", "devices": 1}
+
+
+def model(name, trainer=GPU, **changes):
+    """A small model of darts that a GPU trains, however short the series."""
+    options = {"strategy": "train"} if name == "Taylorformer" else {}
+    options |= {"n_epochs": 2, "pl_trainer_kwargs": trainer}
+    return getattr(darts_models, f"{name}Model")(24, 8, **{**SMALL, **options, **changes})
+
+
+def draws(fitted):
+    """Quantiles (steps, components, 3) of its draws."""
+    paths = fitted.predict(8, num_samples=1000, random_state=0).all_values()
+    return np.moveaxis(np.quantile(paths, LEVELS, axis=2), 0, -1)
+
+
+def series(columns=1):
+    return TimeSeries.from_values(values(columns=columns).astype("float32"))
+
+
+@each_model
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_darts_model_that_a_gpu_trained_is_loaded_on_the_cpu(name, columns, tmp_path):
+    fitted = model(name).fit(series(columns))
+    found = draws(fitted)
+    fitted.save(str(tmp_path / "model.pt"))
+    loaded = type(fitted).load(
+        str(tmp_path / "model.pt"), pl_trainer_kwargs={**QUIET, "accelerator": "cpu"}, map_location="cpu"
+    )
+    near(found, draws(loaded))
+
+
+@each_strategy
+def test_strategies_of_darts_forecast_on_a_gpu_as_on_the_cpu(strategy):
+    found = [
+        draws(model("Taylorformer", trainer, strategy=strategy, n_epochs=1).fit(series(2)))
+        for trainer in (GPU, QUIET)
+    ]
+    near(*found)
+
+
+@each_model
+def test_backtests_of_darts_run_on_a_gpu(name):
+    fitted = model(name).fit(series()[:200])
+    found = fitted.historical_forecasts(
+        series(),
+        start=200,
+        forecast_horizon=4,
+        stride=8,
+        retrain=False,
+        last_points_only=False,
+        num_samples=5,
+    )
+    assert len(found) > 2
+    assert all(np.isfinite(forecast.all_values()).all() for forecast in found)
+
+
+@each_model
+def test_single_values_and_parameters_of_darts_come_from_a_gpu(name):
+    fitted = model(name).fit(series())
+    assert np.isfinite(fitted.predict(20).all_values()).all()
+    if name != "UNN":
+        assert np.isfinite(fitted.predict(8, predict_likelihood_parameters=True).all_values()).all()
