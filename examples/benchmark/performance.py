@@ -143,8 +143,22 @@ def many() -> str:
     return rows(["", "seconds", "GiB at the peak"], cells)
 
 
+def gpu() -> str:
+    """Milliseconds of a training step, and seconds of a forecast, on a GPU and on cores of a CPU."""
+    book = read("gpu_speed")
+    found = {(row["model"], row["size"], row["device"], row["threads"]): row for row in book["rows"]}
+    devices = {("cpu", 1): "one core", ("cpu", 8): "eight cores", ("cuda", 1): book["gpu"].split()[1]}
+
+    def cell(row: dict[str, Any] | None) -> str:
+        return "-" if row is None else f"{row['step_ms']:,.0f} ({row['forecast_s']:.1f})"
+
+    names = dict.fromkeys((row["model"], row["size"]) for row in book["rows"])
+    cells = [[model, size, *(cell(found.get((model, size, *one))) for one in devices)] for model, size in names]
+    return rows(["network", "size", *devices.values()], cells)
+
+
 TABLES: dict[str, Callable[[], str]] = {
-    one.__name__: one for one in (fits, phases, imports, sampling, local, kernels, many)
+    one.__name__: one for one in (fits, phases, imports, sampling, local, kernels, many, gpu)
 }
 
 

@@ -146,7 +146,7 @@ class PointAdapter(LikelihoodFamily):
 
     def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
         """Location in the units of the network."""
-        return loc[..., None] + torch.as_tensor(scale)[..., None] * raw
+        return loc[..., None] + torch.as_tensor(scale, device=raw.device)[..., None] * raw
 
     def center(self, distribution: Distribution) -> Tensor:
         """The location."""
@@ -199,7 +199,7 @@ class LocationScaleAdapter(LikelihoodFamily):
 
     def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
         """Location, and the number whose softplus is the scale: at zero, mean and deviation as given."""
-        unit = torch.as_tensor(scale)[..., None]
+        unit = torch.as_tensor(scale, device=raw.device)[..., None]
         found = unit * F.softplus(raw[..., 1:] + UNIT_SCALE) / math.sqrt(self.variance or 1.0)
         center = loc[..., None] + unit * raw[..., :1]
         return torch.cat([center - self.mean * found, inverse_softplus(found)], -1)

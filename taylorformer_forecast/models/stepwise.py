@@ -140,7 +140,9 @@ class StepwiseNet(ForecastNet):
 def place_features(loc: Tensor, scale: Tensor | float) -> Float[Tensor, "*b D2"]:
     """Location and scale of the baseline as a network sees them, two numbers for each column."""
     # Bounded, so that a path that has gone far does not widen what follows without end.
-    return torch.cat([3 * torch.tanh(loc / 3), torch.as_tensor(scale).log().expand_as(loc)], -1)
+    return torch.cat(
+        [3 * torch.tanh(loc / 3), torch.as_tensor(scale, device=loc.device).log().expand_as(loc)], -1
+    )
 
 
 def start_at_baseline(layer: nn.Linear) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from darts import TimeSeries
+from darts.utils.likelihood_models.torch import QuantileRegression
 from quiet import QUIET
 
 import taylorformer_forecast.darts as darts_models
@@ -163,6 +164,20 @@ def test_a_darts_model_that_a_gpu_trained_is_loaded_on_the_cpu(name, columns, tm
         str(tmp_path / "model.pt"), pl_trainer_kwargs={**QUIET, "accelerator": "cpu"}, map_location="cpu"
     )
     near(found, draws(loaded))
+
+
+@each_model
+@pytest.mark.parametrize(
+    "options",
+    [{"loss_fn": torch.nn.MSELoss()}, {"likelihood": QuantileRegression([0.1, 0.5, 0.9])}, {"joint": True}],
+    ids=["loss", "quantiles", "joint"],
+)
+def test_losses_likelihoods_and_joint_components_of_darts_run_on_a_gpu(name, options):
+    if name == "UNN" and "joint" in options:
+        pytest.skip("it always joins components")
+    fitted = model(name, **options).fit(series(2))
+    n_samples = 1 if "loss_fn" in options else 20
+    assert np.isfinite(fitted.predict(20, num_samples=n_samples).all_values()).all()
 
 
 @each_strategy

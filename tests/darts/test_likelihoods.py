@@ -56,6 +56,16 @@ def test_the_baseline_moves_every_location(likelihood, raw):
     torch.testing.assert_close(at_nine.scale, at_zero.scale)
 
 
+@pytest.mark.parametrize("likelihood", [None, *LOCATED, likelihoods.PoissonLikelihood()], ids=repr)
+@pytest.mark.parametrize("scale", [1.0, torch.ones(3, 4, 1, device="meta")], ids=["number", "tensor"])
+def test_parameters_are_made_where_the_network_is(likelihood, scale):
+    family = family_of_likelihood(likelihood)
+    raw, loc = (torch.zeros(size, device="meta") for size in ((3, 4, 1, family.n_params), (3, 4, 1)))
+    found = components(family(raw, loc, scale))
+    assert found.loc.is_meta
+    assert found.scale.is_meta
+
+
 @pytest.mark.parametrize("likelihood", LOCATED, ids=repr)
 def test_unconstrained_parameters_of_zero_leave_baseline_and_scale_as_they_are(likelihood):
     family = family_of_likelihood(likelihood)

@@ -248,6 +248,7 @@ def test_cuda_that_is_not_in_use_is_not_started(monkeypatch):
     def start(*_):
         raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
 
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_rng_state", start)
     with private_rng(0):
