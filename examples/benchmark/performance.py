@@ -121,7 +121,7 @@ def kernels() -> str:
 
 def many() -> str:
     """Many series at once."""
-    panel, batch = read("panel_speed"), read("many_series")
+    panel, batches = read("panel_speed"), [read("many_series_darts"), read("many_series")]
     cells = [
         [
             f"{panel['steps']} training steps of the {row['forecaster']} on "
@@ -131,15 +131,13 @@ def many() -> str:
         ]
         for row in panel["rows"]
     ]
-    cells.insert(
-        0,
-        [
+    for batch in batches:
+        name = (
             f"default forecasts of {batch['series']:,} series of {batch['length']} values, "
-            f"{batch['horizon']} steps",
-            seconds(batch["seconds_fit"] + batch["seconds_predict"]),
-            batch["peak_gib"],
-        ],
-    )
+            f"{batch['horizon']} steps, in {batch['host']}"
+        )
+        took = seconds(batch["seconds_fit"] + batch["seconds_predict"])
+        cells.insert(0, [name, took, f"{batch['peak_gib']:.1f}"])
     return rows(["", "seconds", "GiB at the peak"], cells)
 
 
@@ -153,7 +151,9 @@ def gpu() -> str:
         return "-" if row is None else f"{row['step_ms']:,.0f} ({row['forecast_s']:.1f})"
 
     names = dict.fromkeys((row["model"], row["size"]) for row in book["rows"])
-    cells = [[model, size, *(cell(found.get((model, size, *one))) for one in devices)] for model, size in names]
+    cells = [
+        [model, size, *(cell(found.get((model, size, *one))) for one in devices)] for model, size in names
+    ]
     return rows(["network", "size", *devices.values()], cells)
 
 

@@ -98,9 +98,8 @@ have networks ([which](prior.md)); covariates that are known ahead are [taken of
 `TaylorformerModel` chooses by the same rule and has the same forecasts.
 
 A panel or a hierarchy is one batch, in which every series is forecast as by itself, by its own seasons.
-10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 74 s of one core
-and 1.1 GiB (`examples/benchmark/many_series.py`). An earlier version took 66 s there, and 48 s on a faster
-machine.
+10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 57 s of one core
+and 1.1 GiB in sktime, 56 s and .8 GiB in darts (`examples/benchmark/many_series.py`).
 
 ## Five collections
 

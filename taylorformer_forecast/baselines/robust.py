@@ -170,14 +170,13 @@ def without_outliers(
     around = _seasonal_values(at, values, seasons)
     unit, size = _usual_steps(values), SPIKE_SIZES[len(values) > LONG_SERIES]
     clean = _without_spikes(values, around, size * unit)
-    for way in (slice(None), torch.arange(len(values) - 1, -1, -1)):  # both ends
-        clean[way] = _with_near_end(clean[way], values[way], around[:, way], unit[way], size)
+    for _ in range(2):  # both ends
+        values, around, unit = values.flip(0), around.flip(1), unit.flip(0)
+        clean = _with_near_end(clean.flip(0), values, around, unit, size)
     changed = clean != values  # NaN too
     if not changed.any() or changed.float().mean() > max(MOST_OUTLIERS, 2.5 / len(values)):
         return y
-    result = y.clone()
-    result[seen] = clean
-    return result
+    return y.masked_scatter(seen, clean)
 
 
 def _usual_steps(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
@@ -202,9 +201,8 @@ def _seasonal_values(t: Tensor, y: Tensor, seasons: Sequence[float]) -> Float[Te
 
 def _beyond(y: Tensor, around: Float[Tensor, "K n"]) -> Float[Tensor, " n"]:
     """How far values lie above (or, negative, below) the range of what is around them."""
-    known = ~around.isnan()
-    low = torch.where(known, around, torch.inf).amin(0)
-    high = torch.where(known, around, -torch.inf).amax(0)
+    low = torch.where(around.isnan(), torch.inf, around).amin(0)
+    high = torch.where(around.isnan(), -torch.inf, around).amax(0)
     return (y - high).clamp_min(0.0) + (y - low).clamp_max(0.0)
 
 
@@ -229,6 +227,8 @@ def _with_near_end(
     clean: Tensor, y: Tensor, around: Tensor, unit: Tensor, size: float
 ) -> Float[Tensor, " n"]:
     """The last one or two values moved, where they alone lie far from the values before them."""
+    if not bool((y[-3:].diff().abs() > (size - 2) * unit[-2:]).any()):
+        return clean  # no step is large enough to lead so far from one of the three values before it
     for count in (1, 2):
         first = len(y) - count
         step = torch.maximum(unit[first:], y[first - 3 : first].diff().abs().max())

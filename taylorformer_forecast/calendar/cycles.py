@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ class SeasonalFeatures:
         """
         names, seasons = self.cycles, self.periods
         if isinstance(cycles, str) and cycles == "auto":
-            names = self.axis.usual_cycles(len(y) - 1)
+            names = _usual_cycles(self.axis, len(y) - 1)
         lengths = [self.axis.cycle_steps(name) for name in names]
         if isinstance(periods, str) and periods == "auto":
             t, values = torch.arange(len(y), dtype=torch.float64), torch.tensor(y)
@@ -128,6 +129,12 @@ class SeasonalFeatures:
             positions.insert(0, self.axis.cycles(index, self.cycles))
         at = np.concatenate(positions, 1)[:, np.argsort(self.lengths, kind="stable")]
         return phase_features(at)
+
+
+@functools.lru_cache
+def _usual_cycles(axis: TimeAxis, span: float) -> tuple[str, ...]:
+    """Usual cycles of series on an axis, once for all of one length."""
+    return axis.usual_cycles(span)
 
 
 def phase_features(positions: np.ndarray) -> np.ndarray:
