@@ -16,6 +16,7 @@ from fuzz_oracle import LEVELS, check_forecast, environment, require, untouched
 from quiet import QUIET
 
 from taylorformer_forecast import darts as hosts
+from taylorformer_forecast.engine.strategy import WITH_STATISTICS
 
 PATHS = 50  # of which means are taken
 
@@ -87,10 +88,10 @@ class DartsWalk:
         """Check the paths of every component."""
         steps, chunk = self.case["steps"], self.case["chunks"][0]
         require(found.all_values().shape == (steps, series.n_components, PATHS), f"shape {found.shape}")
-        statistical = self.model.summary().strategy in ("baseline", "corrected")
+        whole = self.model.summary().strategy in WITH_STATISTICS  # which see the whole past
         for c in range(series.n_components):
             y, paths = series.all_values()[:, c, 0], found.all_values()[:, c].astype(float)
-            if np.isnan(y if statistical else y[-chunk:]).all():
+            if np.isnan(y if whole else y[-chunk:]).all():
                 require(np.isnan(paths).all(), "a level was made up")
                 continue
             quantiles = np.quantile(paths, LEVELS, axis=1).T
