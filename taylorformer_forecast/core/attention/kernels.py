@@ -168,8 +168,9 @@ def _padded(x: Tensor, width: int) -> Tensor:
     """Heads (B, H, N, D) with zeros behind them, up to a width."""
     if x.shape[-1] == width:
         return x
-    # Padding four dimensions may keep the strides of "channels last", which the kernel for GPUs refuses.
-    return F.pad(x.flatten(0, 1), (0, width - x.shape[-1])).unflatten(0, x.shape[:2])
+    x = F.pad(x, (0, width - x.shape[-1]))
+    # Padding may keep the strides of "channels last", with heads nearest: the kernel for GPUs refuses them.
+    return x if x.stride(1) >= width else x.clone(memory_format=torch.contiguous_format)
 
 
 def softmax_query(query: PathRows, points: CachedPoints, scale: float) -> PathRows:
