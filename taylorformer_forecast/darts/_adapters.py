@@ -232,6 +232,11 @@ class RegisteredAdapter(LikelihoodFamily):
     has_location = True
 
     @property
+    def is_point(self) -> bool:  # type: ignore[override]
+        """Whether the family's distributions are single values."""
+        return self.likelihood.family.is_point
+
+    @property
     def n_params(self) -> int:
         """Unconstrained parameters for each column."""
         return self.likelihood.family.n_params

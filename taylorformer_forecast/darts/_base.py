@@ -238,7 +238,8 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, KnownPast):
             # One pass over a long series is more than enough.
             self.trainer_params.setdefault("max_steps", max(self.spec.max_steps, 1))
         super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
-        self.trainer_params = {**trainer_params, "precision": self.trainer_params["precision"]}
+        settled = {"precision"} & self.trainer_params.keys()  # by darts, but not after a load with other ones
+        self.trainer_params = trainer_params | {name: self.trainer_params[name] for name in settled}
         if self._requires_training:  # without an epoch, it does not start
             self.model.begin(train_dataset, _batch_collate_fn_train)
             self.model.finish(train_dataset, _batch_collate_fn_train)

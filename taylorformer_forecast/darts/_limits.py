@@ -10,14 +10,17 @@ from pytorch_lightning.accelerators import MPSAccelerator
 
 
 class Limits(MixedCovariatesTorchModel):
-    """No export to ONNX, and no training on Apple's GPUs."""
+    """No export to ONNX, no training on Apple's GPUs, and on several devices only where that is asked for."""
 
     @staticmethod
     def _init_trainer(trainer_params: dict[str, Any], max_epochs: int | None = None) -> pl.Trainer:
         """Trainer for a fit or forecast; on the CPU where Lightning would choose Apple's GPU.
 
-        That has no double precision, which baselines and units need.
+        That has no double precision, which baselines and units need. Lightning would also take all GPUs, each
+        with a process that runs the caller's script and sees a part of the forecasts.
         """
+        if not {"devices", "strategy"} & trainer_params.keys():
+            trainer_params = {**trainer_params, "devices": 1}
         if trainer_params.get("accelerator", "auto") == "auto" and MPSAccelerator.is_available():
             trainer_params = {**trainer_params, "accelerator": "cpu"}
         return MixedCovariatesTorchModel._init_trainer(trainer_params, max_epochs)

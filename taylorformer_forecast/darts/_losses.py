@@ -24,6 +24,21 @@ class ObservedLoss(PLForecastingModule):
     head: LikelihoodFamily
     floor: Tensor
 
+    def on_fit_start(self) -> None:
+        """Let a likelihood find its device."""
+        super().on_fit_start()
+        self._forget_device()
+
+    def on_fit_end(self) -> None:
+        """Leave no tensor of the device in the likelihood, which files of the model hold."""
+        super().on_fit_end()
+        self._forget_device()
+
+    def _forget_device(self) -> None:
+        """Drop what darts' quantile regression keeps on the device where it first had a loss."""
+        if isinstance(self.head, QuantileAdapter):
+            self.likelihood.first, self.likelihood.quantiles_tensor = True, None
+
     def _train_val_step(self, batch: TorchTrainingBatch, *args: Any, **kwargs: Any) -> Tensor:
         return super()._train_val_step(without_unknown_past(batch), *args, **kwargs)
 

@@ -111,7 +111,7 @@ def inflate_by_paths(net: ForecastNet, window: Window) -> None:
         return
     generator = torch.Generator(window.y.device).manual_seed(0)
     paths = sample_paths(net, window, N_CALIBRATION_PATHS, generator).paths
-    if not holds_everywhere(paths[:, 0] == paths[:, -1]):
+    if not holds_everywhere(paths[:, 0] == paths[:, -1], wait=True):
         net.calibration.set(inflation=math.sqrt(max(fitting_inflation(paths, window), 1.0)))
 
 

@@ -42,6 +42,7 @@ def kept_rng() -> Iterator[None]:
     """Restore the states of torch's global generators after a block.
 
     CUDA that is not in use is not started for that: it takes seconds, and a forked process cannot do it.
+    When it starts, in the block or later, it has the caller's seed.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def kept_rng() -> Iterator[None]:
         with torch.random.fork_rng(range(torch.cuda.device_count()) if used else []):
             yield
     finally:
-        if torch.cuda.is_initialized() and not used:  # the block started it: with the caller's seed
+        if not used:
             torch.cuda.manual_seed_all(torch.initial_seed())
 
 
@@ -266,8 +267,11 @@ def is_watched() -> bool:
 
 
 def resolve_device(device: str) -> str:
-    """Name of the torch device that "auto" stands for on this machine; other names as they are."""
-    return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    """Name of the torch device that "auto" stands for in this process; other names as they are."""
+    if device != "auto":
+        return device
+    # A forked process cannot use CUDA once its parent has.
+    return "cuda" if torch.cuda.is_available() and not torch.cuda._is_in_bad_fork() else "cpu"
 
 
 def on_device(net: Net, device: str, seed: int) -> tuple[Net, torch.Generator, str]:

@@ -11,7 +11,6 @@ import torch
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.rules import check_rules
-from taylorformer_forecast.engine.training import resolve_device
 from taylorformer_forecast.sktime._frames import check_values, instances, of_instance, shown
 from taylorformer_forecast.sktime._panel import Panel
 
@@ -25,8 +24,10 @@ def check_parameters(parameters, free=()):
     if all(parameters[name] is None for name in lengths):
         raise ValueError(f"{' and '.join(lengths)} {'are both' if len(lengths) > 1 else 'is'} None: give one")
     device = parameters["device"]
+    if device == "auto":  # nothing is started that may not be needed
+        return
     try:
-        torch.empty(0, device=resolve_device(device))
+        torch.empty(0, device=device)
     except Exception as error:
         raise ValueError(f"device={device!r} cannot be used here: {error}") from error
 

@@ -480,6 +480,13 @@ def test_saving_and_loading_of_models_and_weights(model_class, wide, tmp_path):
 
 
 @each_model
+def test_a_model_that_was_loaded_with_another_trainer_is_trained_further(model_class, series, tmp_path):
+    make(model_class).fit(series).save(path := str(tmp_path / "model.pt"))
+    loaded = model_class.load(path, pl_trainer_kwargs=QUIET, map_location="cpu")
+    assert finite(loaded.fit(series, epochs=1).predict(9, num_samples=3))
+
+
+@each_model
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_units_of_the_data_are_saved_exactly(model_class, series, covariates, dtype, tmp_path):
     """Covariates that hardly differ from a large number, and a series in a small unit."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,7 @@ from quiet import QUIET
 
 import taylorformer_forecast.darts as darts_models
 import taylorformer_forecast.sktime as forecasters
+from taylorformer_forecast.darts import FamilyLikelihood
 from taylorformer_forecast.sktime import ContiFormerClassifier, ContiFormerImputer, TaylorformerImputer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -111,6 +114,22 @@ def test_faithful_networks_of_one_column_forecast_on_a_gpu(n):
     assert np.isfinite(fitted.predict([1 - n, 0, 1, 5])).all()
 
 
+def test_statistics_do_not_start_cuda_and_its_numbers_follow_the_callers_seed():
+    program = """
+import torch, numpy as np, pandas as pd
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+y = pd.Series(np.sin(np.arange(60.0)) + 5)
+torch.manual_seed(3)
+TaylorformerForecaster(strategy="corrected", random_state=0).fit(y, fh=[1]).predict()
+LAMForecaster(device="cpu", max_steps=1, random_state=0, verbose=False).fit(y, fh=[1]).predict()
+assert not torch.cuda.is_initialized()
+found = torch.rand(3, device="cuda")
+torch.cuda.manual_seed(3)
+assert torch.equal(torch.rand(3, device="cuda"), found)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120)
+
+
 def test_a_fit_leaves_the_random_numbers_of_the_gpu_as_they_were():
     torch.cuda.manual_seed(7)
     expected = torch.rand(3, device="cuda")
@@ -178,6 +197,29 @@ def test_losses_likelihoods_and_joint_components_of_darts_run_on_a_gpu(name, opt
     fitted = model(name, **options).fit(series(2))
     n_samples = 1 if "loss_fn" in options else 20
     assert np.isfinite(fitted.predict(20, num_samples=n_samples).all_values()).all()
+
+
+def test_points_of_a_registered_family_are_not_widened_on_a_gpu():
+    fitted = model("Taylorformer", likelihood=FamilyLikelihood("mse")).fit(series())
+    assert fitted.model.net.calibration.inflation == 1
+    assert np.abs(fitted.predict(8).values() - values()[-12:-4]).max() < 30
+
+
+@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed", "16-mixed"])
+@pytest.mark.parametrize("name", ["LAM", "Taylorformer"])
+def test_precisions_of_the_trainer_are_taken_on_a_gpu(name, precision):
+    fitted = model(name, {**GPU, "precision": precision}).fit(series())
+    assert np.isfinite(fitted.predict(8, num_samples=20).all_values()).all()
+    options = {"context_length": 96, "trainer_kwargs": {"precision": precision}}
+    assert np.isfinite(quantiles(forecaster(name, **options).fit(frame(), fh=FH))).all()
+
+
+def test_quantile_regression_goes_on_on_another_device(tmp_path):
+    fitted = model("LAM", likelihood=QuantileRegression([0.1, 0.5, 0.9])).fit(series())
+    fitted.save(str(tmp_path / "model.pt"))
+    for options in ({"map_location": "cpu", "pl_trainer_kwargs": QUIET}, {"pl_trainer_kwargs": GPU}):
+        loaded = type(fitted).load(str(tmp_path / "model.pt"), **options)
+        assert np.isfinite(loaded.fit(series(), epochs=1).predict(8, num_samples=20).all_values()).all()
 
 
 @each_strategy

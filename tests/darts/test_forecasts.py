@@ -217,6 +217,16 @@ def test_apples_gpu_is_not_taken(monkeypatch):
         TaylorformerModel(24, 12, pl_trainer_kwargs={"accelerator": "mps"})
 
 
+@pytest.mark.parametrize(
+    ("given", "devices"), [({}, 1), ({"devices": 2}, 2), ({"strategy": "ddp"}, None)], ids=str
+)
+def test_several_devices_are_taken_only_where_that_is_asked_for(given, devices, monkeypatch):
+    found = []
+    monkeypatch.setattr("pytorch_lightning.Trainer", lambda **options: found.append(options.get("devices")))
+    TaylorformerModel(24, 12, pl_trainer_kwargs=given)._setup_trainer(None, None)
+    assert found == [devices]
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_a_network_that_is_evaluated_is_back_in_its_mode_even_after_an_error(training):
     net = torch.nn.Dropout().train(training)

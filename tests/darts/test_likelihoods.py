@@ -66,6 +66,20 @@ def test_parameters_are_made_where_the_network_is(likelihood, scale):
     assert found.scale.is_meta
 
 
+@pytest.mark.parametrize(("name", "expected"), [("mse", True), ("mae", True), ("normal", False)])
+def test_registered_families_say_whether_they_are_points(name, expected):
+    assert family_of_likelihood(FamilyLikelihood(name)).is_point is expected
+
+
+def test_quantile_regression_is_trained_on_another_device_than_before():
+    """darts keeps its levels where they were first used."""
+    likelihood = likelihoods.QuantileRegression([0.1, 0.5, 0.9])
+    likelihood.first, likelihood.quantiles_tensor = False, torch.empty(3, device="meta")
+    model = LAMModel(12, 6, likelihood=likelihood, n_epochs=1, random_state=0, pl_trainer_kwargs=QUIET)
+    model.fit(TimeSeries.from_values(np.arange(40.0, dtype="float32")))
+    assert model.likelihood.quantiles_tensor is None
+
+
 @pytest.mark.parametrize("likelihood", LOCATED, ids=repr)
 def test_unconstrained_parameters_of_zero_leave_baseline_and_scale_as_they_are(likelihood):
     family = family_of_likelihood(likelihood)

@@ -244,6 +244,14 @@ def test_auto_is_a_device_of_this_machine():
     assert resolve_device("cuda:1") == "cuda:1"
 
 
+def test_auto_is_the_cpu_where_a_forked_process_cannot_use_the_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: False)
+    assert resolve_device("auto") == "cuda"
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
+    assert resolve_device("auto") == "cpu"
+
+
 def test_cuda_that_is_not_in_use_is_not_started(monkeypatch):
     def start(*_):
         raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
@@ -251,8 +259,12 @@ def test_cuda_that_is_not_in_use_is_not_started(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_rng_state", start)
+    torch.manual_seed(3)
+    seeds = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
     with private_rng(0):
         assert torch.initial_seed() == 0
+    assert seeds[-1] == 3  # that of the caller, for when it starts
 
 
 # --- leaving nothing behind -------------------------------------------------------------------------------

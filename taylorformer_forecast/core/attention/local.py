@@ -211,7 +211,9 @@ def _flash_window_fits(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether PyTorch's fused window can serve: CUDA, half precision, as many queries as keys."""
     half = q.is_cuda and q.dtype in (torch.float16, torch.bfloat16) and q.dtype == k.dtype == v.dtype
     alike = q.shape == k.shape == v.shape and q.shape[3] % 8 == 0 and q.shape[3] <= 256
-    return half and alike and _varlen_attention() is not None
+    if not (half and alike) or torch.cuda.get_device_capability(q.device) < (8, 0):  # older ones lack it
+        return False
+    return _varlen_attention() is not None
 
 
 def _flash_window(q: Tensor, k: Tensor, v: Tensor, scale: float, reach: int) -> Tensor:
