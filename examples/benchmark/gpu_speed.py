@@ -78,7 +78,7 @@ def measure(model: str, size: str, device: str, y: pd.Series) -> dict[str, float
     return found
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Measure every forecaster on every device and write the numbers."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", nargs="+", default=MODELS)
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 8], help="of a CPU")
     parser.add_argument("--quick", action="store_true", help="a short series and one thread, as a check")
     parser.add_argument("--out", type=Path, metavar="FILE.json")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     y, threads = series(400 if args.quick else VALUES), [1] if args.quick else args.threads
     book: dict[str, Any] = {
         "torch": torch.__version__,

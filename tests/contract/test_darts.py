@@ -13,7 +13,7 @@ import torchmetrics
 from darts.models import NaiveEnsembleModel, NaiveSeasonal, RegressionEnsembleModel
 from darts.utils.likelihood_models import torch as likelihoods
 from darts.utils.timeseries_generation import gaussian_timeseries, linear_timeseries, sine_timeseries
-from quiet import QUIET
+from quiet import QUIET, finite
 
 from taylorformer_forecast.darts import (
     ContiFormerModel,
@@ -63,10 +63,6 @@ def wide(series):
 def covariates():
     """Return a covariate that reaches beyond the series."""
     return linear_timeseries(length=2 * N, end_value=1.0).astype("float32")
-
-
-def finite(forecast):
-    return bool(np.isfinite(forecast.all_values()).all())
 
 
 # --- fit and predict --------------------------------------------------------------------------------------

@@ -164,7 +164,8 @@ def test_a_backtest_with_exogenous_columns(y, X):
 @pytest.mark.parametrize("splitter", [ExpandingWindowSplitter, SlidingWindowSplitter])
 def test_update_predict_sees_nothing_of_the_future(y, splitter, update_params):
     def moving(data):
-        forecaster = tiny(update_steps=1).fit(data.iloc[:40], fh=[1, 2])
+        # Of few draws, which a GPU makes other ones of.
+        forecaster = tiny(update_steps=1, device="cpu").fit(data.iloc[:40], fh=[1, 2])
         first = "initial_window" if splitter is ExpandingWindowSplitter else "window_length"
         cv = splitter(fh=[1, 2], step_length=6, **{first: 5})
         return forecaster.update_predict(data.iloc[40:], cv=cv, update_params=update_params)
@@ -176,7 +177,7 @@ def test_update_predict_sees_nothing_of_the_future(y, splitter, update_params):
     assert 0 < known.sum() < len(known)
     pd.testing.assert_frame_equal(one.loc[:, known], other.loc[:, known])
     last = one.columns[-1]
-    assert (one[last].dropna() - other[last].dropna()).abs().min() > 0.1
+    assert (one[last].dropna() - other[last].dropna()).abs().min() > 1
 
 
 @pytest.mark.usefixtures("nothing_is_fitted")

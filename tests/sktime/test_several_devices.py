@@ -30,7 +30,8 @@ if __name__ == "__main__":
 def test_processes_of_one_training_have_the_same_weights(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]
+    paths = os.pathsep.join(filter(None, paths))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
     run = subprocess.run(
         [sys.executable, str(program)],
