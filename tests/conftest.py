@@ -17,6 +17,14 @@ from taylorformer_forecast.core.attention.registry import KERNELS
 from taylorformer_forecast.core.families import registry
 from taylorformer_forecast.core.window import Window
 
+SHAPES_CHECKED = ("baselines", "core", "engine", "golden", "models")  # folders of tests
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Check shapes at run time in tests of the parts; those of hosts would take up to two thirds longer."""
+    jaxtyping.config.update("jaxtyping_disable", item.path.parent.name not in SHAPES_CHECKED)
+
 
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef) -> None:
     """Seed the global generators before every fixture: what it draws depends on no other test."""
