@@ -88,7 +88,7 @@ def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 def _peaks(y: np.ndarray, threshold: float) -> list[int]:
     known, t = np.isfinite(y), np.arange(len(y))
-    if not known.any():
+    if known.sum() < 2:
         return []  # differences of neighbours, where every other value is missing
     trend = np.polyval(np.polyfit(t[known], y[known], 1), t)
     residual = np.where(known, y - trend, 0.0)

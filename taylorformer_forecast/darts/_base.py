@@ -26,8 +26,10 @@ from taylorformer_forecast.darts._checks import (
     check_alike,
     check_dated,
     check_horizon,
+    check_number,
     check_observed,
     check_order,
+    check_samples,
     check_series,
     warn_of_empty_inputs,
 )
@@ -41,7 +43,7 @@ from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts._tuning import Tuned
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.engine.rules import check_rules
-from taylorformer_forecast.engine.strategy import Strategy, log_decision
+from taylorformer_forecast.engine.strategy import AVERAGED, Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import ModelSpec
 
@@ -155,15 +157,30 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, KnownPast):
         check_horizon(n)
         own = series2seq(self.training_series if series is None else series)
         self._check_index(own, "series")
-        if own is not None and show_warnings and self._requires_training:
+        if own is not None and show_warnings and self._needs_inputs:
             warn_of_empty_inputs(own, self.input_chunk_length)
+        covariates = {name: series2seq(kwargs.get(name)) for name in ("past_covariates", "future_covariates")}
+        check_samples(covariates)
+        if self._requires_training and not self.add_encoders and "future" in self._units:
+            n_phases = self._seasonal.width if self._seasonal else 0
+            check_number(covariates["future_covariates"], len(self._units["future"]) - n_phases)
         kwargs["show_warnings"] = show_warnings
         return super()._setup_for_predict_from_dataset(n, series, *args, **kwargs)
 
-    def generate_fit_predict_encodings(self, n: int, series: Any, *args: Any, **kwargs: Any) -> Any:
+    @property
+    def _needs_inputs(self) -> bool:
+        """Whether series without a value in the input chunk have no forecast."""
+        averaged = self._strategy is not None and self._strategy.name in AVERAGED
+        return self._requires_training and not averaged
+
+    def generate_fit_predict_encodings(
+        self, n: int, series: Any, past_covariates: Any = None, future_covariates: Any = None
+    ) -> Any:
         """Covariates of past and future with what encoders add; see darts."""
         self._check_index(series2seq(series), "series")
-        return super().generate_fit_predict_encodings(n, series, *args, **kwargs)
+        given = {"past_covariates": past_covariates, "future_covariates": future_covariates}
+        check_samples({name: series2seq(covariates) for name, covariates in given.items()})
+        return super().generate_fit_predict_encodings(n, series, past_covariates, future_covariates)
 
     def _check_index(self, series: Sequence[TimeSeries] | None, name: str) -> None:
         """Raise a ValueError if series have no dates, of which a trained network has phases."""

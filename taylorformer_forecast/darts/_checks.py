@@ -35,6 +35,7 @@ def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence
             numbers = static.select_dtypes("number")
             if np.isinf(numbers.to_numpy(dtype=float)).any():
                 raise ValueError(f"the static covariate {_first_infinite(numbers)!r} has infinite values")
+    check_samples(covariates)
     for name, given in covariates.items():
         if given is None:
             continue
@@ -46,6 +47,28 @@ def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence
                 raise ValueError(
                     f"the index of {name} holds {has}, but that of the target series holds {had}"
                 )
+
+
+def check_samples(covariates: Mapping[str, Sequence[TimeSeries] | None]) -> None:
+    """Raise a ValueError if covariates are samples of a distribution."""
+    for name, given in covariates.items():
+        for one in given or ():
+            if not one.is_deterministic:
+                raise ValueError(
+                    f"{name} has {one.n_samples} samples, but the models take one value of each time: give "
+                    f"their median, {name}.median(axis=2)"
+                )
+
+
+def check_number(covariates: Sequence[TimeSeries] | None, n_fitted: int) -> None:
+    """Raise a ValueError if a fit had another number of components of future covariates, or none."""
+    for one in covariates or ():
+        n_given = sum(not name.startswith("darts_enc_") for name in one.components)  # of an encoder
+        if n_given != n_fitted:
+            raise ValueError(
+                f"future_covariates has {n_given} components, but the model was fitted with "
+                + (f"{n_fitted}" if n_fitted else "none: give none")
+            )
 
 
 def check_order(covariates: Sequence[TimeSeries] | None, names: Sequence[str]) -> None:

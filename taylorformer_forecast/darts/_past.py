@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
+from functools import wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,11 @@ from taylorformer_forecast.darts._dataset import WholePast
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._outliers import series_without_outliers
 from taylorformer_forecast.defaults import LONGEST_PAST
+from taylorformer_forecast.engine.rules import is_whole
 from taylorformer_forecast.engine.strategy import Strategy
+
+# Values that each fit of a running backtest sees, where that is limited.
+_SEEN_BY_FITS: ContextVar[int | None] = ContextVar("seen_by_fits", default=None)
 
 
 class KnownPast(MixedCovariatesTorchModel):
@@ -84,21 +91,23 @@ class KnownPast(MixedCovariatesTorchModel):
         stride: int = 0,
         bounds: np.ndarray | None = None,
     ) -> TorchInferenceDataset:
-        trained = self.training_series
-        if bounds is None and trained is not None and self._needs_past:
-            # Backtests that fit at each origin hand over what comes before train_length too.
-            n_last = len(trained)
-            series = [one[-n_last:] if _ends_with(one, trained) else one for one in series]
+        seen = _SEEN_BY_FITS.get()
+        if bounds is None and seen and self._needs_past:
+            series = [one[-seen:] for one in series]
         dataset = super()._build_inference_dataset(
             n, series, past_covariates, future_covariates, stride, bounds
         )
         longest = max(map(len, series))
         return WholePast(dataset, min(longest, LONGEST_PAST)) if self._needs_past else dataset
 
-
-def _ends_with(series: TimeSeries, tail: TimeSeries) -> bool:
-    """Whether the last times and values of a series are those of another one."""
-    if series.freq != tail.freq or series.end_time() != tail.end_time() or len(series) < len(tail):
-        return False
-    last = series.all_values(copy=False)[-len(tail) :]
-    return np.array_equal(last, tail.all_values(copy=False), equal_nan=True)
+    @wraps(MixedCovariatesTorchModel.historical_forecasts)
+    def historical_forecasts(self, *args: Any, **kwargs: Any) -> Any:
+        # Those that fit at each origin hand over what comes before train_length, too.
+        given = signature(super().historical_forecasts).bind(*args, **kwargs).arguments
+        length, held_out = given.get("train_length"), given.get("val_length", 0)
+        limited = given.get("retrain", True) and is_whole(length, 1) and is_whole(held_out, 0)
+        before = _SEEN_BY_FITS.set(length + held_out if limited else None)
+        try:
+            return super().historical_forecasts(*args, **kwargs)
+        finally:
+            _SEEN_BY_FITS.reset(before)

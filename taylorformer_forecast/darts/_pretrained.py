@@ -113,8 +113,16 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
         if self._strategy is not None and not self._strategy.trains:
-            self.model = self.train_sample = None
+            self._forget_the_fit()
         return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
+
+    def _forget_the_fit(self) -> None:
+        """As before the first fit: where nothing is trained, there is nothing to go on from."""
+        self.model = self.train_sample = self.training_series = None
+        for kind in ("past", "future", "static"):
+            setattr(self, "static_covariates" if kind == "static" else f"{kind}_covariate_series", None)
+            setattr(self, f"_uses_{kind}_covariates", False)
+            setattr(self, f"_expect_{kind}_covariates", False)
 
     def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         super()._choose(series, options)

@@ -354,3 +354,54 @@ def test_a_first_fit_that_fails_leaves_a_model_without_one():
         model.summary()
     expected = make(TaylorformerModel).fit(GOOD).predict(4, num_samples=3)
     assert model.fit(GOOD).predict(4, num_samples=3) == expected
+
+
+@pytest.mark.parametrize(
+    "options", [{"strategy": "corrected"}, {"strategy": "zero_shot"}, {"strategy": "train"}]
+)
+def test_covariates_that_are_samples_are_refused(options):
+    x = TimeSeries.from_times_and_values(
+        pd.date_range("2000-01-01", periods=50), np.random.default_rng(1).normal(size=(50, 1, 5))
+    )
+    message = r"^future_covariates has 5 samples, .* give their median, future_covariates\.median\(axis=2\)$"
+    model = make(TaylorformerModel, **options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(from_values(VALUES), future_covariates=x)
+    model.fit(from_values(VALUES), future_covariates=x.median(axis=2))
+    with pytest.raises(ValueError, match=message):
+        model.predict(3, future_covariates=x)
+    assert len(model.predict(3, future_covariates=x.median(axis=2))) == 3
+
+
+def test_another_number_of_covariates_is_told_without_the_phases_of_the_calendar():
+    x = from_values(np.arange(50.0) % 5)
+    model = make(LAMModel).fit(from_values(VALUES))
+    with pytest.raises(
+        ValueError, match=r"^future_covariates has 1 components, .* fitted with none: give none$"
+    ):
+        model.predict(3, future_covariates=x)
+    model = make(LAMModel).fit(from_values(VALUES), future_covariates=x)
+    with pytest.raises(ValueError, match=r"^future_covariates has 2 components, .* was fitted with 1$"):
+        model.predict(3, future_covariates=x.stack(x))
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "pretrained", "zero_shot"])
+def test_what_is_not_trained_forgets_the_covariates_of_the_fit_before(strategy):
+    x = np.random.default_rng(1).normal(size=50)
+    y, x = from_values(VALUES + 3 * x[:40]), from_values(x)
+    model = make(TaylorformerModel, strategy=strategy)
+    alone = model.fit(y).predict(3, num_samples=9, random_state=1)
+    assert model.fit(y, future_covariates=x).predict(3, num_samples=9, random_state=1) != alone
+    assert model.fit(y).predict(3, num_samples=9, random_state=1) == alone
+    with pytest.raises(ValueError, match="series"):
+        model.fit([y, y]).predict(3)  # which of them?
+
+
+@pytest.mark.parametrize("strategy", ["averaged", "zero_shot"])
+def test_an_average_does_not_warn_of_forecasts_that_statistics_make(strategy):
+    values = np.stack([VALUES, VALUES], 1)
+    values[-15:, 1] = np.nan
+    model = make(TaylorformerModel, strategy=strategy).fit(from_values(values))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*no observed value")
+        assert np.isfinite(model.predict(3).values()).all()

@@ -90,6 +90,24 @@ def test_a_backtest_with_a_training_length_sees_no_more(strategy):
     assert model.historical_forecasts(y, retrain=True, **options)[0].std().values().min() > 3.0
 
 
+@pytest.mark.parametrize("strategy", ["corrected", "zero_shot"])
+def test_what_comes_before_the_series_of_the_fit_is_seen_outside_of_a_backtest(strategy):
+    values = season().values()[:, 0] * np.where(np.arange(100) < 60, 0.3, 1.0)
+    model = make("corrected", strategy=strategy).fit(from_values(values)[60:])
+    draws = {"num_samples": 99, "random_state": 1}
+    found = model.predict(7, series=from_values(values), **draws)
+    again = make("corrected", strategy=strategy).fit(season()).predict(7, series=from_values(values), **draws)
+    if strategy == "corrected":
+        assert found == again
+    assert found != model.predict(7, series=from_values(values)[60:], **draws)
+    backtest = {"start": 93, "forecast_horizon": 7, "retrain": False, "last_points_only": False, **draws}
+    fast, slow = (
+        model.historical_forecasts(from_values(values), enable_optimization=fast, **backtest)[0]
+        for fast in (True, False)
+    )
+    np.testing.assert_allclose(fast.all_values(), slow.all_values(), rtol=1e-6)
+
+
 def test_missing_covariates_of_a_forecast_are_refused_where_training_had_none():
     y, x = season(60), np.arange(80) % 3 / 2
     given = {"past_covariates": from_values(x), "future_covariates": from_values(x)}
