@@ -29,7 +29,7 @@ def content(index: pd.Index) -> str:
     if isinstance(index, pd.PeriodIndex):
         return f"periods of frequency {index.freqstr}"
     if isinstance(index, pd.DatetimeIndex):
-        return "dates" if index.tz is None else "dates with a time zone"
+        return "dates" if index.tz is None else f"dates in the time zone {index.tz}"
     return "integers" if pd.api.types.is_integer_dtype(index.dtype) else str(index.dtype)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ def _has_gaps(index: pd.DatetimeIndex, freq: Any) -> bool:
         index = index.tz_localize(None)
         on_grid = bool(index.isin(pd.date_range(index[0], index[-1], freq=freq)).all())
     few = len(index) < FEWEST_SPARSE_DATES
-    return on_grid and (few or bool((index[:-1] + freq == index[1:]).any()))
+    return on_grid and (few or any(one + freq == after for one, after in pairwise(index)))
 
 
 def dates_after(last: pd.Timestamp, steps: pd.Index, freq: Any) -> pd.DatetimeIndex:

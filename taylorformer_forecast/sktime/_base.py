@@ -23,6 +23,7 @@ from taylorformer_forecast.sktime._checks import (
     check_columns,
     check_enough,
     check_parameters,
+    check_rows,
     check_same_kind,
 )
 from taylorformer_forecast.sktime._data import KnownData
@@ -170,6 +171,7 @@ class BaseTorchForecaster(
             return None
         self._scaler.check(X, when)
         check_same_kind(X, self._cur_y, "X")
+        check_rows(X, y)
         self._scaler.check_known(X[X.index.isin(y.index)], when)
         return X[self._scaler.columns]
 

@@ -96,6 +96,18 @@ def check_same_kind(frame, fitted, name):
         raise TypeError(f"the index of {name} holds {has}, but that of y holds {had} in the fit")
 
 
+def check_rows(X, y):
+    """Raise a ValueError if X lacks rows of y."""
+    missing = y.index[~y.index.isin(X.index)]
+    if not len(missing):
+        return
+    *key, stamp = missing[0] if missing.nlevels > 1 else missing[:1]
+    if key and tuple(key) not in dict(instances(X)):
+        raise ValueError(f"X has no rows{of_instance(tuple(key))}")
+    of, number = of_instance(tuple(key)), f"{len(missing)} missing"
+    raise ValueError(f"X{of} has no row for {stamp} ({number}): it must cover y")
+
+
 def known_future(known, fitted, cutoff):
     """Known values of the future as a frame with the columns of y, or an error in the user's words."""
     name = "y_known"

@@ -65,17 +65,24 @@ class Explaining(Host):
         self.check_is_fitted()
         blocks = lag_blocks(lags, self.context_length_)
         without = {}
+        X = self._check_X(X=X)  # a table, whatever it was
         for name in [] if self._cur_X is None else self._cur_X.columns:
-            mean = {name: self._cur_X[name].mean()}
-            ahead = X.assign(**mean) if X is not None and name in X else X
-            still = self._with(_cur_X=self._cur_X.assign(**mean))
-            without[f"X: {name}"] = partial(still.predict, fh=fh, X=ahead)
+            still = self._with(_cur_X=_constant(self._cur_X, name, self._cur_X[name].mean()))
+            ahead = X
+            if X is not None and name in X.columns:
+                ahead = _constant(X, name, self._cur_X[name].mean())
+            without[f"X: {name}"] = partial(still._mean, fh, ahead)
         for name, (first, last) in blocks.items():
             without[name] = partial(self._predict_without_lags, first, last, fh, X)
         network = None if self.network_ is None else baseline_alone(self.network_)
         alone = self._with(_correction=None, network_=network)
-        parts = split(partial(self.predict, fh=fh, X=X), partial(alone.predict, fh=fh, X=X), without)
+        parts = split(partial(self._mean, fh, X), partial(alone._mean, fh, X), without)
         return pd.concat(parts, axis=1)
+
+    def _mean(self, fh, X):
+        """What predict returns, as a series or table where it is an array."""
+        found = self.predict(fh=fh, X=X)
+        return pd.DataFrame(found).squeeze(axis=1) if isinstance(found, np.ndarray) else found
 
     def _with(self, **attributes):
         """A copy with other data or another network."""
@@ -92,10 +99,17 @@ class Explaining(Host):
         lag = series.cumcount(ascending=False).to_numpy()[:, None]
         hidden = np.broadcast_to((lag >= first) & (lag < last), y.shape)
         left = (y.notna() & ~hidden).groupby(None if groups else np.zeros(len(y)), level=groups).any()
-        found = self._with(_cur_y=y.mask(hidden & self._of_rows(left, y))).predict(fh=fh, X=X)
+        found = self._with(_cur_y=y.mask(hidden & self._of_rows(left, y)))._mean(fh, X)
         return found.where(self._of_rows(left, found).reshape(found.shape))
 
     def _of_rows(self, of_series, rows):
         """Values of every series (a row each) and column, at rows that belong to them."""
         keys = rows.index.droplevel(-1) if rows.index.nlevels > 1 else np.zeros(len(rows))
         return of_series.reindex(keys).to_numpy()
+
+
+def _constant(X, name, value):
+    """A table with one value in a column."""
+    X = X.copy()
+    X[name] = float(value)
+    return X

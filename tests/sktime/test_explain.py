@@ -120,3 +120,35 @@ def test_a_series_of_which_no_value_is_left_has_no_change(strategy):
     parts = forecaster.fit(y, fh=[1, 2]).explain(lags=12)["lags 1-12"]["y"]
     assert parts["short"].isna().all()
     assert (parts["long"].abs() > 0).all()
+
+
+@pytest.mark.parametrize(
+    "of_kind",
+    [
+        lambda X: X["a"],
+        lambda X: X["a"].rename(None),
+        lambda X: X.set_axis([3], axis=1),
+        lambda X: X.set_axis(pd.Index([("a", 1)], tupleize_cols=False), axis=1),
+    ],
+    ids=["series", "without a name", "integer", "tuple"],
+)
+def test_x_is_explained_whatever_its_labels_are(of_kind):
+    X = pd.DataFrame({"a": np.random.default_rng(1).normal(size=90)}, INDEX)
+    y = 10 * X["a"].rename("y") + np.random.default_rng(2).normal(size=90)
+    corrected = TaylorformerForecaster(strategy="corrected", random_state=0)
+    expected, found = (
+        corrected.clone().fit(y[:88], X=given[:88], fh=[1, 2]).explain(X=given[88:])
+        for given in (X, of_kind(X))
+    )
+    assert (expected.iloc[:, 3].abs() > 0.1).all()
+    np.testing.assert_allclose(found, expected)
+
+
+def test_arrays_are_explained_as_series():
+    y = panel(1.0).loc["a", "y"].reset_index(drop=True)
+    corrected = TaylorformerForecaster(strategy="corrected", random_state=0)
+    expected, found = (
+        corrected.clone().fit(given, fh=[1, 2]).explain(lags=40) for given in (y, y.to_numpy())
+    )
+    assert list(found) == list(expected)
+    np.testing.assert_allclose(found, expected)

@@ -291,9 +291,17 @@ def test_horizons_of_another_kind_are_refused(fh, message):
         fitted(periods("M")[:N]).predict(fh=fh)
 
 
-def test_dates_with_and_without_a_time_zone_are_not_mixed():
-    with pytest.raises(TypeError, match=r"fh holds dates, but the index of y holds dates with a time zone"):
-        fitted(CALENDARS["Berlin D"][:N]).predict(fh=pd.date_range("2024-01-01", periods=2))
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_dates_of_two_time_zones_are_not_mixed(zone):
+    dates = pd.date_range("2024-01-01", periods=2, tz=zone)
+    forecaster = fitted(CALENDARS["Berlin D"][:N])
+    with pytest.raises(TypeError, match=r"fh holds dates.*, but .* in the time zone Europe/Berlin$"):
+        forecaster.predict(fh=dates)
+    before = forecaster.predict(fh=[1])
+    later = CALENDARS["Berlin D"][N : N + 2].tz_convert(zone)
+    with pytest.raises(TypeError, match=r"y holds dates.*, but .* time zone Europe/Berlin in the fit$"):
+        forecaster.update(pd.Series([1.0, 2.0], later))
+    pd.testing.assert_series_equal(forecaster.predict(fh=[1]), before)
 
 
 def test_a_horizon_with_too_many_steps_is_refused_before_it_fills_the_memory():

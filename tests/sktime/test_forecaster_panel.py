@@ -216,12 +216,13 @@ def test_missing_exogenous_rows_are_named(y, X, change, message):
     pd.testing.assert_frame_equal(forecaster.predict(fh=[1, 2], X=ahead(X, y)), before)
 
 
-def test_missing_exogenous_rows_are_named_at_fit(y, X):
+@pytest.mark.parametrize("strategy", ["train", "corrected", "zero_shot"])
+def test_missing_exogenous_rows_are_named_at_fit(y, X, strategy):
     X = X.loc[y.index]
     with pytest.raises(ValueError, match="X has no rows of instance 'b'"):
-        tiny().fit(y, X=X.drop("b"))
-    with pytest.raises(ValueError, match="X of instance 'a' has no row for 2000-01"):
-        tiny().fit(y, X=X.iloc[1:])
+        tiny(strategy=strategy).fit(y, X=X.drop("b"))
+    with pytest.raises(ValueError, match=r"X of instance 'a' has no row for 2000-01 \(1 missing\)"):
+        tiny(strategy=strategy).fit(y, X=X.iloc[1:])
 
 
 # --- updates and backtests --------------------------------------------------------------------------------

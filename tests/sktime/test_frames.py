@@ -95,7 +95,7 @@ def test_the_content_of_an_index_in_words():
     assert content(pd.RangeIndex(3)) == content(pd.Index([1, 5], dtype="uint64")) == "integers"
     assert content(pd.period_range("2000", periods=2, freq="Q")) == "periods of frequency Q-DEC"
     assert content(pd.date_range("2000", periods=2)) == "dates"
-    assert content(pd.date_range("2000", periods=2, tz="UTC")) == "dates with a time zone"
+    assert content(pd.date_range("2000", periods=2, tz="UTC")) == "dates in the time zone UTC"
 
 
 # --- stamps as numbers ------------------------------------------------------------------------------------
