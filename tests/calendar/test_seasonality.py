@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,3 +136,12 @@ def test_the_longest_of_many_series_are_found_by_asking_each_a_few_times_for_its
     axis = TimeAxis.of([pd.RangeIndex(60)])
     assert SeasonalFeatures.choose(axis, many).periods == (6.0,)
     assert asked <= 3 * 200
+
+
+def test_a_single_pair_of_neighbours_shows_nothing_and_warns_of_nothing():
+    y = np.full(100, np.nan)
+    known = [15, 26, 32, 37, 44, 45, 49, 56, 74, 80, 82, 93]
+    y[known] = known
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert detect_periods(y) == []
