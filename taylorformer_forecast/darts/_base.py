@@ -43,7 +43,7 @@ from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts._tuning import Tuned
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
 from taylorformer_forecast.engine.rules import check_rules
-from taylorformer_forecast.engine.strategy import AVERAGED, Strategy, log_decision
+from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import ModelSpec
 
@@ -170,8 +170,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, KnownPast):
     @property
     def _needs_inputs(self) -> bool:
         """Whether series without a value in the input chunk have no forecast."""
-        averaged = self._strategy is not None and self._strategy.name in AVERAGED
-        return self._requires_training and not averaged
+        return self._requires_training
 
     def generate_fit_predict_encodings(
         self, n: int, series: Any, past_covariates: Any = None, future_covariates: Any = None

@@ -70,8 +70,17 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         return chosen in STATISTICAL
 
     @property
+    def _is_averaged(self) -> bool:
+        """Whether forecasts are averages of those of a network and of statistics."""
+        return self._strategy is not None and self._strategy.name in AVERAGED
+
+    @property
     def _requires_training(self) -> bool:
         return not self._is_statistical
+
+    @property
+    def _needs_inputs(self) -> bool:
+        return super()._needs_inputs and not self._is_averaged
 
     @property
     def _target_window_lengths(self) -> tuple[int, int]:
@@ -84,8 +93,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     @property
     def _needs_past(self) -> bool:
-        averaged = self._strategy is not None and self._strategy.name in AVERAGED
-        return super()._needs_past or self._is_statistical or averaged
+        return super()._needs_past or self._is_statistical or self._is_averaged
 
     def _obstacle_of_parameters(self) -> str | None:
         """What the pretrained network cannot do of what the parameters ask for, in words."""
@@ -119,8 +127,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _forget_the_fit(self) -> None:
         """As before the first fit: where nothing is trained, there is nothing to go on from."""
         self.model = self.train_sample = self.training_series = None
+        self.past_covariate_series = self.future_covariate_series = self.static_covariates = None
         for kind in ("past", "future", "static"):
-            setattr(self, "static_covariates" if kind == "static" else f"{kind}_covariate_series", None)
             setattr(self, f"_uses_{kind}_covariates", False)
             setattr(self, f"_expect_{kind}_covariates", False)
 
@@ -213,7 +221,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if self._settings is None:
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
-        if self._strategy is not None and self._strategy.name in AVERAGED:
+        if self._strategy is not None and self._is_averaged:
             params |= {"statistics": self._statistics(), "share": self._strategy.share}
         return params
 

@@ -11,7 +11,13 @@ import torch
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.rules import check_rules
-from taylorformer_forecast.sktime._frames import check_values, instances, of_instance, shown
+from taylorformer_forecast.sktime._frames import (
+    check_values,
+    instances,
+    labels_are_missing,
+    of_instance,
+    shown,
+)
 from taylorformer_forecast.sktime._panel import Panel
 
 
@@ -101,11 +107,10 @@ def check_rows(X, y):
     missing = y.index[~y.index.isin(X.index)]
     if not len(missing):
         return
-    *key, stamp = missing[0] if missing.nlevels > 1 else missing[:1]
-    if key and tuple(key) not in dict(instances(X)):
-        raise ValueError(f"X has no rows{of_instance(tuple(key))}")
-    of, number = of_instance(tuple(key)), f"{len(missing)} missing"
-    raise ValueError(f"X{of} has no row for {stamp} ({number}): it must cover y")
+    key = missing[0][:-1] if missing.nlevels > 1 else ()
+    if key not in dict(instances(X)):
+        raise ValueError(f"X has no rows{of_instance(key)}")
+    raise ValueError(labels_are_missing(missing))
 
 
 def known_future(known, fitted, cutoff):

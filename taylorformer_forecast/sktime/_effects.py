@@ -20,7 +20,7 @@ from taylorformer_forecast.engine.demand_effects import usual_ratio
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.series_scale import since_start
 from taylorformer_forecast.engine.strategy import WITH_STATISTICS, Strategy
-from taylorformer_forecast.sktime._frames import rows_are_missing, to_float
+from taylorformer_forecast.sktime._frames import labels_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel, by_name, instances_of, rows_of_instances
 from taylorformer_forecast.sktime._requests import Predictive
@@ -218,8 +218,7 @@ class ExogenousEffects(Host):
         missing = needed[~needed.isin(stored.index)]
         if len(missing):
             self._scaler.check(X, "predict")
-            *key, stamp = missing[0] if index.nlevels > 1 else missing[:1]
-            raise ValueError(rows_are_missing(tuple(key), stamp, len(missing)))
+            raise ValueError(labels_are_missing(missing))
         self._scaler.check_known(stored.reindex(needed), "predict")
         found = found.shifted(self._additions(index, stored))
         if self._strategy.name not in WITH_STATISTICS:

@@ -67,10 +67,9 @@ class Explaining(Host):
         without = {}
         X = self._check_X(X=X)  # a table, whatever it was
         for name in [] if self._cur_X is None else self._cur_X.columns:
-            still = self._with(_cur_X=_constant(self._cur_X, name, self._cur_X[name].mean()))
-            ahead = X
-            if X is not None and name in X.columns:
-                ahead = _constant(X, name, self._cur_X[name].mean())
+            mean = float(self._cur_X[name].mean())
+            still = self._with(_cur_X=_constant(self._cur_X, name, mean))
+            ahead = X if X is None or name not in X.columns else _constant(X, name, mean)
             without[f"X: {name}"] = partial(still._mean, fh, ahead)
         for name, (first, last) in blocks.items():
             without[name] = partial(self._predict_without_lags, first, last, fh, X)
@@ -111,5 +110,5 @@ class Explaining(Host):
 def _constant(X, name, value):
     """A table with one value in a column."""
     X = X.copy()
-    X[name] = float(value)
+    X[name] = value
     return X

@@ -74,6 +74,13 @@ def rows_are_missing(key: tuple, stamp: object, number: int) -> str:
     )
 
 
+def labels_are_missing(missing: pd.Index) -> str:
+    """Say that X lacks rows of these labels, of the first instance among them."""
+    *key, stamp = missing[0] if missing.nlevels > 1 else missing[:1]
+    number = sum(label[:-1] == missing[0][:-1] for label in missing) if key else len(missing)
+    return rows_are_missing(tuple(key), stamp, number)
+
+
 def shown(label: object) -> str:
     """A label as the user writes it: numbers without their numpy types."""
     return repr(label.item() if isinstance(label, np.generic) else label)

@@ -223,6 +223,8 @@ def test_missing_exogenous_rows_are_named_at_fit(y, X, strategy):
         tiny(strategy=strategy).fit(y, X=X.drop("b"))
     with pytest.raises(ValueError, match=r"X of instance 'a' has no row for 2000-01 \(1 missing\)"):
         tiny(strategy=strategy).fit(y, X=X.iloc[1:])
+    with pytest.raises(ValueError, match=r"X of instance 'a' has no row for 2000-01 \(1 missing\)"):
+        tiny(strategy=strategy).fit(y, X=X.groupby(level=0).tail(-1))  # the first row of each
 
 
 # --- updates and backtests --------------------------------------------------------------------------------
