@@ -33,6 +33,7 @@ from taylorformer_forecast.darts._checks import (
     check_series,
     warn_of_empty_inputs,
 )
+from taylorformer_forecast.darts._dataset import check_starts
 from taylorformer_forecast.darts._effects import effects_on_components
 from taylorformer_forecast.darts._explain import Explaining
 from taylorformer_forecast.darts._limits import Limits
@@ -246,6 +247,9 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, KnownPast):
             return self._fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
 
     def _fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int, **kwargs: Any) -> Any:
+        if self._requires_training:
+            check_starts(train_dataset)
+            check_starts(kwargs.get("val_dataset"), "val_")
         start, trainer_params = time.perf_counter(), dict(self.trainer_params)
         self.trainer_params = dict(trainer_params)  # darts writes into them, and load takes the user's own
         if epochs == 0 and self._arguments["n_epochs"] is None and self.n_epochs:

@@ -74,6 +74,28 @@ def sample_places(dataset: Sequence[Any], samples: Int[Tensor, " n"], n_targets:
     return torch.stack([series * most + back, length - back * dataset.stride - n_targets, length], -1)
 
 
+def check_starts(dataset: Any, part: str = "") -> None:
+    """Raise a ValueError if covariates start after the first sample of a dataset to train on.
+
+    The names of its parameters start with ``part``. A dataset that does not tell of what time its samples are
+    is not checked.
+    """
+    if not isinstance(dataset, ShiftedTorchTrainingDataset):
+        return
+    for name in ("past_covariates", "future_covariates"):
+        given = getattr(dataset, name) or ()
+        for number, (series, one) in enumerate(zip(dataset.series, given, strict=False)):
+            spare = max(len(series) - dataset.size_of_both_chunks, 0)
+            back = min(spare // dataset.stride, dataset.max_samples_per_ts - 1)
+            first, start = series.time_index[spare - back * dataset.stride], one.start_time()
+            if start > first:
+                of = f"number {number} of " * (len(dataset.series) > 1) + part + name
+                raise ValueError(
+                    f"{of} starts at {start}, but the first sample of {part}series at {first}: give it from "
+                    f"there on, or drop what {part}series has before: drop_before({start!r}, keep_point=True)"
+                )
+
+
 class WholePast(TorchInferenceDataset):
     """Samples of an inference dataset with all of a series' past, which statistical forecasts see.
 

@@ -405,3 +405,24 @@ def test_an_average_does_not_warn_of_forecasts_that_statistics_make(strategy):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*no observed value")
         assert np.isfinite(model.predict(3).values()).all()
+
+
+@pytest.mark.parametrize("n_series", [1, 2])
+@pytest.mark.parametrize("part", ["", "val_"])
+@pytest.mark.parametrize("name", ["past_covariates", "future_covariates"])
+def test_covariates_that_start_after_the_first_sample_are_refused_with_both_dates(name, part, n_series):
+    series = [from_values(VALUES)] * n_series
+    whole, late = series, [*series[1:], series[0].drop_before(5, keep_point=True)]
+    given = {"val_series": series, name: whole, f"val_{name}": whole, part + name: late}
+    of = f"number 1 of {part}{name}" if n_series > 1 else part + name
+    message = f"{of} starts at 2000-01-06 00:00:00, but the first sample of {part}series at 2000-01-01"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make(TaylorformerModel, strategy="train").fit(series, **given)
+
+
+def test_covariates_that_start_before_the_samples_that_are_taken_are_enough():
+    series = from_values(VALUES)
+    late = series.drop_before(20, keep_point=True)
+    with pytest.raises(ValueError, match="past_covariates starts"):
+        make(TaylorformerModel).fit(series, past_covariates=late, max_samples_per_ts=10)
+    make(TaylorformerModel).fit(series, past_covariates=late, max_samples_per_ts=9).predict(2)
