@@ -142,10 +142,13 @@ MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand
 DEMAND_DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next; by hand
 DEMAND_SIZES = (0.3, 1.0, 3.0, 30.0)  # r of variances mean + mean ** 2 / r; the last is near Poisson; by hand
+HURDLE_SIZES = (1.0, 30.0)  # r of demand less 1, where there is any; measured: more are alike on parts
+DEMAND_PRIOR_REST = 1.0  # its mean, before it was seen; by hand
 DEMAND_PRIOR_COUNT = 0.5  # values that the prior mean counts for: the first sale stays possible; by hand
 DEMAND_PRIOR_MEAN = 0.2  # of demand that was never seen; by hand
 SMOOTHING_SIZE = 1  # number of the size whose distribution smooths the empirical ones; by hand
 SMOOTHING_COUNT = 1.0  # values that it counts for; by hand
+DEMAND_CLASSES = 4  # of other values than small counts, by which decays are weighted; by hand
 MOST_BINS = 64  # largest count with a bin of its own; other values have so many bins by quantiles; by hand
 
 # --- Effects of covariates, and of the calendar on daily and monthly series ---------------------------------
@@ -162,12 +165,10 @@ EASTER_REACH = 6  # days before and after it that may differ from others; by han
 CHRISTMAS_REACH = 8  # the same of Christmas, so that New Year is in it; by hand
 CALENDAR_WEEKS = 4  # before and after a day, whose values of the same weekday it is compared with; by hand
 CALENDAR_ERROR = 4.0  # standard deviations, of the largest difference that counts; by hand
-# Occurrences of a holiday by which an effect must be one deviation beyond what other days have; two
-# deviations if there was one occurrence only. With 1, daily exchange rates lose 3 %; measured.
+# Occurrences of a holiday by which an effect must be one deviation beyond what other days have; two if there
+# was one only; measured: with 1 exchange rates lose 3 %.
 CALENDAR_OCCURRENCES = 2.0
-# Part of an effect that was seen once. With 1, a Christmas after one other is better (NN5 .57, not .64 of
-# naive errors), but chance events at Easter cost temperatures of ETT 3 %; measured.
-CALENDAR_ONCE = 0.5
+CALENDAR_ONCE = 0.5  # part of an effect seen once; measured: 1 costs ETT 3 %, but NN5 gains at Christmas
 CALENDAR_MIN_VALUES = 60  # of a series, before effects are looked for; by hand
 WORKING_DAYS_CHANCE = 2.0  # F statistic of chance; measured: wrong calendars cost M3 .3 % with 1, .1 with 2
 WORKING_DAYS_MOST = 0.7  # of an effect, as a logarithm: twice the value; by hand

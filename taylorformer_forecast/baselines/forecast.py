@@ -10,12 +10,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
+from taylorformer_forecast.baselines.demand import Intermittent, fit_intermittent
 from taylorformer_forecast.baselines.errors import asymmetry, at_shape, dependence
-from taylorformer_forecast.baselines.intermittent import (
-    Intermittent,
-    fit_intermittent,
-    is_intermittent,
-)
+from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.seasonal import is_seasonal, zero_so_far
 from taylorformer_forecast.defaults import (
     ERROR_GROWTH_POWER,

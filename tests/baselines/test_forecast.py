@@ -10,11 +10,7 @@ from torch.testing import assert_close as close
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.errors import shape
 from taylorformer_forecast.baselines.forecast import Correction, forecast
-from taylorformer_forecast.baselines.intermittent import (
-    fit_intermittent,
-    is_intermittent,
-    never_negative,
-)
+from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
 from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.baselines.seasonal import is_seasonal
 
@@ -262,24 +258,6 @@ def test_counts_have_whole_quantiles_and_sensible_probabilities():
     q = found.quantiles(DECILES)[found.intermittent]
     assert (q == q.round()).all()
     close(found.loc[found.intermittent, -1].mean(), torch.tensor(0.7).double(), atol=0.1, rtol=0.0)
-    demand = fit_intermittent(y[:, :48])
-    assert (demand.cdf.diff(dim=1) >= -1e-12).all()
-    close(demand.cdf[:, -1], torch.ones(200).double())
-
-
-@pytest.mark.parametrize("share", [0.05, 0.3])
-def test_demand_that_is_no_count_has_the_mean_of_its_past(share):
-    """Bins of positive values had nearly all of the probability that is left for what was not seen."""
-    sold = torch.rand(200, 62, generator=torch.Generator().manual_seed(0)) < share
-    y = torch.exp(0.7 * normal(200, 62)) * sold
-    demand = fit_intermittent(y[:, :50])
-    mean = (demand.support * demand.cdf.diff(dim=1, prepend=torch.zeros(200, 1))).sum(1)
-    close(mean.mean(), y[:, 50:].mean(), rtol=0.15, atol=0.02)
-
-
-def test_the_posterior_prefers_the_recent_level_after_demand_has_ended():
-    y = torch.cat([torch.full((30,), 4.0), torch.zeros(30)]).double()
-    assert fit_intermittent(y[None]).mean[0, -1] < 0.2
 
 
 @pytest.mark.parametrize(("shape", "horizon"), [((3,), 2), ((2, 0), 2), ((2, 5), 0)])
