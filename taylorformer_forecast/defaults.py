@@ -82,8 +82,7 @@ LOSS_STEP_SPACING = 6  # steps are skipped beyond twice this number; measured: t
 MEMBER_LEVEL_POWER = 0.5  # of the level's weight, in the prior: fast levels are more common; by hand
 
 # --- Statistical forecasts: errors -------------------------------------------------------------------------
-# Power of a positive forecast that errors grow with; measured: 0 and 1 are worse on half of M3 yearly.
-ERROR_LEVEL_POWER = 0.5
+ERROR_LEVEL_POWER = 0.5  # of a positive forecast that errors grow with; measured: 0 and 1 are worse on M3
 ERROR_LEVEL_FLOOR = 0.1  # smallest forecast in that, in mean values so far; by hand
 SINGLE_VALUE_ERROR = 0.1  # of the first step after a single value, in that value; by hand
 ERROR_RECENCY = 2.0  # power of time in the weights of errors; measured: 0 to 2 are alike on M3

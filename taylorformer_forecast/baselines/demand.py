@@ -209,7 +209,8 @@ def _past(
         now = observed[:, t, None, None]
         histogram = torch.where(now, decay * histogram + one_hot[:, t, None], histogram)
     rows.append(histogram @ moments)
-    return _Past(*torch.stack(rows, 1).unbind(-1), torch.stack(same, 1), histogram)
+    total, first, second, some = torch.stack(rows, 1).unbind(-1)
+    return _Past(total, first, second, some, torch.stack(same, 1), histogram)
 
 
 def _scores(past: _Past, value: Float[Tensor, "B n"], counts: Bool[Tensor, " B"]) -> Float[Tensor, "B n M"]:
