@@ -103,8 +103,7 @@ SHARED_COUNT = 2.0  # horizons that no shared part of errors counts for; measure
 
 # --- Statistical forecasts: outliers and bounds ------------------------------------------------------------
 OUTLIER_SIZE = 8.0  # mean absolute steps; values beyond are outliers; measured: M3 is forecast alike without
-# The level has shifted where a value is nearer to an outlier than this part of its distance; measured.
-LEVEL_SHIFT_PART = 0.5
+LEVEL_SHIFT_PART = 0.5  # of an outlier's distance, in which another value is a shift of the level; measured
 DECIDED_SIZE = 2.0  # steps to which an outlier is moved; measured: M3 after one, 8 have 2 to 7 % more loss
 UNDECIDED_SIZE = 4.0  # and one that is the last value; measured: M3 there, 2 steps have 10 to 21 % more loss
 FEWEST_SHIFTS = 2  # and no outlier, from which on a value beyond is taken for a shift at once; by hand
@@ -156,6 +155,8 @@ EFFECT_DELAYS = 7  # steps after which it may still add something; by hand
 EFFECT_ROWS_PER_TERM = 15  # of all series, if lines are to bend, or to count later; by hand
 LEAST_LOCAL_DEMAND = 0.05  # level of intermittent demand that covariates multiply, in its means; by hand
 DEMAND_SEASON_ERRORS = 2.0  # of chance, until demand has a season; measured: costs .1 % where there is none
+ALIKE_DEMAND = 1.2  # ratio of means up to which past demand tells how a step ahead varies; by hand
+FEWEST_ALIKE = 10  # past values that do, the nearest ones; by hand
 FARTHEST_DEMAND = 0.9  # mean they may lead to, on the way from the usual one to the largest value; by hand
 EFFECT_OUTLIER = 6.0  # standard deviations, of the largest error that counts; by hand
 EFFECT_ROWS_PER_LAG = 10  # of the autoregression of the rest, if it has more than three lags; by hand
@@ -164,8 +165,7 @@ EASTER_REACH = 6  # days before and after it that may differ from others; by han
 CHRISTMAS_REACH = 8  # the same of Christmas, so that New Year is in it; by hand
 CALENDAR_WEEKS = 4  # before and after a day, whose values of the same weekday it is compared with; by hand
 CALENDAR_ERROR = 4.0  # standard deviations, of the largest difference that counts; by hand
-# Occurrences of a holiday by which an effect must be one deviation beyond what other days have; two if there
-# was one only; measured: with 1 exchange rates lose 3 %.
+# Occurrences of a holiday by which an effect must be a deviation beyond others; measured: 1 costs rates 3 %.
 CALENDAR_OCCURRENCES = 2.0
 CALENDAR_ONCE = 0.5  # part of an effect seen once; measured: 1 costs ETT 3 %, but NN5 gains at Christmas
 CALENDAR_MIN_VALUES = 60  # of a series, before effects are looked for; by hand

@@ -16,7 +16,7 @@ from taylorformer_forecast.defaults import (
     MIN_SEASONAL_CYCLES,
     STATISTICAL_LEVELS,
 )
-from taylorformer_forecast.engine.demand_effects import tilt_demand
+from taylorformer_forecast.engine.demand_ratios import alike_demand, tilt_demand
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 
 
@@ -101,14 +101,16 @@ def with_season(
     >>> (with_season(flat, request, [4], 0).weights * flat.loc).sum(1).round(1).tolist()
     [0.2, 0.2, 0.2, 1.4]
     """
-    n, future = len(request.y), request.at > len(request.y) - 1
+    y, n, future = request.y[-LONGEST_PAST:], len(request.y), request.at > len(request.y) - 1
     steps = np.ceil(request.at[future]).astype(int) - n  # demand belongs to a whole step
-    ratio = season_of_demand(request.y[-LONGEST_PAST:], seasons, steps)
+    before, ratio = np.split(season_of_demand(y, seasons, np.r_[-len(y) : 0, steps]), [len(y)])
     if (ratio == 1).all():
         return forecast
     paths, weights, quantiles = forecast.paths.copy(), forecast.weights.copy(), forecast.quantiles.copy()
-    values, rng = forecast.loc[future], np.random.default_rng(seed)
-    paths[:, future], weights[future] = tilt_demand(paths[:, future], values, weights[future], ratio, rng)
+    values, usual, rng = forecast.loc[future], weights[future], np.random.default_rng(seed)
+    base = alike_demand(values[0], usual[0], y, before, ratio)
+    mean = ratio * (usual * values).sum(1)
+    paths[:, future], weights[future] = tilt_demand(paths[:, future], values, usual, base, mean, rng)
     below = weights[future].cumsum(1)[:, None] < np.array(STATISTICAL_LEVELS)[:, None]
     place = np.minimum(below.sum(2), np.count_nonzero(forecast.weights[future], 1).max() - 1)
     quantiles[future] = np.take_along_axis(values, place, 1)

@@ -16,7 +16,7 @@ from taylorformer_forecast.baselines.intermittent import is_intermittent, never_
 from taylorformer_forecast.calendar.axis import on_steps
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import LARGEST_OFFSET
-from taylorformer_forecast.engine.demand_effects import usual_ratio
+from taylorformer_forecast.engine.demand_ratios import alike_demand, usual_ratio
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.series_scale import since_start
 from taylorformer_forecast.engine.strategy import WITH_STATISTICS, Strategy
@@ -243,9 +243,11 @@ class ExogenousEffects(Host):
                 last = stamps[own[~np.isnan(y)]].max()
                 future = asked[times[asked] > last]
                 if len(future):
-                    usual = usual_ratio(y, before[own, d], float(means[future[0], d]))
+                    mean, ratio = float(means[future[0], d]), ahead[future, d]
+                    goal = mean * ratio / usual_ratio(y, before[own, d], mean)
                     rng = np.random.default_rng([self._seed, crc32(repr((key, column)).encode())])
-                    found.tilt(future, d, ahead[future, d] / usual, rng)
+                    base = alike_demand(*found.masses(future[0], d), y, before[own, d], ratio)
+                    found.tilt(future, d, base, goal, rng)
         return found
 
     def _needed(self, index: pd.Index) -> pd.Index:

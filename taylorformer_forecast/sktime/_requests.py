@@ -13,7 +13,7 @@ from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
-from taylorformer_forecast.engine.demand_effects import tilt_demand
+from taylorformer_forecast.engine.demand_ratios import tilt_demand
 from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.windows import Series
@@ -189,14 +189,21 @@ class Predictive:
         """A copy whose arrays may be changed."""
         return Predictive(self.paths.copy(), self.mixture.map(np.copy))
 
-    def tilt(self, rows: np.ndarray, d: int, ratio: np.ndarray, rng: np.random.Generator) -> None:
-        """Multiply the means of demand in some rows of a column, in place."""
+    def masses(self, row: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+        """Single values that demand may have in a row of a column, and their probabilities."""
+        assert self.mixture.weights is not None
+        return self.mixture.loc[row, d], self.mixture.weights[row, d]
+
+    def tilt(
+        self, rows: np.ndarray, d: int, base: np.ndarray, mean: np.ndarray, rng: np.random.Generator
+    ) -> None:
+        """Give demand in some rows of a column other distributions with given means, in place."""
         weights = self.mixture.weights
         assert weights is not None
         for at in np.array_split(np.arange(len(rows)), -(-len(rows) // CELLS_AT_ONCE)):
             own = rows[at]
             found = tilt_demand(
-                self.paths[:, own, d], self.mixture.loc[own, d], weights[own, d], ratio[at], rng
+                self.paths[:, own, d], self.mixture.loc[own, d], weights[own, d], base[at], mean[at], rng
             )
             self.paths[:, own, d], weights[own, d] = found
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.demand_effects import tilt_demand, usual_ratio
 from taylorformer_forecast.engine.effects import fit_effects, with_earlier
 from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
 from taylorformer_forecast.engine.series_scale import deviation
@@ -147,47 +146,6 @@ def test_short_series_have_the_effects_that_series_have_in_common():
     effects = fit_effects(y, x)
     assert np.array_equal(effects.slopes[2], effects.slopes[-1])
     assert effects.slopes[-1].any()
-
-
-def test_values_without_probability_stay_so_however_large_they_are():
-    values, weights = np.arange(7.0), np.array([0.7, 0.2, 0.1, 0, 0, 0, 0])
-    paths, found = tilt_demand(
-        np.zeros((5, 1)), values[None], weights[None], np.array([1.5]), np.random.default_rng(0)
-    )
-    assert (found[0] @ values) == pytest.approx(0.6)
-    assert np.isfinite(paths).all()
-
-
-def test_tilted_demand_keeps_its_order_and_its_support():
-    rng = np.random.default_rng(0)
-    values = np.array([[0.0, 1.0, 5.0, 0.0]])  # the last has no probability
-    weights = np.array([[0.7, 0.2, 0.1, 0.0]])
-    draws = rng.choice([0.0, 1.0, 5.0], size=(2000, 1), p=[0.7, 0.2, 0.1])
-    for ratio in (0.2, 1.0, 3.0, 100.0):
-        found, p = tilt_demand(draws, values, weights, np.array([ratio]), rng)
-        mean = (p * values).sum()
-        assert mean == pytest.approx(min(0.7 * ratio, 0.7 + 0.9 * 4.3), rel=1e-6)
-        assert found.mean() == pytest.approx(mean, rel=0.05)
-        assert np.isin(found, [0.0, 1.0, 5.0]).all()
-        larger = draws[:, None, 0] > draws[None, :, 0]
-        assert (found[:, None, 0] >= found[None, :, 0])[larger].all()
-        assert p[0, 3] == 0
-
-
-def test_the_usual_ratio_weighs_demand_as_forecasts_do_whatever_is_missing():
-    """Values that are missing make none older: the forecasts' decays are those of observed values."""
-    rng = np.random.default_rng(0)
-    ratio = np.repeat([1.0, 4.0], 120)
-    demand = rng.poisson(0.6 * ratio).astype(float)
-    seen = np.union1d(np.flatnonzero(rng.random(240) < 0.2), [239])
-    sparse = np.full(240, np.nan)
-    sparse[seen] = demand[seen]
-    for mean in (1.5, 1.8, 2.0):
-        expected = usual_ratio(demand[seen], ratio[seen], mean)
-        assert usual_ratio(sparse, ratio, mean) == pytest.approx(expected, rel=1e-12)
-        assert usual_ratio(sparse[:-1], ratio[:-1], mean) == usual_ratio(
-            demand[seen[:-1]], ratio[seen[:-1]], mean
-        )
 
 
 def test_constant_covariates_and_series_do_no_harm():
