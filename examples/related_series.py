@@ -38,7 +38,8 @@ from torch import Tensor
 
 import taylorformer_forecast
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.training import fit
 from taylorformer_forecast.models.unn import UNN
 
 VARIANCE, JITTER = 2.0, 1e-6  # of the noise, and of what makes the covariance of f invertible

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.core.protocol import training_loss
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.training import fit
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.spec import Task

@@ -49,7 +49,8 @@ from one_step import table
 from run import machine, set_up, write_json
 
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.training import fit
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.models.tnp import TNPA
 

@@ -28,7 +28,7 @@ from taylorformer_forecast.defaults import GRADIENT_CLIP, MAX_CYCLES, N_HARMONIC
 from taylorformer_forecast.engine.calibration import deciles, pinball
 from taylorformer_forecast.engine.lightning import make_optimizer
 from taylorformer_forecast.engine.pretrained import build_direct, save_pretrained
-from taylorformer_forecast.engine.training import private_rng
+from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
 SETTINGS: dict[str, Any] = {

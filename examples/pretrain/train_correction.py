@@ -27,7 +27,7 @@ from correction_tasks import CorrectionTasks, deciles, make_correction_tasks, no
 from safetensors import safe_open
 
 from taylorformer_forecast.engine.correction import HEADER, load_correction, save_correction
-from taylorformer_forecast.engine.training import private_rng
+from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.models.correction import CorrectionNet
 
 SERIES = 96  # of a chunk, all of one length

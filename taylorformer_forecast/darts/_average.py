@@ -12,7 +12,8 @@ from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import DECILES, MOST_SHARE_SERIES, N_COPULA_PATHS
 from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.training import private_rng
+from taylorformer_forecast.engine.correction import holds_correction
+from taylorformer_forecast.engine.state import private_rng
 
 # What keeps files or reports of a fit, and what draws components together: nothing that a comparison needs.
 LEFT_OUT = ("force_reset", "joint", "log_tensorboard", "model_name", "save_checkpoints", "work_dir")
@@ -73,8 +74,12 @@ def _stand_in(model: Any, strategy: str) -> Any:
     params = {name: value for name, value in model.model_params.items() if name not in LEFT_OUT}
     found = type(model)(**params)
     found._arguments = {**found._arguments, "strategy": strategy, "joint": None}
-    of_network = model._arguments["strategy"] == "zero_shot"  # else a file corrects statistics
-    if of_network != (strategy == "pretrained"):
+    # Each takes the file that was given only if that is its own.
+    if strategy == "pretrained":
+        takes_file = model._arguments["strategy"] == "zero_shot"
+    else:
+        takes_file = holds_correction(model._arguments["pretrained"])
+    if not takes_file:
         found._arguments["pretrained"] = "default"
     quiet = dict.fromkeys(
         ("logger", "enable_progress_bar", "enable_checkpointing", "enable_model_summary"), False

@@ -8,6 +8,8 @@ import pytorch_lightning as pl
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
 from pytorch_lightning.accelerators import MPSAccelerator
 
+from taylorformer_forecast.engine.training import check_accelerator
+
 
 class Limits(MixedCovariatesTorchModel):
     """No export to ONNX, no training on Apple's GPUs, and on several devices only where that is asked for."""
@@ -21,6 +23,7 @@ class Limits(MixedCovariatesTorchModel):
         """
         if not {"devices", "strategy"} & trainer_params.keys():
             trainer_params = {**trainer_params, "devices": 1}
+        check_accelerator(trainer_params)
         if trainer_params.get("accelerator", "auto") == "auto" and MPSAccelerator.is_available():
             trainer_params = {**trainer_params, "accelerator": "cpu"}
         return MixedCovariatesTorchModel._init_trainer(trainer_params, max_epochs)

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from taylorformer_forecast.engine.training import interruptible, kept_rng, own_state
+from taylorformer_forecast.engine.state import kept_rng, own_state
+from taylorformer_forecast.engine.training import interruptible
 
 
 @contextmanager

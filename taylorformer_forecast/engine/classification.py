@@ -15,7 +15,8 @@ from taylorformer_forecast.baselines.ridge import fit_shrunk
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import CLASSIFIER_TIMES, LATE_START
 from taylorformer_forecast.engine.covariates import center_and_spread
-from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.training import data_name, fit
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.contiformer_classes import ContiFormerClasses
 
@@ -264,5 +265,6 @@ def fit_classifier(
         linear, held_out = LinearScores.fit(scaled, numbers, n_classes)
         net = ContiFormerClasses(n_classes, len(windows.loc), **network)
         batches = _LabelledBatches(windows, scaled, held_out, numbers, batch_size, hide)
-        record = fit(net, batches, **training)
+        name = data_name([labels, *(part for one in series for part in (one.t, one.y))])
+        record = fit(net, batches, data=name, **training)
     return FittedClassifier(net, windows, linear, record)

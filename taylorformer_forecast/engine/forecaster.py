@@ -17,7 +17,8 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.engine.calibration import calibrate_pretrained, inflate_by_paths
 from taylorformer_forecast.engine.pretrained import Pretrained
-from taylorformer_forecast.engine.training import fit, own_state, private_rng
+from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.training import data_name, fit
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 
 
@@ -61,6 +62,11 @@ class Training:
     reorder: Callable[..., Window] | None = None
     past_only: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the series, by which a checkpoint is told from those of others."""
+        return data_name(part for one in self.series for part in (one.t, one.y, one.covariates))
 
     @property
     def keep(self) -> float:
@@ -122,9 +128,8 @@ def fit_network(
     with private_rng(training.seed):
         net = build(maker)
         net.fit_closed_form(*batches.sample())
-        return _trained(
-            net, training, batches, validation, steps(batches.n_batches), training.lr * net.lr_factor
-        )
+        sizes = steps(batches.n_batches), training.lr * net.lr_factor
+        return _trained(net, training, batches, validation, *sizes, training.name)
 
 
 def fit_pretrained(
@@ -180,11 +185,10 @@ def train_further(
     ForecastNet, dict
         As for :func:`fit_network`.
     """
-    with own_state():
-        batches, validation = training.batches(training.maker())
-        with private_rng(training.seed):
-            lr = training.lr * net.lr_factor * lr_factor
-            return _trained(copy.deepcopy(net), training, batches, validation, steps, lr)
+    batches, validation = training.batches(training.maker())
+    with private_rng(training.seed):
+        lr = training.lr * net.lr_factor * lr_factor
+        return _trained(copy.deepcopy(net), training, batches, validation, steps, lr)
 
 
 def _trained(
@@ -194,9 +198,10 @@ def _trained(
     validation: Batches | None,
     steps: int,
     lr: float,
+    data: str | None = None,
 ) -> tuple[ForecastNet, dict[str, float]]:
     """Train a network in place, then set the inflation of its paths."""
-    record = fit(net, batches, validation, max_steps=steps, lr=lr, **training.options)
+    record = fit(net, batches, validation, max_steps=steps, lr=lr, data=data, **training.options)
     if steps:
         inflate_by_paths(net, batches.sample(N_CALIBRATION_WINDOWS)[0])
     return net, record

@@ -146,12 +146,26 @@ class TrainingModule(pl.LightningModule):
         Peak learning rate of AdamW.
     max_steps : int
         Steps of the schedule: a linear warm-up, then a cosine to zero.
+    data : str, optional
+        Name of the data, which a checkpoint must have.
     """
 
-    def __init__(self, net: ForecastNet, lr: float, max_steps: int) -> None:
+    def __init__(self, net: ForecastNet, lr: float, max_steps: int, data: str | None = None) -> None:
         super().__init__()
         self.net = net
-        self.lr, self.max_steps = lr, max_steps
+        self.lr, self.max_steps, self.data = lr, max_steps, data
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Tell of what data a checkpoint is."""
+        checkpoint["data"] = self.data
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Raise a ValueError if a checkpoint is of other data."""
+        if checkpoint.get("data") != self.data:
+            raise ValueError(
+                "ckpt_path: the checkpoint is of another series, or of a later training: give every fit a "
+                "folder of its own"
+            )
 
     def training_step(self, batch: Window, batch_idx: int) -> Tensor:
         """Mean score of the observed targets."""

@@ -3,143 +3,22 @@
 from __future__ import annotations
 
 import copy
-import os
 import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, TypeVar
+from zlib import crc32
 
+import numpy as np
 import torch
 
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import GRADIENT_CLIP
 
-_LOCK = threading.RLock()
-_DTYPE_LOCK = threading.Lock()
-_CALLERS: list[tuple[int, torch.dtype]] = []  # thread of every block that shields, and the caller's dtype
 Net = TypeVar("Net", bound=torch.nn.Module)
-
-
-def _forget_other_threads() -> None:
-    """End the blocks of all threads that a forked process does not have."""
-    global _LOCK, _DTYPE_LOCK
-    _LOCK, _DTYPE_LOCK = threading.RLock(), threading.Lock()
-    own = [block for block in _CALLERS if block[0] == threading.get_ident()]
-    if _CALLERS and not own:
-        torch.set_default_dtype(_CALLERS[0][1])
-    _CALLERS[:] = own
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_other_threads)
-
-
-@contextmanager
-def kept_rng() -> Iterator[None]:
-    """Restore the states of torch's global generators after a block.
-
-    CUDA that is not in use is not started for that: it takes seconds, and a forked process cannot do it.
-    When it starts, in the block or later, it has the caller's seed.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.engine.training import kept_rng
-    >>> before = torch.get_rng_state()
-    >>> with kept_rng():
-    ...     _ = torch.rand(3)
-    >>> bool((torch.get_rng_state() == before).all())
-    True
-    """
-    used = torch.cuda.is_initialized()
-    try:
-        with torch.random.fork_rng(range(torch.cuda.device_count()) if used else []):
-            yield
-    finally:
-        if not used:
-            torch.cuda.manual_seed_all(torch.initial_seed())
-
-
-@contextmanager
-def private_rng(seed: int) -> Iterator[None]:
-    """Seed torch's global generator for a block, and restore it afterwards.
-
-    Initialisation and dropout draw from the global generator, so blocks in different threads wait for each
-    other: a threaded backtest gives what a sequential one gives. A block within a block of the same thread
-    leaves the random state of the outer one as it was.
-
-    Parameters
-    ----------
-    seed : int
-        Seed within the block.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.engine.training import private_rng
-    >>> before = torch.get_rng_state()
-    >>> with private_rng(0):
-    ...     _ = torch.rand(3)
-    >>> bool((torch.get_rng_state() == before).all())
-    True
-    """
-    with _LOCK, kept_rng():
-        torch.manual_seed(seed)
-        yield
-
-
-@contextmanager
-def own_state() -> Iterator[None]:
-    """Shield a block from what the caller has set in torch: gradients, automatic precision, default dtype.
-
-    The default dtype is that of all threads: it is float32 while any of them is in such a block.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.engine.training import own_state
-    >>> with torch.inference_mode(), own_state():
-    ...     torch.is_grad_enabled()
-    True
-    """
-    with _DTYPE_LOCK:
-        before = _CALLERS[0][1] if _CALLERS else torch.get_default_dtype()
-        block = threading.get_ident(), before
-        _CALLERS.append(block)
-        torch.set_default_dtype(torch.float32)
-    try:
-        with ExitStack() as stack:
-            stack.enter_context(torch.inference_mode(False))
-            stack.enter_context(torch.enable_grad())
-            for kind in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
-                stack.enter_context(torch.autocast(kind, enabled=False))
-            yield
-    finally:
-        with _DTYPE_LOCK:
-            if len(_CALLERS) == 1:  # the last block restores it
-                torch.set_default_dtype(before)
-            _CALLERS.remove(block)
-
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of an estimator if a block fails or is interrupted.
-
-    The block is shielded from what the caller has set in torch.
-    """
-    before = {  # only sktime's own dicts are written into
-        name: value.copy() if name.startswith("_") and isinstance(value, dict) else value
-        for name, value in vars(estimator).items()
-    }
-    try:
-        with own_state():
-            yield
-    except BaseException:  # a keyboard interrupt too
-        estimator.__dict__ = before
-        raise
 
 
 @contextmanager
@@ -168,6 +47,7 @@ def fit(
     device: str = "auto",
     verbose: bool = True,
     trainer_kwargs: Mapping[str, Any] | None = None,
+    data: str | None = None,
 ) -> dict[str, float]:
     """Train a network in place and leave it on the CPU, in evaluation mode.
 
@@ -189,13 +69,16 @@ def fit(
     n_checks : int, default=20
         Validation checks in ``max_steps``.
     device : str, default="auto"
-        "auto" takes a CUDA device if there is one, else the CPU; or "cpu", "cuda", "cuda:1", "mps".
+        "auto" takes a CUDA device if there is one, else the CPU; or "cpu", "cuda", "cuda:1".
     verbose : bool, default=True
         Whether training that takes more than seconds shows a progress bar, in a terminal or a notebook.
     trainer_kwargs : mapping, optional
         Arguments of ``pytorch_lightning.Trainer`` that take precedence: devices, strategy, precision,
         loggers, max_time. Its ``callbacks`` are added to ours, and ``ckpt_path`` names the checkpoint that
         training goes on from. The mapping is not changed.
+    data : str, optional
+        Name of the data. Training goes on only from checkpoints of data with the same name; without one, it
+        starts from the weights of the network, and ignores ``ckpt_path``.
 
     Returns
     -------
@@ -206,6 +89,8 @@ def fit(
     ------
     RuntimeError
         If training diverged: weights are not finite.
+    ValueError
+        If the checkpoint is of other data.
     """
     if max_steps == 0 or not any(p.requires_grad for p in net.parameters()):
         net.eval()
@@ -238,8 +123,10 @@ def fit(
     if verbose and is_watched() and not extra.get("enable_progress_bar"):
         callbacks.append(ProgressBar())
     given, checkpoint = extra.pop("callbacks", None) or [], extra.pop("ckpt_path", None)
+    checkpoint = None if data is None else checkpoint
     callbacks += [given] if isinstance(given, pl.Callback) else given
-    module = TrainingModule(net, lr, max_steps)
+    module = TrainingModule(net, lr, max_steps, data)
+    check_accelerator(extra)
     with quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
         loaders: dict[str, Any] = {"train_dataloaders": Loader(train)}
@@ -259,11 +146,40 @@ def fit(
     return {"steps": trainer.global_step, **metrics}
 
 
+def data_name(arrays: Iterable[np.ndarray | None]) -> str:
+    """Name of data, by which a checkpoint is told from those of others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.training import data_name
+    >>> zeros = np.zeros(3)
+    >>> data_name([zeros]) == data_name([zeros, None]), data_name([zeros]) == data_name([zeros + 1])
+    (True, False)
+    """
+    found = 0
+    for one in arrays:
+        if one is not None:
+            found = crc32(np.ascontiguousarray(one, float).tobytes(), found)
+    return f"{found:08x}"
+
+
+def check_accelerator(trainer_kwargs: Mapping[str, Any]) -> None:
+    """Raise a ValueError if the GPU that is asked for is Apple's, which Lightning would take."""
+    from pytorch_lightning.accelerators import MPSAccelerator
+
+    if trainer_kwargs.get("accelerator") == "gpu" and MPSAccelerator.is_available():
+        raise ValueError(
+            "accelerator='gpu' is Apple's on this machine, which has no double precision: leave it out"
+        )
+
+
 def is_watched() -> bool:
     """Whether somebody sees what is printed: in a terminal or a notebook, not in a pipe or a file."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return sys.stderr.isatty() or (shell is not None and "IPKernelApp" in shell.config)
+    terminal = sys.stderr is not None and sys.stderr.isatty()  # a service has none
+    return terminal or (shell is not None and "IPKernelApp" in shell.config)
 
 
 def resolve_device(device: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor, uint8
 
-from taylorformer_forecast.engine.training import own_state
+from taylorformer_forecast.engine.state import own_state
 
 CHECKSUM = "checksum"
 # The largest that a file may hold: numbers, which half precision counts up to 65,504, and sizes of networks.

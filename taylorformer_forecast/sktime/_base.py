@@ -18,7 +18,6 @@ from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.calendar.frequency import check_alike
 from taylorformer_forecast.engine.lengths import choose_lengths
 from taylorformer_forecast.engine.strategy import log_decision
-from taylorformer_forecast.engine.training import all_or_nothing
 from taylorformer_forecast.sktime._checks import (
     check_columns,
     check_enough,
@@ -35,6 +34,7 @@ from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._predict_methods import PredictiveMethods
 from taylorformer_forecast.sktime._pretraining import Pretraining
+from taylorformer_forecast.sktime._state import all_or_nothing
 
 
 class BaseTorchForecaster(

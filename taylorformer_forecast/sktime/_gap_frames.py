@@ -12,7 +12,7 @@ from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import FILL_END_WINDOWS
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.training import own_state
+from taylorformer_forecast.engine.state import own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.sktime._checks import check_observed, check_positive, unnamed
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float

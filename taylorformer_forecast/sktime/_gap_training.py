@@ -29,7 +29,8 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.engine.calibration import calibrate_gaussian_process
 from taylorformer_forecast.engine.gaps import GapBatches, gaps_like, scale_gaps
-from taylorformer_forecast.engine.training import fit, private_rng
+from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.training import fit
 from taylorformer_forecast.engine.windows import WindowMaker
 from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._gaps import Gaps

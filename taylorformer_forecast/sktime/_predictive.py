@@ -18,7 +18,8 @@ from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.mixtures import Mixture
-from taylorformer_forecast.engine.training import on_device, own_state
+from taylorformer_forecast.engine.state import own_state
+from taylorformer_forecast.engine.training import on_device
 from taylorformer_forecast.engine.windows import Series, least_scale
 from taylorformer_forecast.sktime._requests import Predictive, Request, reordered
 

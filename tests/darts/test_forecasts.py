@@ -215,6 +215,8 @@ def test_apples_gpu_is_not_taken(monkeypatch):
     assert found == ["cpu"]
     with pytest.raises(ValueError, match="or a dict, whose accelerator has double precision"):
         TaylorformerModel(24, 12, pl_trainer_kwargs={"accelerator": "mps"})
+    with pytest.raises(ValueError, match="accelerator='gpu' is Apple's on this machine"):
+        TaylorformerModel(24, 12, pl_trainer_kwargs={"accelerator": "gpu"})._setup_trainer(None, None)
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,14 @@ def test_of_a_network_that_makes_forecasts_worse_nothing_is_taken(series, own):
     assert net.layers.to_params.weight.any()
 
 
+@pytest.mark.parametrize("strategy", ["auto", "averaged", "zero_shot"])
+def test_an_average_takes_a_file_for_the_part_that_it_is_made_for(series, own, strategy):
+    """That of a network was given to statistics, which refused it."""
+    model = make(strategy=strategy, pretrained=own, n_epochs=1).fit(series.append_values(series.values()))
+    assert "statistics weigh" in str(model.summary())
+    assert finite(model.predict(3, num_samples=3))
+
+
 def test_a_validation_series_is_scored(series):
     model = make(strategy="finetune", n_epochs=1).fit(series[:54], val_series=series[36:])
     assert np.isfinite(model.trainer.callback_metrics["val_loss"])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from taylorformer_forecast.engine.classification import LinearScores
-from taylorformer_forecast.engine.training import private_rng
+from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.engine.windows import Series
 
 

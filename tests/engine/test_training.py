@@ -22,10 +22,11 @@ from pytorch_lightning.callbacks import Callback, LambdaCallback
 
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.engine import lightning
-from taylorformer_forecast.engine.training import fit, own_state, private_rng, resolve_device
+from taylorformer_forecast.engine.state import own_state, private_rng
+from taylorformer_forecast.engine.training import fit, is_watched, resolve_device
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.taylorformer import Taylorformer
-from taylorformer_forecast.sktime import TaylorformerForecaster
+from taylorformer_forecast.sktime import TaylorformerForecaster, TaylorformerImputer
 
 CPU = {"device": "cpu"}
 
@@ -573,3 +574,58 @@ def test_a_forked_process_does_not_wait_for_threads_of_its_parent(shielded):
         thread.join()
         assert torch.get_default_dtype() is torch.float64
         torch.set_default_dtype(torch.float32)
+
+
+def saved_in(folder):
+    """Options that save checkpoints in a folder, and go on from the last one."""
+    from pytorch_lightning.callbacks import ModelCheckpoint
+
+    callbacks = [ModelCheckpoint(folder, save_last=True, every_n_train_steps=1)]
+    return {"callbacks": callbacks, "enable_checkpointing": True, "ckpt_path": "last"}
+
+
+def test_training_goes_on_from_checkpoints_of_the_same_data_only(tmp_path):
+    """A fit to other values took the network of the checkpoint, and its baseline, as they were."""
+    net, result = trained(3, data="a", trainer_kwargs=saved_in(tmp_path))
+    again, resumed = trained(3, data="a", trainer_kwargs=saved_in(tmp_path))
+    assert (result["steps"], resumed["steps"]) == (3, 3)
+    for name, value in net.state_dict().items():
+        assert torch.equal(value, again.state_dict()[name]), name
+    for other in ("b", ""):
+        with pytest.raises(ValueError, match="ckpt_path: the checkpoint is of another series"):
+            trained(3, data=other, trainer_kwargs=saved_in(tmp_path))
+
+
+def test_training_without_the_name_of_data_starts_from_the_network_that_there_is(tmp_path):
+    trained(3, data="a", trainer_kwargs=saved_in(tmp_path))
+    net, result = trained(2, trainer_kwargs=saved_in(tmp_path))
+    assert result["steps"] == 2
+    for name, value in trained(2)[0].state_dict().items():
+        assert torch.equal(value, net.state_dict()[name]), name
+
+
+def test_updates_and_other_series_do_not_take_the_checkpoints_of_a_fit(tmp_path):
+    """Updates with the options of the fit trained nothing: its checkpoint had all steps."""
+    y = pd.Series(np.sin(np.arange(80.0)), pd.period_range("2000", periods=80, freq="M"))
+    small = {"strategy": "train", "d_model": 4, "n_heads": 1, "max_steps": 4, "random_state": 0}
+    found = []
+    for options in (None, saved_in(tmp_path)):
+        forecaster = TaylorformerForecaster(**small, update_steps=3, trainer_kwargs=options).fit(y[:70])
+        found.append(forecaster.update(y[70:]).predict([1]).iloc[0])
+        assert forecaster.training_["steps"] == 3
+    assert found[0] == found[1]
+    with pytest.raises(ValueError, match="give every fit a folder of its own"):
+        TaylorformerForecaster(**small, trainer_kwargs=saved_in(tmp_path)).fit(y + np.arange(80.0) ** 2)
+
+
+def test_an_imputer_refuses_a_checkpoint_to_go_on_from(tmp_path):
+    y = pd.Series(np.sin(np.arange(40.0)), pd.period_range("2000", periods=40, freq="M"))
+    y[5:8] = np.nan
+    with pytest.raises(ValueError, match="trainer_kwargs has ckpt_path"):
+        TaylorformerImputer(max_steps=2, trainer_kwargs=saved_in(tmp_path)).fit(y)
+
+
+def test_without_a_terminal_nobody_watches(monkeypatch):
+    """Services have no standard error."""
+    monkeypatch.setattr("sys.stderr", None)
+    assert not is_watched()
