@@ -29,6 +29,7 @@ MOST_OWN_MAPS = 32  # series that have a map of their own; by hand
 MOST_OWN_NUMBERS = 2**22  # of all of these maps; by hand
 N_RIDGE_BLOCKS = 4  # of the cross-validation; by hand
 MIN_RIDGE_WINDOWS = 2 * N_RIDGE_BLOCKS  # of a fit: two in a block; by hand
+LEAST_SEEN = 0.5  # part of a context that is observed, in windows of a fit where there are enough; by hand
 FARTHEST_TARGET = 20.0  # deviations of the context; targets beyond are outliers or shifts; by hand
 N_ERROR_LAGS = 8  # earlier errors that the next one follows from; by hand
 ERROR_LAG_PENALTY = 1e-3  # of the weights of those, in mean squares of the errors; by hand
@@ -48,8 +49,7 @@ INITIAL_NOISE = 0.05  # variance; by hand
 INITIAL_SEASON_RANGE = 2.0  # over which the part that repeats wanders, in contexts; by hand
 
 # --- Statistical forecasts: members ------------------------------------------------------------------------
-# Weights of a new value in the level; measured: levels below .1 are for NN5, a finer grid is no better on M3.
-SMOOTHING_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+SMOOTHING_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # of a new value; measured: M3 gains nothing by more
 TREND_LEVELS = (0.2, 0.4, 0.7, 1.0)  # with a trend; measured: wider grids overshoot where growth ends
 # Weights of a new slope, in the level's, and dampings in a step; published: .8 to .98 in Gardner (2006).
 TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98), (0.02, 1.0))

@@ -24,6 +24,7 @@ from taylorformer_forecast.core.temporal import TOLERANCE, TemporalMap, interpol
 from taylorformer_forecast.core.window import Window, evenly, holds_everywhere
 from taylorformer_forecast.defaults import (
     FARTHEST_TARGET,
+    LEAST_SEEN,
     LOW_RANK,
     MIN_RIDGE_WINDOWS,
     MOST_OWN_MAPS,
@@ -206,9 +207,11 @@ class LinearFit(Baseline):
         past = on_grid(window, self.n_context)[..., 0].double()  # no season is known yet
         y, observed = self._steps(window)
         y, observed = y.double(), observed & (y.abs() <= FARTHEST_TARGET)
-        usable = observed.any(1)
-        whole = usable & window.observed[:, : window.n_context, 0].all(1)
-        usable = whole if whole.sum() >= MIN_RIDGE_WINDOWS else usable
+        usable, seen = observed.any(1), window.observed[:, : window.n_context, 0]
+        # Contexts that reach back beyond the start of the series, or lack much, are taken only if others are
+        # few. To leave out all that lack something would leave out a time: those around a missing value.
+        full = usable & seen[:, 0] & (seen.double().mean(1) >= LEAST_SEEN)
+        usable = full if full.sum() >= MIN_RIDGE_WINDOWS else usable
         if usable.sum() < MIN_RIDGE_WINDOWS:
             return None
         bounds = self._bounds(window.series, usable, embargo)

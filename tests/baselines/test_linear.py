@@ -158,6 +158,25 @@ def test_missing_targets_are_left_out_of_the_fit():
     assert (linear(w) - whole(w)).std() < 0.05
 
 
+def test_a_missing_value_takes_no_window_from_the_fit():
+    """Those with it in their context were left out, and with them the only weekend that was seen."""
+    y = wave(60)
+    y[30] = np.nan
+    cut = windows(y)
+    assert len(LinearBaseline(L, H)._usable(cut, H).y) == len(cut)
+
+
+def test_contexts_that_lack_most_are_left_out_where_others_are_enough():
+    y = wave(200, noise=0.05)
+    gappy = y.copy()
+    gappy[60:100] = np.nan
+    w, some, parts = windows(y), LinearBaseline(L, H), LinearBaseline(L, H)
+    some.fit_map(windows(gappy), embargo=H)
+    cut = windows(gappy)
+    parts.fit_map(cut.rows(cut.observed[:, :L, 0].double().mean(1) >= 0.5), embargo=H)
+    close(some(w), parts(w), rtol=0.0, atol=1e-9)
+
+
 def test_few_windows_leave_the_map_as_it_is():
     w = windows(wave(L + H + 3))
     linear = LinearBaseline(L, H)
