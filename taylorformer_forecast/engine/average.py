@@ -48,7 +48,7 @@ def average_quantiles(
     Returns
     -------
     SeriesForecast
-        The average. Where values are never negative, none is.
+        The average. Where values are never negative, none is; where statistics are sure of zero, it is zero.
 
     References
     ----------
@@ -77,9 +77,13 @@ def average_quantiles(
     between = (1 - share) * quantiles + share * statistical.quantiles
     edges = np.where(future[:, None], between, quantiles)
     edges = np.maximum(edges, least[:, None])
+    none = (
+        future & bounded & (statistical.quantiles == 0).all(1)
+    )  # as at night: nothing is sold, no sun shines
+    edges[none] = 0.0
     moved = [x + np.interp(x, q, e - q) for x, q, e in zip(paths.T, quantiles, edges, strict=True)]
     loc, scale, weights = pieces_between(torch.as_tensor(edges), torch.as_tensor(least))
-    drawn = np.maximum(np.stack(moved, 1), least)
+    drawn = np.where(none, 0.0, np.maximum(np.stack(moved, 1), least))
     return SeriesForecast(drawn, loc.numpy(), scale.numpy(), weights.numpy(), edges)
 
 
