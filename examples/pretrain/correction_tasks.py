@@ -172,6 +172,7 @@ def deciles(found: Correction, tasks: CorrectionTasks) -> Tensor:
         shift=shift,
         below=below,
         above=above,
+        tails=torch.ones_like(none[:, None].expand(-1, 2)),  # deciles have none
         positive=tasks.positive,
         low=tasks.low,
         high=tasks.high,

@@ -14,6 +14,7 @@ from taylorformer_forecast.baselines.demand import Intermittent, fit_intermitten
 from taylorformer_forecast.baselines.errors import asymmetry, at_shape, dependence
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.seasonal import is_seasonal, zero_so_far
+from taylorformer_forecast.baselines.tails import tails, with_tails
 from taylorformer_forecast.defaults import (
     ERROR_GROWTH_POWER,
     LARGEST_GROWTH,
@@ -61,6 +62,8 @@ class Forecast:
         Of the median of the future from the location, in scales.
     below, above : Tensor of shape (B, H)
         Factors of the distances of quantiles below and above that median.
+    tails : Tensor of shape (B, 2)
+        Factors of these distances at the levels .01 and .99, see ``baselines.tails``.
     positive : bool Tensor of shape (B,)
         Series whose quantiles below the median are positive: the distances are those of logarithms.
     low, high : Tensor of shape (B, H)
@@ -80,6 +83,7 @@ class Forecast:
     shift: Float[Tensor, "B H"]
     below: Float[Tensor, "B H"]
     above: Float[Tensor, "B H"]
+    tails: Float[Tensor, "B 2"]
     positive: Bool[Tensor, " B"]
     low: Float[Tensor, "B H"]
     high: Float[Tensor, "B H"]
@@ -91,7 +95,7 @@ class Forecast:
 
     def standard(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Errors in units of their scale, at the quantiles of a standard normal distribution."""
-        return at_shape(self.error_quantiles, z.flatten(1)).view(z.shape)
+        return with_tails(at_shape(self.error_quantiles, z.flatten(1)).view(z.shape), z, self.tails)
 
     def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Values at the quantiles of a standard normal distribution, any number S for each step."""
@@ -243,6 +247,7 @@ def _forecast(
     loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
     shift, below, above = asymmetry(fit.standard[..., 0], fit.scale[:, -1], fit.steady)
+    tail = tails(fit.standard, shift, (below, above), fit.error_quantiles)
     if correct is not None:
         added = correct(fit)
         shift, below, above = shift + added.shift, below * added.below, above * added.above
@@ -271,6 +276,7 @@ def _forecast(
         shift=torch.where(single, 0.0, shift),
         below=torch.where(single, 1.0, below),
         above=torch.where(single, 1.0, above),
+        tails=tail,
         positive=fit.positive,
         low=low,
         high=high,

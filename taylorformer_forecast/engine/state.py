@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import torch
 
@@ -113,3 +114,21 @@ def own_state() -> Iterator[None]:
             if len(_CALLERS) == 1:  # the last block restores it
                 torch.set_default_dtype(before)
             _CALLERS.remove(block)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of an estimator if a block fails or is interrupted.
+
+    The block is shielded from what the caller has set in torch.
+    """
+    before = {  # only sktime's own dicts are written into
+        name: value.copy() if name.startswith("_") and isinstance(value, dict) else value
+        for name, value in vars(estimator).items()
+    }
+    try:
+        with own_state():
+            yield
+    except BaseException:  # a keyboard interrupt too
+        estimator.__dict__ = before
+        raise

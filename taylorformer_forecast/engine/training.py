@@ -113,27 +113,23 @@ def fit(
         "enable_progress_bar": False,
         "gradient_clip_val": GRADIENT_CLIP,
         "num_sanity_val_steps": 0,
-        **_accelerator(device),
+        **_accelerator(device, extra),
     }
-    n_accumulated = extra.get("accumulate_grad_batches", 1)  # batches of an optimiser step
     if validation is not None:
-        settings["val_check_interval"] = max(1, max_steps // n_checks) * n_accumulated
+        of_a_step = extra.get("accumulate_grad_batches", 1)  # batches of the optimiser
+        settings["val_check_interval"] = max(1, max_steps // n_checks) * of_a_step
         settings["check_val_every_n_epoch"] = None
         callbacks = [pl.callbacks.EarlyStopping("val_loss", patience=patience), BestWeights()]
     if verbose and is_watched() and not extra.get("enable_progress_bar"):
         callbacks.append(ProgressBar())
     given, checkpoint = extra.pop("callbacks", None) or [], extra.pop("ckpt_path", None)
-    checkpoint = None if data is None else checkpoint
     callbacks += [given] if isinstance(given, pl.Callback) else given
     module = TrainingModule(net, lr, max_steps, data)
-    check_accelerator(extra)
     with quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
-        loaders: dict[str, Any] = {"train_dataloaders": Loader(train)}
-        if validation is not None:
-            loaders["val_dataloaders"] = Loader(validation)
+        held_out = None if validation is None else Loader(validation)
         with interruptible():
-            trainer.fit(module, ckpt_path=checkpoint, **loaders)
+            trainer.fit(module, Loader(train), held_out, ckpt_path=None if data is None else checkpoint)
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
     net.to("cpu").eval()
     if net.dtype != dtype:  # of the trainer's precision, which is that of training only
@@ -200,8 +196,9 @@ def on_device(net: Net, device: str, seed: int) -> tuple[Net, torch.Generator, s
     return net, torch.Generator(device).manual_seed(seed), device
 
 
-def _accelerator(device: str) -> dict[str, Any]:
-    """Lightning's arguments for a device name."""
+def _accelerator(device: str, trainer_kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Lightning's arguments for a device name, unless the user's are wrong."""
+    check_accelerator(trainer_kwargs)
     device = resolve_device(device)
     kind, _, number = device.partition(":")
     if kind == "cuda":

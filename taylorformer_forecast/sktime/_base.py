@@ -17,6 +17,7 @@ from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.calendar.frequency import check_alike
 from taylorformer_forecast.engine.lengths import choose_lengths
+from taylorformer_forecast.engine.state import all_or_nothing
 from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.sktime._checks import (
     check_columns,
@@ -34,7 +35,6 @@ from taylorformer_forecast.sktime._networks import NetworkFitting
 from taylorformer_forecast.sktime._panel import Panel
 from taylorformer_forecast.sktime._predict_methods import PredictiveMethods
 from taylorformer_forecast.sktime._pretraining import Pretraining
-from taylorformer_forecast.sktime._state import all_or_nothing
 
 
 class BaseTorchForecaster(

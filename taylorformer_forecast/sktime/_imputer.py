@@ -13,13 +13,13 @@ from sktime.transformations.base import BaseTransformer
 from taylorformer_forecast.calendar.axis import TimeAxis, content
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.defaults import FILL_GAP, FILL_SEASONS, FILL_WINDOW
+from taylorformer_forecast.engine.state import all_or_nothing
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive
 from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._frames import check_values, instances, to_float
 from taylorformer_forecast.sktime._gap_frames import fill_frame, gap_lengths
 from taylorformer_forecast.sktime._gap_training import GapTraining
 from taylorformer_forecast.sktime._imputation_methods import ImputationMethods
-from taylorformer_forecast.sktime._state import all_or_nothing
 
 
 class BaseImputer(ImputationMethods, GapTraining, Estimator, BaseTransformer):

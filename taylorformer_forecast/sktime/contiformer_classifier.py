@@ -11,14 +11,13 @@ from sktime.classification.base import BaseClassifier
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.engine.classification import fit_classifier
-from taylorformer_forecast.engine.state import own_state
+from taylorformer_forecast.engine.state import all_or_nothing, own_state
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.specs import CONTIFORMER
 from taylorformer_forecast.sktime._checks import check_parameters
 from taylorformer_forecast.sktime._estimator import Estimator
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
 from taylorformer_forecast.sktime._parameters import SMALL, Options, Seed
-from taylorformer_forecast.sktime._state import all_or_nothing
 
 NETWORK = ("d_model", "n_heads", "n_layers", "dropout", "dynamics")
 TRAINING = ("max_steps", "lr", "device", "verbose", "trainer_kwargs")

@@ -1,0 +1,49 @@
+"""Tails of statistical forecasts, on each side by itself."""
+
+import pytest
+import torch
+from torch.testing import assert_close as close
+
+from taylorformer_forecast.baselines.forecast import forecast
+from taylorformer_forecast.baselines.tails import tails, with_tails
+from taylorformer_forecast.defaults import LARGEST_TAIL
+
+LEVELS, H = [0.001, 0.01, 0.5, 0.9, 0.95, 0.99, 0.999], 10
+
+
+def drawn(kind, n):
+    z = torch.randn(200, n + H, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return {"skewed": (4 + 0.6 * z).exp(), "mirrored": 500 - (4 + 0.6 * z).exp(), "normal": 100 + 10 * z}[
+        kind
+    ]
+
+
+@pytest.mark.parametrize("n", [120, 400])
+@pytest.mark.parametrize(("kind", "most"), [("skewed", 0.03), ("mirrored", 0.03), ("normal", 0.015)])
+def test_one_value_in_a_hundred_lies_beyond_the_quantile_that_says_so(kind, most, n):
+    """Of skewed values four were, and of those above the quantile of .999 two in a hundred."""
+    y = drawn(kind, n)
+    q = forecast(y[:, :n], H).quantiles(LEVELS)
+    truth = y[:, n:, None]
+    assert (truth < q[..., 1:2]).double().mean() < most
+    assert (truth > q[..., 5:6]).double().mean() < most
+    assert (truth > q[..., 6:]).double().mean() < 0.006
+    assert (q.diff(dim=-1) >= 0).all()
+
+
+def test_quantiles_up_to_the_nineteenth_twentieth_have_no_tails():
+    z = torch.linspace(-1.6, 1.6, 9).double().view(1, 9, 1)
+    close(with_tails(z, z, torch.tensor([[2.0, 3.0]]).double()), z)
+    assert (with_tails(2 * z, 2 * z, torch.tensor([[2.0, 3.0]]).double()).diff(dim=1) > 0).all()
+
+
+def test_few_errors_leave_tails_nearly_as_they_are_and_none_leave_them_so():
+    error = torch.zeros(2, 12, 3).double()
+    error[0, 5] = 8.0
+    error[1] = torch.nan
+    one, shape = torch.ones(2, 3).double(), torch.tensor([[0.3, 0.7, 1.0, 1.5, 2.0]]).double().expand(2, -1)
+    found = tails(error, 0 * one, (one, one), shape)
+    assert 1 < found[0, 1] < 1.2
+    assert found[0, 0] == 1
+    assert (found[1] == 1).all()
+    assert (found <= LARGEST_TAIL).all()
