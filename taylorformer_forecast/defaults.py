@@ -62,6 +62,7 @@ DOUBTED_SEASON = 3
 SEASONAL_DOUBT = 5.0  # less in their log prior, times what is forgiven; measured: with 2 M3 is .2 % worse
 WAKING_CYCLES = 0.25  # from its first forecast until then; measured: with 0 or 1 hourly loads are 2 % worse
 SEASON_DECAY = 0.9  # weight of a season relative to the next; measured: .8 and .95 differ by less than 1 %
+REPEATED_LEVEL = 0.1  # of a new error, where a year repeats without its weeks; measured: .2 is alike
 REPETITION_MEMORY = 0.98  # of the last error of a longer season repeated; measured: .95, .995 are .5 % worse
 REGRESSION_CYCLES = 8  # of the longest season, before seasonal autoregression; measured: with 5 M3 is alike
 LONGEST_REGRESSED_SEASON = 13  # steps of that; measured: with 48 far steps of electricity are a third worse
@@ -70,8 +71,7 @@ REGRESSION_PENALTIES = (0.3, 3.0, 30.0)  # in values; measured: each alone is at
 LARGEST_REGRESSED_CHANGE = 4.0  # mean ones; measured: with 8 an outlier moves airline by 1.4 deviations
 
 # --- Statistical forecasts: weights of members -------------------------------------------------------------
-# Power of errors in weights inside a family; by definition: the posterior of Laplace errors of unknown size.
-WITHIN_POWER = 1.0
+WITHIN_POWER = 1.0  # of errors, in weights inside a family; by definition: the posterior of Laplace errors
 # The same for families, whose errors overlap and are those of chosen parameters; measured: M3.
 BETWEEN_POWER = 0.2
 # Seasonal naive has nothing to choose; by hand. Of the last, 1 is worse where growth breaks; measured.

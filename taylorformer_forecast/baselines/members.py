@@ -18,14 +18,14 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.autoregression import autoregression
 from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far
-from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
+from taylorformer_forecast.baselines.seasonal import repeat_from_level, repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.defaults import (
     DOUBTED_SEASON,
     LONGEST_REGRESSED_SEASON,
     MEMBER_LEVEL_POWER,
     REGRESSION_CYCLES,
-    REPETITION_MEMORY,
+    REPEATED_LEVEL,
     SEASONAL_DOUBT,
     THETA_SLOPE,
     UNDAMPED_PRIOR,
@@ -65,8 +65,8 @@ class Members:
         Seasonal indices: what is added, and what the sum is multiplied by; 0 and 1 where there are none.
     others : Tensor of shape (B, n, S, H)
         Seasonal naive forecasts, one for each season, that of the next shorter season or the slowest level
-        where nothing is known of the phase. To those of longer seasons the last error is added, which fades.
-        And seasonal autoregressions, if one of the series is long enough.
+        where nothing is known of the phase. To those of longer seasons the last error is added, which fades,
+        and second ones have the shorter season apart. And seasonal autoregressions, of long series.
     regressed : bool Tensor of shape (B, n)
         Origins from which seasonal autoregressions count.
     low, high : Tensor of shape (B, n, H)
@@ -191,14 +191,14 @@ def members(
     steps = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)[:, None]
     n_plain = int(plain.sum())
     growth = torch.cat([steps.expand(-1, 2 * n_plain), (grid.damping[~plain] ** steps).cumsum(0)], 1)
-    others, regressed, repeats = _others(y, seasons, horizon, base[:, :, 0])
-    n_regressions = others.shape[2] - max(len(seasons), 1)
+    others, regressed, repeats = _others(y, seasons, horizon, base[:, :, 0], streams)
     awake = torch.cat([torch.stack([s.known for s in streams], 2), repeats], 2)
     # Season, rank and families of the members of each group.
     own = [0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain)
     groups = [(s.season, s.rank, own) for s in streams]
-    groups += [(m, 2 * k + 1, [3]) for k, m in enumerate(seasons)] or [(1, 0, [3])]
-    groups += [(1, 0, [REGRESSION])] * n_regressions
+    repeated = [(m, 2 * k + 1, [3]) for k, m in enumerate(seasons) for _ in range(1 + (k > 0))]
+    groups += repeated or [(1, 0, [3])]
+    groups += [(1, 0, [REGRESSION])] * (others.shape[2] - max(len(repeated), 1))
     season, rank, families = zip(*groups, strict=True)
     of_member = [number for number, each in enumerate(families) for _ in each]
     group = torch.tensor(of_member, device=y.device)
@@ -255,18 +255,24 @@ def forgiven(season: Tensor) -> Tensor:
 
 
 def _others(
-    y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int, levels: Float[Tensor, "B n G"]
+    y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int, levels: Tensor, streams: list[_Stream]
 ) -> tuple[Float[Tensor, "B n S H"], Bool[Tensor, "B n"], Bool[Tensor, "B n S"]]:
     """Seasonal naive forecasts, then seasonal autoregressions; and the origins from which they count."""
     awake, found = [], [levels[:, :, :1]]
     for number, season in enumerate(seasons or (1,)):
-        own = repeat_season(y, season, horizon)
-        awake.append(~own[..., 0].isnan())
-        if number:  # a week of hours repeats from the level of today
-            error = torch.nan_to_num(y - F.pad(own[:, :-1, 0], (1, 0), value=torch.nan))
-            fading = REPETITION_MEMORY ** torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)
-            own = own + error[..., None] * fading
-        found.append(torch.where(own.isnan(), found[-1], own))
+        repeats = [repeat_season(y, season, horizon)]
+        if number:
+            # A week of hours repeats from the level of today. Days of a year are other days of the week: they
+            # repeat without their week, from the level of the last ones.
+            less = streams[2 * number - 1]
+            assert less.index is not None
+            x = torch.where(less.known & ~y.isnan(), less.x, torch.nan)
+            slow = repeat_from_level(x, season, horizon, REPEATED_LEVEL) + less.index
+            repeats = [repeat_from_level(y, season, horizon, 1.0), slow]
+        before = found[-1]
+        for own in repeats:
+            awake.append(~own[..., 0].isnan())
+            found.append(torch.where(own.isnan(), before, own))
     repeated, known = torch.stack(found[1:], 2), torch.stack(awake, 2)
     longest = max(seasons, default=LONGEST_REGRESSED_SEASON + 1)
     if longest > LONGEST_REGRESSED_SEASON or y.shape[1] < REGRESSION_CYCLES * longest:

@@ -10,7 +10,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.defaults import MIN_SEASONAL_CYCLES, SEASON_DECAY, SEASONAL_SHARE
+from taylorformer_forecast.baselines.smoothing import Grid, smooth
+from taylorformer_forecast.defaults import (
+    MIN_SEASONAL_CYCLES,
+    REPETITION_MEMORY,
+    SEASON_DECAY,
+    SEASONAL_SHARE,
+)
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,35 @@ def repeat_season(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[T
     """
     steps = torch.arange(1, horizon + 1, device=y.device)
     return _ahead(_carry(y, season), (steps - 1) % season + 1 - season)
+
+
+def repeat_from_level(
+    y: Float[Tensor, "B n"], season: int, horizon: int, weight: float
+) -> Float[Tensor, "B n H"]:
+    """Seasonal naive forecast from the level of today: plus the smoothed last errors, which fade.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Values, NaN where nothing was observed.
+    season, horizon : int
+        Steps of the season, and ahead.
+    weight : float
+        Of a new error; 1 for the last one alone.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.seasonal import repeat_from_level
+    >>> y = torch.tensor([[1.0, 9.0, 3.0, 11.0]]).double()
+    >>> repeat_from_level(y, 2, 2, 1.0)[0, -1].round(decimals=1).tolist()
+    [5.0, 12.9]
+    """
+    own = repeat_season(y, season, horizon)
+    error = y - F.pad(own[:, :-1, 0], (1, 0), value=torch.nan)
+    level = smooth(error, ~error.isnan(), Grid.of_level(weight, y.device))[0]
+    steps = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)
+    return own + level * REPETITION_MEMORY**steps
 
 
 def _decayed_mean(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:

@@ -48,6 +48,12 @@ class Grid:
         level, slope, damping = torch.tensor(rows, dtype=torch.float64, device=device).unbind(1)
         return cls(level, slope, damping, torch.arange(len(rows), device=device) >= len(SMOOTHING_LEVELS))
 
+    @classmethod
+    def of_level(cls, weight: float, device: torch.device | str = "cpu") -> Grid:
+        """Return a single member without trend, that of this weight of a new value."""
+        level, slope, damping = torch.tensor([[weight], [0.0], [1.0]], dtype=torch.float64, device=device)
+        return cls(level, slope, damping, slope > 0)
+
 
 def smooth(
     x: Float[Tensor, "K n"], observed: Bool[Tensor, "K n"], grid: Grid

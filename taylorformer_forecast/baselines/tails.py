@@ -73,7 +73,7 @@ def with_tails(
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.tails import with_tails
-    >>> z = torch.tensor([-3.0, 1.0, 2.3263]).view(1, 3, 1)
+    >>> z = torch.tensor([-3.0, 1.0, 2.3263]).double().view(1, 3, 1)
     >>> with_tails(z, z, torch.tensor([[1.0, 1.5]])).flatten().round(decimals=2).tolist()
     [-3.0, 1.0, 3.49]
     """

@@ -311,6 +311,28 @@ def test_a_week_of_hours_repeats_from_the_level_of_today_and_a_single_season_fro
     assert not alone.any()
 
 
+@pytest.mark.parametrize("origin", [800, 860, 900, 980])
+def test_a_week_of_days_does_not_hide_their_year(origin):
+    """Without a member that has both, forecasts went on as the last weeks had, four times as far off."""
+    day = torch.arange(1100.0).double()
+    year = 100 + 30 * torch.cos(2 * math.pi * day / 365.25) + 2 * normal(1100)
+    y = year + 5 * (day % 7 < 5)
+    error = (forecast(y[None, :origin], 60, [[7, 365]]).loc[0, -1] - y[origin : origin + 60]).abs().mean()
+    without = (forecast(year[None, :origin], 60, 365).loc[0, -1] - year[origin : origin + 60]).abs().mean()
+    assert error < 1.2 * without
+    assert error < 4
+
+
+def test_a_year_that_is_not_there_costs_nothing():
+    day = torch.arange(860.0).double()
+    y = 100 + 5 * (day % 7 < 5) + 3 * normal(30, 860)
+    errors = [
+        (forecast(y[:, :800], 60, [seasons] * 30).loc[:, -1] - y[:, 800:]).abs().mean()
+        for seasons in ([7, 365], [7])
+    ]
+    assert errors[0] < 1.01 * errors[1]
+
+
 def test_two_weeks_of_hours_say_that_monday_is_not_like_sunday():
     """The repetition of a week began at the level of a week ago, and the day won."""
     y = days_and_weeks(360, level=2.0)
