@@ -66,7 +66,8 @@ at all earlier origins of the series itself ([what each is
 worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to try it.
 A season has no forecasts at early origins, the week of hourly values at most of them. There it counts as
 the best of the others, in part if it is short and largely if it is long. From its second cycle on a long one
-repeats, from the level of today: two weeks of hours are enough to see that Monday is not like Sunday.
+repeats, from the level of today: two weeks of hours are enough to see that Monday is not like Sunday. A year
+of days repeats without its weeks, as the same date is another day of the week.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series.
 Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to

@@ -102,6 +102,11 @@ class Mixture:
         z, points = self.standard(x), self.family.points(self.loc, self.scale)
         return self.average(self.family.cdf(np.where(points & (z >= -1), np.inf, z), self.shape))
 
+    def pmf(self, x: Array) -> Array:
+        """Probability of the single value x, which only values that stand for themselves have."""
+        points = self.family.points(self.loc, self.scale) & (np.abs(self.standard(x)) <= 1)
+        return self.average(points.astype(float))
+
     def log_pdf(self, x: Array) -> Array:
         """Log-density."""
         logs = self.family.log_pdf(self.standard(x), self.shape) - np.log(self.scale)

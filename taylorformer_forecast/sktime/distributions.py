@@ -54,7 +54,8 @@ class PathMixture(ArrayDistribution):
 
     Notes
     -----
-    Exact are all methods but ``pdfnorm`` (Monte Carlo), quantiles (solved to a relative error below
+    Uniform components of next to no width stand for single values, as counts have: ``pmf`` is their
+    probability, and ``pdf`` is huge there. Exact are all methods but ``pdfnorm`` (Monte Carlo), quantiles (solved to a relative error below
     1e-10) and the self-energy of mixtures that are neither Normal nor uniform (quadrature, relative error
     below 1e-4). That of Normal and uniform ones is a sum over K (K - 1) / 2 pairs per cell. Families without
     closed forms integrate their moments numerically.
@@ -100,6 +101,9 @@ class PathMixture(ArrayDistribution):
         if not self._kind.has_pair_distance:
             exact = [method for method in self.get_tag("capabilities:exact") if method != "energy"]
             self.set_tags(**{"capabilities:exact": exact, "capabilities:approx": ["energy", "pdfnorm"]})
+        mixture = self._mixture()
+        if mixture.family.points(mixture.loc, mixture.scale).any():  # as of counts
+            self.set_tags(**{"distr:measuretype": "mixed"})
 
     @classmethod
     def _of(cls, mixture, *labels):
@@ -176,6 +180,13 @@ class PathMixture(ArrayDistribution):
 
     def _pdf(self, x):
         return np.exp(self._log_pdf(x))
+
+    def _pmf(self, x):
+        return self._by_rows(Mixture.pmf, x)
+
+    def _log_pmf(self, x):
+        with np.errstate(divide="ignore"):
+            return np.log(self._pmf(x))
 
     def _quantiles(self, p):
         return np.stack([self._by_rows(Mixture.quantiles, one) for one in p])

@@ -15,6 +15,7 @@ from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, 
 
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.engine.mixtures import Mixture
+from taylorformer_forecast.sktime import TaylorformerForecaster
 from taylorformer_forecast.sktime.distributions import PathMixture
 from taylorformer_forecast.sktime.sample_paths import SamplePaths
 
@@ -592,3 +593,26 @@ def test_quantiles_and_energy_cost_a_bounded_number_of_cdf_evaluations():
     one = seconds(lambda: d.cdf(x))
     assert seconds(lambda: d.quantile_array(np.linspace(0.1, 0.9, 9))) < 9 * 60 * one
     assert seconds(d.energy) < 60 * 20 * one
+
+
+def test_single_values_have_a_probability_and_others_have_none():
+    """Counts: the probability of no demand was 0."""
+    loc, tiny = np.array([[[0.0, 1.0, 4.0]], [[0.0, 2.0, 4.0]]]), 4e-12
+    dist = PathMixture(
+        loc, tiny, weights=[[[0.6, 0.3, 0.1]], [[0.5, 0.5, 0.0]]], family="uniform", columns=["y"]
+    )
+    for value, expected in ((0.0, [0.6, 0.5]), (1.0, [0.3, 0.0]), (1.5, [0.0, 0.0])):
+        x = pd.DataFrame(np.full((2, 1), value), dist.index, dist.columns)
+        np.testing.assert_allclose(dist.pmf(x)["y"], expected)
+        np.testing.assert_allclose(np.exp(dist.log_pmf(x)["y"]), expected)
+    assert dist.get_tag("distr:measuretype") == "mixed"
+    assert dist.loc[[1]].pmf(pd.DataFrame([[0.0]], [1], ["y"])).iloc[0, 0] == 0.5
+    assert PathMixture(loc, 0.5, columns=["y"]).get_tag("distr:measuretype") == "continuous"
+
+
+def test_probabilities_of_counts_add_up_to_one():
+    demand = np.random.default_rng(0).poisson(0.6, 60).astype(float)
+    y = pd.Series(demand, pd.period_range("2020-01", periods=60, freq="M"))
+    dist = TaylorformerForecaster(random_state=0).fit(y, fh=[1, 2]).predict_proba()
+    mass = sum(dist.pmf(0 * dist.mean() + k).to_numpy() for k in range(30))
+    np.testing.assert_allclose(mass, 1.0, atol=1e-6)
