@@ -96,7 +96,7 @@ print(forecaster.summary())  # strategy="corrected" asks for it on longer series
 "Short" are series with fewer observed values than sixteen horizons; of several the longest counts. ([A
 horizon](prior.md) counts as 8 to 96 steps, and as 12 to 48 without `fh`.) Longer ones and irregular times
 have networks ([which](prior.md)); covariates that are known ahead are [taken off](covariates.md). darts'
-`TaylorformerModel` chooses by the same rule and has the same forecasts.
+`TaylorformerModel` has the same forecasts. It chooses by the same rule, with the output chunk as horizon.
 
 A panel or a hierarchy is one batch, in which every series is forecast as by itself, by its own seasons.
 10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 57 s of one core

@@ -19,6 +19,7 @@ from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,
     LOSS_STEP_SPACING,
+    TREND_COUNT,
     WAKING_CYCLES,
     WITHIN_POWER,
 )
@@ -102,21 +103,13 @@ class CombinationFit:
         family = F.one_hot(self.found.family, len(FAMILIES)).to(weights)
         of_families = weights @ family
         # Near zero for a family of hardly any weight, which the network was trained with.
-        forecasts = [
-            ((found.at(step) * weights) @ family) / of_families.clamp_min(1e-9)
-            for step in range(self.loc.shape[2])
-        ]
+        steps = range(self.loc.shape[2])
+        forecasts = [((found.at(h) * weights) @ family) / of_families.clamp_min(1e-9) for h in steps]
         n_plain = self.found.base.shape[3]
         seasonal = weights[..., n_plain:].sum(-1) if self.season > 1 else weights.new_zeros(origins.shape)
-        return AtOrigins(
-            self.loc[rows, origins],
-            self.scale[rows, origins],
-            found.low,
-            found.high,
-            torch.stack(forecasts, 2),
-            of_families,
-            seasonal,
-        )
+        loc, scale = self.loc[rows, origins], self.scale[rows, origins]
+        of_steps = torch.stack(forecasts, 2)
+        return AtOrigins(loc, scale, found.low, found.high, of_steps, of_families, seasonal)
 
 
 def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int] = ()) -> CombinationFit:
@@ -185,7 +178,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
     Where a season was not known yet, a member with it has lost what the best had of those that need to know
     less, in the part that ``members.forgiven`` says (a sleeping expert).
-    Weights are products of the weight of a member in its family and of the family.
+    Weights are products of the weight of a member in its family and of the family; trends have to be earned.
 
     Parameters
     ----------
@@ -247,6 +240,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, members, strict=True)]
     before = y.new_tensor(FAMILY_PRIOR).log().repeat(*y.shape, 1)
     before[..., REGRESSION] = torch.where(found.regressed, before[..., REGRESSION], -torch.inf)
+    few = count.clamp_min(1)  # errors: Theta and damped trends, families 1 and 2, need more to be believed
+    before[..., 1:NAIVE] += (few / (few + TREND_COUNT)).log()
     families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
     return torch.cat(weights, -1)[..., torch.cat(members).argsort()]

@@ -55,10 +55,10 @@ class PathMixture(ArrayDistribution):
     Notes
     -----
     Uniform components of next to no width stand for single values, as counts have: ``pmf`` is their
-    probability, and ``pdf`` is huge there. Exact are all methods but ``pdfnorm`` (Monte Carlo), quantiles (solved to a relative error below
-    1e-10) and the self-energy of mixtures that are neither Normal nor uniform (quadrature, relative error
-    below 1e-4). That of Normal and uniform ones is a sum over K (K - 1) / 2 pairs per cell. Families without
-    closed forms integrate their moments numerically.
+    probability, and ``pdf`` is huge there. Exact are all methods but ``pdfnorm`` (Monte Carlo), quantiles
+    (solved to a relative error below 1e-10) and the self-energy of mixtures that are neither Normal nor
+    uniform (quadrature, relative error below 1e-4). That of Normal and uniform ones is a sum over
+    K (K - 1) / 2 pairs per cell. Families without closed forms integrate their moments numerically.
 
     Examples
     --------

@@ -481,3 +481,17 @@ def test_a_correction_leaves_a_single_value_alone():
 def test_a_single_zero_and_equal_values_are_taken_at_their_word(values):
     band = forecast(last(N, values)[None], H).quantiles([0.2, 0.5, 0.8])
     close(band, torch.full_like(band, values[0]))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6, 8])
+def test_after_few_values_of_noise_forecasts_are_about_as_good_as_the_last_one(n):
+    """Trends through two to eight values of noise were followed as if they had been seen for years."""
+    y = 100 + 10 * normal(300, n + 6)
+    error = (forecast(y[:, :n], 6).loc[:, -1] - y[:, n:]).abs().mean()
+    assert error < 1.1 * (y[:, n - 1 : n] - y[:, n:]).abs().mean()
+
+
+def test_a_trend_of_twelve_values_is_followed():
+    y = 10.0 * torch.arange(18.0).double() + normal(100, 18)
+    error = (forecast(y[:, :12], 6).loc[:, -1] - y[:, 12:]).abs().mean()
+    assert error < 0.4 * (y[:, 11:12] - y[:, 12:]).abs().mean()

@@ -19,7 +19,7 @@ def drawn(kind, n):
 
 
 @pytest.mark.parametrize("n", [120, 400])
-@pytest.mark.parametrize(("kind", "most"), [("skewed", 0.03), ("mirrored", 0.03), ("normal", 0.015)])
+@pytest.mark.parametrize(("kind", "most"), [("skewed", 0.035), ("mirrored", 0.03), ("normal", 0.015)])
 def test_one_value_in_a_hundred_lies_beyond_the_quantile_that_says_so(kind, most, n):
     """Of skewed values four were, and of those above the quantile of .999 two in a hundred."""
     y = drawn(kind, n)
