@@ -2,8 +2,8 @@
 
 python examples/benchmark/short_series_report.py docs/results/*short_series*.json --out docs/short_series.md
 
-What ``worst_short_series.py`` and ``after_jumps.py`` wrote are sections. Without ``--out`` the page is only
-printed. Rows of networks that others published are written as such.
+What ``worst_short_series.py``, ``after_jumps.py`` and ``few_values.py`` wrote are sections. Without ``--out``
+the page is only printed. Rows of networks that others published are written as such.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ LABELS = {
     "theta": "Theta (statsforecast)",
     "arima": "AutoARIMA (statsforecast)",
     "sktime.forecasting.fbprophet:Prophet": "Prophet (by sktime's class, its defaults)",
+    "mean": "mean of the values",
     "naive": "seasonal naive",
 }
 NAMES = {
@@ -159,6 +160,16 @@ after one value all intervals cover too little.
 Scores in the hundreds are those of forecasts that ran away.
 
 """
+FEW = """\
+
+## A few values
+
+New products have a short past. These are forecasts from the last three to eight values of the training part of
+every series of M3, six steps ahead (`examples/benchmark/few_values.py`). A trend counts only as far as errors
+speak for it: the first five are as many as speak against it. The loss is that over the loss of the last value.
+In brackets is the coverage of the 80 % interval, which is too small after so few values.
+
+"""
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -169,6 +180,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def page(books: Sequence[dict]) -> str:
     """Make the page from what the runs wrote."""
     worst = [row for book in books for row in book.get("worst", ())]
+    few = [row for book in books for row in book.get("few", ())]
     jumps = [row for book in books for row in book.get("jumps", ())]
     books = [book for book in books if "results" in book]
     found: dict[tuple[str, int], dict[str, dict]] = {}
@@ -206,6 +218,8 @@ def page(books: Sequence[dict]) -> str:
         for name, row in several.items()
     ]
     parts.append(table(["collection", "series", "model", "MASE", "largest", "seconds", "failed"], rows))
+    if few:
+        parts.append(FEW + few_values(few))
     if jumps:
         after = {(r["set"], r["row"], r["values"]): r for r in jumps}
         keys = list(dict.fromkeys((r["set"], r["row"]) for r in jumps))
@@ -225,6 +239,16 @@ def page(books: Sequence[dict]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in installed.items())
     parts.append(f"\n{books[0]['hardware']}; {versions}; seed {books[0]['seed']}. The machine was shared.\n")
     return "".join(parts)
+
+
+def few_values(rows: Sequence[dict]) -> str:
+    """Table of forecasts from a few values."""
+    found = {(r["set"], r["row"], r["values"]): r for r in rows}
+    numbers = list(dict.fromkeys(r["values"] for r in rows))
+    keys = list(dict.fromkeys((r["set"], r["row"]) for r in rows))
+    labels = LABELS | {"naive": "last value"}
+    cells = [[NAMES[name], labels[row], *(cell(found[name, row, k]) for k in numbers)] for name, row in keys]
+    return table(["collection", "model", *(f"{k} values" for k in numbers)], cells)
 
 
 def cell(row: dict) -> str:

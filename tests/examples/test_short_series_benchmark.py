@@ -133,3 +133,24 @@ def test_forecasts_after_jumps_are_scored_and_shown(script, scripts, tmp_path, m
     text = report.page([recorded, book])
     assert f"| {report.cell(ours[0])} | {report.cell(ours[1])} | {report.cell(ours[2])} |" in text
     assert "M3 yearly 3, M3 quarterly 3, M3 monthly 3." in text
+
+
+def test_forecasts_from_a_few_values_are_scored_and_shown(script, scripts, tmp_path, monkeypatch):
+    module, report = script("few_values"), scripts[1]
+    monkeypatch.setattr(module, "VALUES", (3, 4))
+    rng = np.random.default_rng(0)
+    for name in module.SETS:
+        y = 10 + rng.normal(size=(3, 40))
+        rows = [{"start": "2000-01-01", "train": list(v[:30]), "test": list(v[30:])} for v in y]
+        head = {"name": name, "freq": "M", "season": 12, "horizon": 10}
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in [head, *rows])
+    module.main(["--data", str(tmp_path), "--out", str(tmp_path / "few.json")])
+    book = json.loads((tmp_path / "few.json").read_text())
+    naive = [row["relative"] for row in book["few"] if row["row"] == "naive"]
+    assert naive == [1.0] * 6
+    recorded = json.loads((ROOT / "docs/results/short_series_part.json").read_text())
+    text = report.page([recorded, book])
+    assert (
+        f"| M3 yearly | last value | {report.cell(book['few'][2])} | {report.cell(book['few'][5])} |" in text
+    )
