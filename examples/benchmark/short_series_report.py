@@ -164,10 +164,10 @@ FEW = """\
 
 ## A few values
 
-New products have a short past. These are forecasts from the last three to eight values of the training part of
-every series of M3, six steps ahead (`examples/benchmark/few_values.py`). A trend counts only as far as errors
-speak for it: the first five are as many as speak against it. The loss is that over the loss of the last value.
-In brackets is the coverage of the 80 % interval, which is too small after so few values.
+New products have a short past. These are forecasts from the last three to eight values of the training part
+of every series of M3, six steps ahead (`examples/benchmark/few_values.py`). A trend has to be earned there:
+the first five errors count as much against it as for it. Cells have the loss relative to that of the last
+value, and in brackets the coverage of the 80 % interval. After so few values that is too small.
 
 """
 
