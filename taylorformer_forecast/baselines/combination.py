@@ -240,7 +240,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, members, strict=True)]
     before = y.new_tensor(FAMILY_PRIOR).log().repeat(*y.shape, 1)
     before[..., REGRESSION] = torch.where(found.regressed, before[..., REGRESSION], -torch.inf)
-    few = count.clamp_min(1)  # errors: Theta and damped trends, families 1 and 2, need more to be believed
+    few = count.clamp_min(1).to(y)  # errors: Theta and damped trends, families 1 and 2, have to be earned
     before[..., 1:NAIVE] += (few / (few + TREND_COUNT)).log()
     families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]

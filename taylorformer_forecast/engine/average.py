@@ -66,7 +66,7 @@ def average_quantiles(
     >>> found = forecast_series([request], [2], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))
     >>> both = average_quantiles(found, request, network, np.full((3, 2), 5.0), share=0.25)
-    >>> both.quantiles[:, 12].round(1).tolist()
+    >>> both.quantiles[:, STATISTICAL_LEVELS.index(0.5)].round(1).tolist()
     [3.5, 9.5]
     """
     if statistical.intermittent:

@@ -99,7 +99,7 @@ def with_season(
     >>> request = SeriesRequest(y, np.arange(240, 244))
     >>> flat = forecast_series([request], [], 100, 0)[0]
     >>> (with_season(flat, request, [4], 0).weights * flat.loc).sum(1).round(1).tolist()
-    [0.2, 0.2, 0.2, 1.4]
+    [0.2, 0.2, 0.2, 1.5]
     """
     y, n, future = request.y[-LONGEST_PAST:], len(request.y), request.at > len(request.y) - 1
     steps = np.ceil(request.at[future]).astype(int) - n  # demand belongs to a whole step
