@@ -100,8 +100,8 @@ have networks ([which](prior.md)); covariates that are known ahead are [taken of
 `TaylorformerModel` has the same forecasts. It chooses by the same rule, with the output chunk as horizon.
 
 A panel or a hierarchy is one batch, in which every series is forecast as by itself, by its own seasons.
-10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 57 s of one core
-and 1.1 GiB in sktime, 56 s and .8 GiB in darts (`examples/benchmark/many_series.py`).
+10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 58 s of one core
+and 1.1 GiB in sktime, 57 s and .8 GiB in darts (`examples/benchmark/many_series.py`).
 
 ## Five collections
 
