@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,23 +61,36 @@ def after_jumps(collection: Collection, values: int) -> Collection:
     return replace(collection, starts=starts, train=train, test=test)
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Score every row on every collection."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def score_cuts(
+    name: str,
+    sets: Sequence[str],
+    cuts: Sequence[int],
+    cut: Callable[[Collection, int], Collection],
+    rows: Mapping[str, Forecaster],
+    description: str,
+    argv: list[str] | None,
+) -> None:
+    """Score every row on every collection, cut after each number of values, and write them by their name."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", type=Path, required=True, help="folder of collections")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.json")
     args = parser.parse_args(argv)
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     found = []
-    for name in SETS:
-        whole = Collection.read(args.data / f"{name}.jsonl.gz", None, 0)
-        for values in (1, 2, 3):
-            part = after_jumps(whole, values)
-            for row, run in ROWS.items():
+    for one in sets:
+        whole = Collection.read(args.data / f"{one}.jsonl.gz", None, 0)
+        for values in cuts:
+            part = cut(whole, values)
+            for row, run in rows.items():
                 found.append({"row": row, "values": values, **score(part, run)})
                 print(json.dumps(found[-1]), flush=True)
-    args.out.write_text(json.dumps({"jumps": found, **about(0)}, indent=1) + "\n")
+    args.out.write_text(json.dumps({name: found, **about(0)}, indent=1) + "\n")
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Score every row on every collection."""
+    score_cuts("jumps", SETS, (1, 2, 3), after_jumps, ROWS, __doc__.partition("\n")[0], argv)
 
 
 if __name__ == "__main__":

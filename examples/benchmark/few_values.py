@@ -1,7 +1,7 @@
 """Forecasts of new series: from the last three to eight values of the training part of every series.
 
 Six steps ahead, as far as the test part goes. Scores are those of ``short_series.py``, relative to the last
-value, which the best of simple forecasts is compared with: the mean of all values::
+value. The mean of all values is the other simple forecast::
 
     python examples/benchmark/few_values.py --data FOLDER --out docs/results/short_series_few.json
 
@@ -10,18 +10,13 @@ The page is made by ``short_series_report.py``.
 
 from __future__ import annotations
 
-import argparse
-import json
-import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import torch
-from short_series import Collection, Forecaster, about, of_sktime, score, seasonal_naive
+from after_jumps import SETS, score_cuts
+from short_series import Collection, Forecaster, of_sktime, seasonal_naive
 from worst_short_series import MODEL
 
-SETS = ("m3_yearly", "m3_quarterly", "m3_monthly")
 VALUES, STEPS = (3, 4, 6, 8), 6
 
 
@@ -45,21 +40,7 @@ def last_values(collection: Collection, n: int) -> Collection:
 
 def main(argv: list[str] | None = None) -> None:
     """Score every row on every collection."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of collections")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.json")
-    args = parser.parse_args(argv)
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    found = []
-    for name in SETS:
-        whole = Collection.read(args.data / f"{name}.jsonl.gz", None, 0)
-        for values in VALUES:
-            part = last_values(whole, values)
-            for row, run in ROWS.items():
-                found.append({"row": row, "values": values, **score(part, run)})
-                print(json.dumps(found[-1]), flush=True)
-    args.out.write_text(json.dumps({"few": found, **about(0)}, indent=1) + "\n")
+    score_cuts("few", SETS, VALUES, last_values, ROWS, __doc__.partition("\n")[0], argv)
 
 
 if __name__ == "__main__":
