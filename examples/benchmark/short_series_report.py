@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -219,16 +219,12 @@ def page(books: Sequence[dict]) -> str:
     ]
     parts.append(table(["collection", "series", "model", "MASE", "largest", "seconds", "failed"], rows))
     if few:
-        parts.append(FEW + few_values(few))
+        heads = [f"{k} values" for k in dict.fromkeys(r["values"] for r in few)]
+        parts.append(FEW + by_values(few, LABELS | {"naive": "last value"}, heads))
     if jumps:
-        after = {(r["set"], r["row"], r["values"]): r for r in jumps}
-        keys = list(dict.fromkeys((r["set"], r["row"]) for r in jumps))
-        cells = [
-            [NAMES[name], LABELS[row], *(cell(after[name, row, k]) for k in (1, 2, 3))] for name, row in keys
-        ]
-        counts = {name: after[name, row, 1]["n"] for name, row in keys}
+        counts = {r["set"]: r["n"] for r in jumps if r["values"] == 1}
         several = ", ".join(f"{NAMES[name]} {n}" for name, n in counts.items())
-        parts.append(JUMPS + table(["collection", "model", "one value", "two", "three"], cells))
+        parts.append(JUMPS + by_values(jumps, LABELS, ["one value", "two", "three"]))
         parts.append(f"\nSeries after one value: {several}.\n")
     if worst:
         cells = [
@@ -241,14 +237,13 @@ def page(books: Sequence[dict]) -> str:
     return "".join(parts)
 
 
-def few_values(rows: Sequence[dict]) -> str:
-    """Table of forecasts from a few values."""
-    found = {(r["set"], r["row"], r["values"]): r for r in rows}
-    numbers = list(dict.fromkeys(r["values"] for r in rows))
-    keys = list(dict.fromkeys((r["set"], r["row"]) for r in rows))
-    labels = LABELS | {"naive": "last value"}
-    cells = [[NAMES[name], labels[row], *(cell(found[name, row, k]) for k in numbers)] for name, row in keys]
-    return table(["collection", "model", *(f"{k} values" for k in numbers)], cells)
+def by_values(rows: Sequence[dict], labels: Mapping[str, str], heads: Sequence[str]) -> str:
+    """Table of forecasts from so many values, a column for each number of them."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        found.setdefault((row["set"], row["row"]), []).append(cell(row))
+    cells = [[NAMES[name], labels[row], *own] for (name, row), own in found.items()]
+    return table(["collection", "model", *heads], cells)
 
 
 def cell(row: dict) -> str:
