@@ -13,7 +13,7 @@ from taylorformer_forecast.baselines.combination import CombinationFit, fit_comb
 from taylorformer_forecast.baselines.demand import Intermittent, fit_intermittent
 from taylorformer_forecast.baselines.errors import asymmetry, at_shape, dependence
 from taylorformer_forecast.baselines.intermittent import is_intermittent
-from taylorformer_forecast.baselines.seasonal import is_seasonal, zero_so_far
+from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_so_far
 from taylorformer_forecast.baselines.tails import tails, with_tails
 from taylorformer_forecast.defaults import (
     ERROR_GROWTH_POWER,
@@ -241,8 +241,8 @@ def _forecast(
     # Of the zeros before the first other value, which clean values lack, fewer than a season may be its own.
     leading = (y == 0) & fit.clean.isnan()
     own = leading & (leading.sum(1, keepdim=True) < min(seasons, default=1))
-    seasonal = is_seasonal(torch.where(own, 0.0, fit.clean), seasons)
-    intermittent = is_intermittent(y) & ~seasonal[:, None]
+    closed = season_of_zeros(torch.where(own, 0.0, fit.clean), seasons)
+    intermittent = is_intermittent(y) & ~closed[:, None]
     demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1))
     loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
@@ -255,8 +255,8 @@ def _forecast(
     one = ((~y.isnan()).sum(1, keepdim=True) == 1) & (torch.nan_to_num(y) != 0).any(1, keepdim=True)
     single = one & ~intermittent[:, -1:]
     low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
-    if bool((y == 0).any()):
-        rest = ~(seasonal[:, None] & zero_so_far(y, horizon, seasons))
+    if bool(closed.any()):
+        rest = ~(closed[:, None] & zero_so_far(y, horizon, seasons))
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
     if bool(single.any()):
         value = torch.nan_to_num(y).sum(1, keepdim=True)

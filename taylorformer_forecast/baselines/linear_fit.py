@@ -244,7 +244,6 @@ class LinearFit(Baseline):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         """Make room for as many baselines of single series as there are in the file."""
         inside = f"{prefix}own."
-        state_dict.setdefault(f"{prefix}_extra_state", torch.ones(2))  # files of before gaps were filled
         numbers = {name[len(inside) :].split(".")[0] for name in state_dict if name.startswith(inside)}
         self.own = nn.ModuleList(self._like() for _ in numbers)
         super()._load_from_state_dict(state_dict, prefix, *args)

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.smoothing import Grid, smooth
 from taylorformer_forecast.defaults import (
+    CLOSED_SHARE,
     MIN_SEASONAL_CYCLES,
     REPETITION_MEMORY,
     SEASON_DECAY,
-    SEASONAL_SHARE,
 )
 
 
@@ -45,11 +45,11 @@ def in_cycles(y: Float[Tensor, "B n"], season: int) -> tuple[Float[Tensor, "B C 
     return F.pad(y, (pad, 0), value=torch.nan).unflatten(1, (-1, season)), pad
 
 
-def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor, " B"]:
-    """Whether the other cycles of a season explain a part of the variance of each; four cycles at least.
+def season_of_zeros(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor, " B"]:
+    """Whether the other cycles of a season tell which values of each are zero; four cycles at least.
 
     A shop that is closed at weekends and the sun at night are zero as often as intermittent demand is, but
-    one can say when.
+    one can say when. Demand that is only seldom outside its season is intermittent.
 
     Parameters
     ----------
@@ -61,14 +61,17 @@ def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor,
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.seasonal import is_seasonal
+    >>> from taylorformer_forecast.baselines.seasonal import season_of_zeros
     >>> y = torch.tensor([[5.0, 0.0, 4.0, 0.0, 5.0, 0.0, 4.0, 0.0], [5.0, 0.0, 0.0, 4.0, 0.0, 0.0, 5.0, 0.0]])
-    >>> is_seasonal(y, [2]).tolist()
+    >>> season_of_zeros(y, [2]).tolist()
     [True, False]
     """
     found = torch.zeros(len(y), dtype=torch.bool, device=y.device)
+    if not bool((y == 0).any()):
+        return found
     seen = ~y.isnan()
-    whole = y - y.nanmean(1, keepdim=True)
+    zero = torch.where(seen, (y == 0).to(y), torch.nan)
+    whole = zero - zero.nanmean(1, keepdim=True)
     for season in seasons:
         cut, _ = in_cycles(whole, season)
         cycles, known = cut.nan_to_num(), (~cut.isnan()).to(y)
@@ -76,7 +79,7 @@ def is_seasonal(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor,
         # A value less the mean of the same step of the other cycles; of all values if there is no other.
         rest = (cycles - cycles.sum(1, keepdim=True) / (others + 1)) * known
         rest = torch.where(others > 0, rest * (others + 1) / others.clamp_min(1), cycles)
-        explained = rest.square().sum((1, 2)) < (1 - SEASONAL_SHARE) * whole.nan_to_num().square().sum(1)
+        explained = rest.square().sum((1, 2)) < (1 - CLOSED_SHARE) * whole.nan_to_num().square().sum(1)
         found |= explained & (seen.sum(1) >= MIN_SEASONAL_CYCLES * season)
     return found
 

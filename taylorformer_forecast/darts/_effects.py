@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.intermittent import is_intermittent
-from taylorformer_forecast.engine.demand_ratios import alike_demand, tilt_demand, usual_ratio
+from taylorformer_forecast.engine.demand_ratios import demand_ahead, tilt_demand
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, with_earlier
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.series_scale import mean_size, since_start
@@ -131,11 +131,9 @@ class Additions:
         for number, one in enumerate(forecasts):
             b, c = divmod(number, y.shape[2])
             if one.intermittent and demand[b, c]:
-                mean = float((one.weights[0] * one.loc[0]).sum())
                 past, before, ahead = y[b, :, c], ratios[b, :-n, c], ratios[b, -n:, c]
-                asked = mean * ahead / usual_ratio(past, before, mean)
-                base = alike_demand(one.loc[0], one.weights[0], past, before, ahead)
-                paths, weights = tilt_demand(one.paths, one.loc, one.weights, base, asked, rng)
+                base, mean = demand_ahead(one.loc[0], one.weights[0], past, before, ahead)
+                paths, weights = tilt_demand(one.paths, one.loc, one.weights, base, mean, rng)
                 one = replace(one, paths=paths, weights=weights)
             found.append(one)
         return found

@@ -197,11 +197,6 @@ class StatisticalModule(PLForecastingModule):
         self.started: Tensor  # so that there is something to save: Lightning warns of files without
         self.register_buffer("started", torch.tensor(True))
 
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Read files of a time when there was nothing to save, too."""
-        super().on_load_checkpoint(checkpoint)
-        checkpoint["state_dict"].setdefault("started", self.started)
-
     @property
     def net(self) -> PretrainedCorrection | None:
         """What corrects the forecasts, if anything."""

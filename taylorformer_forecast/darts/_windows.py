@@ -111,8 +111,7 @@ class BatchWindows(PLForecastingModule):
         """
         past = x.past_target
         n_series, n_context, n_components = past.shape
-        wide = torch.float32 if past.device.type == "mps" else torch.float64
-
+        wide = torch.float64
         fill = partial(_filled, past.to(wide))
         y = torch.cat([past, fill(x.future_target, n, n_components)], 1).to(wide)
         if added is not None:

@@ -15,6 +15,8 @@ from taylorformer_forecast.baselines.demand import fit_intermittent
 from taylorformer_forecast.defaults import (
     ALIKE_DEMAND,
     DEMAND_DECAYS,
+    DEMAND_PRIOR_COUNT,
+    DEMAND_PRIOR_MEAN,
     FARTHEST_DEMAND,
     FEWEST_ALIKE,
     LONGEST_PAST,
@@ -23,38 +25,45 @@ from taylorformer_forecast.defaults import (
 N_STEPS = 60  # of bisection
 
 
-def usual_ratio(y: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"], mean: float) -> float:
-    """What covariates multiply demand by in the values that a forecast of some ``mean`` rests on.
+def level_of_demand(y: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"]) -> float:
+    """Mean of demand after the last value, where nothing multiplies it.
 
-    Observed values are weighted by how many of them came later, as forecasts weigh them, with that decay of
-    the forecasts whose level is nearest to the mean.
+    Exponentially smoothed demand over smoothed ratios, for several decays. Each is weighted by how well it
+    forecast the past, by the quasi-likelihood of demand whose variance is in proportion to its mean. A season
+    or a promotion is no change of the level then.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
-        Past demand, NaN where nothing was observed.
+        Past demand, NaN where nothing was observed; not all of it.
     ratio : ndarray of shape (n,)
-        What covariates multiplied it by.
-    mean : float
-        Of the forecast.
+        What multiplied its mean.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.demand_ratios import usual_ratio
+    >>> from taylorformer_forecast.engine.demand_ratios import level_of_demand
     >>> ratio = np.repeat([1.0, 3.0], 60)
-    >>> [round(usual_ratio(ratio / 2, ratio, mean), 1) for mean in (1.0, 1.5)]
-    [2.0, 3.0]
+    >>> round(level_of_demand(ratio / 2, ratio), 2)
+    0.5
     """
+    from scipy.signal import lfilter  # which takes time to load, and which other series do not need
+
     seen = ~np.isnan(y)
-    y, base = y[seen], y[seen] / ratio[seen]
-    weights = np.power(np.array(DEMAND_DECAYS)[:, None], np.arange(len(y))[::-1])
-    level, below = weights @ y / weights.sum(1), weights @ base / weights.sum(1)
-    known = (level > 0) & (below > 0)
-    if not known.any() or mean <= 0:
-        return 1.0
-    nearest = np.abs(np.log(level[known] / mean)).argmin()
-    return float(level[known][nearest] / below[known][nearest])
+    y, ratio = y[seen][-LONGEST_PAST:], ratio[seen][-LONGEST_PAST:]
+    unit = y[y > 0].mean() if (y > 0).any() else 1.0
+    prior = DEMAND_PRIOR_COUNT * np.array([DEMAND_PRIOR_MEAN, 1.0])[:, None]
+    levels, fits, excess = [], [], []
+    for keep in DEMAND_DECAYS:
+        sums = np.c_[prior, prior + lfilter([1.0], [1.0, -keep], [y / unit, ratio])]
+        level = sums[0] / sums[1]
+        mean = level[:-1] * ratio
+        levels.append(level[-1])
+        fits.append((y / unit * np.log(mean) - mean).sum())
+        excess.append(((y / unit - mean) ** 2 / mean).mean())
+    fit = np.array(fits) / max(min(excess), 1e-9)
+    weights = np.exp(fit - fit.max())
+    return float(unit * (weights @ levels) / weights.sum())
 
 
 def alike_demand(
@@ -107,6 +116,30 @@ def alike_demand(
         found[own] = 0.0
         np.add.at(found, (own[:, None], support[place]), mass)
     return found[which]
+
+
+def demand_ahead(
+    values: Float[np.ndarray, " K"],
+    weights: Float[np.ndarray, " K"],
+    y: Float[np.ndarray, " n"],
+    before: Float[np.ndarray, " n"],
+    ahead: Float[np.ndarray, " r"],
+) -> tuple[Float[np.ndarray, "r K"], Float[np.ndarray, " r"]]:
+    """Distributions of demand that is multiplied at each step ahead, and the means they are to have.
+
+    Parameters
+    ----------
+    values, weights, y, before, ahead : ndarray
+        See :func:`alike_demand`.
+
+    Returns
+    -------
+    base : ndarray of shape (r, K)
+        Those of :func:`alike_demand`, for :func:`tilt_demand`.
+    mean : ndarray of shape (r,)
+        The ratio of each step, times the :func:`level_of_demand`.
+    """
+    return alike_demand(values, weights, y, before, ahead), ahead * level_of_demand(y, before)
 
 
 def tilt_demand(

@@ -16,7 +16,7 @@ from taylorformer_forecast.defaults import (
     MIN_SEASONAL_CYCLES,
     STATISTICAL_LEVELS,
 )
-from taylorformer_forecast.engine.demand_ratios import alike_demand, tilt_demand
+from taylorformer_forecast.engine.demand_ratios import demand_ahead, tilt_demand
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 
 
@@ -95,11 +95,11 @@ def with_season(
     >>> from taylorformer_forecast.engine.demand_season import with_season
     >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
     >>> from taylorformer_forecast.engine.statistical import forecast_series
-    >>> y = np.random.default_rng(0).poisson(np.tile([0.2, 0.2, 0.2, 1.4], 60)).astype(float)
-    >>> request = SeriesRequest(y, np.arange(240, 244))
+    >>> y = np.random.default_rng(0).poisson(np.tile([0.2, 0.2, 0.2, 1.4], 99)).astype(float)
+    >>> request = SeriesRequest(y, np.arange(396, 400))
     >>> flat = forecast_series([request], [], 100, 0)[0]
     >>> (with_season(flat, request, [4], 0).weights * flat.loc).sum(1).round(1).tolist()
-    [0.2, 0.2, 0.2, 1.5]
+    [0.2, 0.2, 0.2, 1.3]
     """
     y, n, future = request.y[-LONGEST_PAST:], len(request.y), request.at > len(request.y) - 1
     steps = np.ceil(request.at[future]).astype(int) - n  # demand belongs to a whole step
@@ -108,8 +108,7 @@ def with_season(
         return forecast
     paths, weights, quantiles = forecast.paths.copy(), forecast.weights.copy(), forecast.quantiles.copy()
     values, usual, rng = forecast.loc[future], weights[future], np.random.default_rng(seed)
-    base = alike_demand(values[0], usual[0], y, before, ratio)
-    mean = ratio * (usual * values).sum(1)
+    base, mean = demand_ahead(values[0], usual[0], y, before, ratio)
     paths[:, future], weights[future] = tilt_demand(paths[:, future], values, usual, base, mean, rng)
     below = weights[future].cumsum(1)[:, None] < np.array(STATISTICAL_LEVELS)[:, None]
     place = np.minimum(below.sum(2), np.count_nonzero(forecast.weights[future], 1).max() - 1)

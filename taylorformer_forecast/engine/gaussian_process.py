@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-import torch
-
 from taylorformer_forecast.baselines.gaussian_process import GaussianProcessBaseline
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.defaults import GAUSSIAN_PROCESS_LR, GAUSSIAN_PROCESS_STEPS
+from taylorformer_forecast.defaults import GAUSSIAN_PROCESS_LR
 from taylorformer_forecast.engine.lightning import make_optimizer
 
 
-def fit_gaussian_process(
-    process: GaussianProcessBaseline,
-    windows: Iterable[Window],
-    n_steps: int = GAUSSIAN_PROCESS_STEPS,
-) -> float:
+def fit_gaussian_process(process: GaussianProcessBaseline, windows: Iterable[Window], n_steps: int) -> None:
     """Maximise the marginal likelihood of whole windows, and leave the parameters fixed.
 
     A handful of parameters is all there is, so that it neither needs validation nor overfits as networks do.
@@ -28,22 +22,14 @@ def fit_gaussian_process(
         What is fitted, in place.
     windows : iterable of Window
         Scaled windows, as the network sees them.
-    n_steps : int, default=150
+    n_steps : int
         Steps of Adam.
-
-    Returns
-    -------
-    float
-        Negative log-density of a value in the last batch, in nats; NaN without steps.
     """
     process.requires_grad_(True)
     optimizer, schedule = make_optimizer(process, GAUSSIAN_PROCESS_LR, n_steps, weight_decay=0.0)
-    loss = torch.tensor(float("nan"))
     for window in islice(windows, n_steps):
         optimizer.zero_grad()
-        loss = process.loss(window)
-        loss.backward()
+        process.loss(window).backward()
         optimizer.step()
         schedule.step()
     process.requires_grad_(False)
-    return loss.item()

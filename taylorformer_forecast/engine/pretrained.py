@@ -41,14 +41,14 @@ class Pretrained:
         Values of :data:`SETTINGS`.
     weight : float
         Part of what the network adds to its baseline that is taken for series too short to choose it.
-    max_cycles : int, default=2
+    max_cycles : int
         Seasons and calendar cycles whose phases it sees, the shortest first; zeros stand for missing ones.
     """
 
     weights: Mapping[str, Tensor]
     settings: Mapping[str, Any]
     weight: float
-    max_cycles: int = MAX_CYCLES
+    max_cycles: int
 
     @property
     def distribution(self) -> str:
@@ -182,7 +182,7 @@ def load_pretrained(source: str | PathLike[str]) -> Pretrained:
 
 
 def _build(header: dict[str, Any], weights: dict[str, Tensor]) -> Pretrained:
-    settings, slots = dict(header["settings"]), header.get("slots", MAX_CYCLES)
+    settings, slots = dict(header["settings"]), header["slots"]
     sizes = {"d_model", "n_heads", "n_layers"} | {"n_derivative_neighbours", "taylor_order"} & settings.keys()
     check_sizes({**settings, "slots": slots}, sizes | {"slots"})
     if not isinstance(settings["distribution"], str):

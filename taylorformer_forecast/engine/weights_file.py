@@ -52,7 +52,7 @@ def write_weights(
         for key, value in tensors.items()
     }
     # In the header itself: of several headers safetensors writes now one, now another first.
-    checked = {**header, CHECKSUM: _checksum(header, halved)}
+    checked = {**header, CHECKSUM: checksum(header, halved)}
     save_file(halved, path, {name: json.dumps(checked, sort_keys=True)})
 
 
@@ -64,8 +64,6 @@ def read_weights(
     build: Callable[[dict[str, Any], dict[str, Tensor]], Built],
 ) -> Built:
     """Read what :func:`write_weights` has written, and build something of it.
-
-    Files of earlier versions have no checksum. Their numbers are checked as those of all files are.
 
     Parameters
     ----------
@@ -128,7 +126,7 @@ def _read(path: Path, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if len(metadata[name]) > FILE_LIMITS["characters of a header"]:
         raise ValueError("its header is too long")
     header = dict(json.loads(metadata[name]))
-    if header.pop(CHECKSUM, None) not in (None, _checksum(header, tensors)):
+    if header.pop(CHECKSUM, None) != checksum(header, tensors):
         raise ValueError("it is damaged: its checksum is another")
     for key, value in tensors.items():
         if value.is_floating_point() and not bool((value.abs() <= FILE_LIMITS["weight"]).all()):
@@ -137,7 +135,7 @@ def _read(path: Path, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return header, weights
 
 
-def _checksum(header: Mapping, tensors: Mapping[str, Tensor]) -> str:
+def checksum(header: Mapping, tensors: Mapping[str, Tensor]) -> str:
     """SHA-256 of a header and of names, types, shapes and bits of tensors."""
     found = hashlib.sha256(json.dumps(dict(header), sort_keys=True).encode())
     for key in sorted(tensors):

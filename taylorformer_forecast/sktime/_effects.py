@@ -16,7 +16,7 @@ from taylorformer_forecast.baselines.intermittent import is_intermittent, never_
 from taylorformer_forecast.calendar.axis import on_steps
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import LARGEST_OFFSET
-from taylorformer_forecast.engine.demand_ratios import alike_demand, usual_ratio
+from taylorformer_forecast.engine.demand_ratios import demand_ahead
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.series_scale import since_start
 from taylorformer_forecast.engine.strategy import WITH_STATISTICS, Strategy
@@ -234,7 +234,6 @@ class ExogenousEffects(Host):
         values, rows = to_float(past), rows_of_instances(past.index)
         stamps, times = (part.get_level_values(-1) for part in (past.index, index))
         before, ahead = (np.exp(self._found(part, X)) for part in (past.index, index))
-        means = found.mixture.mean()
         for key, asked in rows_of_instances(index).items():
             for d, column in enumerate(past.columns):
                 y, own = values[rows[key], d], rows[key]
@@ -243,11 +242,9 @@ class ExogenousEffects(Host):
                 last = stamps[own[~np.isnan(y)]].max()
                 future = asked[times[asked] > last]
                 if len(future):
-                    mean, ratio = float(means[future[0], d]), ahead[future, d]
-                    goal = mean * ratio / usual_ratio(y, before[own, d], mean)
                     rng = np.random.default_rng([self._seed, crc32(repr((key, column)).encode())])
-                    base = alike_demand(*found.masses(future[0], d), y, before[own, d], ratio)
-                    found.tilt(future, d, base, goal, rng)
+                    masses = found.masses(future[0], d)
+                    found.tilt(future, d, *demand_ahead(*masses, y, before[own, d], ahead[future, d]), rng)
         return found
 
     def _needed(self, index: pd.Index) -> pd.Index:

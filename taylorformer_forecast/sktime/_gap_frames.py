@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families.base import POINT_MASS
-from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import FILL_END_WINDOWS
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.state import own_state
@@ -18,7 +17,7 @@ from taylorformer_forecast.sktime._checks import check_observed, check_positive,
 from taylorformer_forecast.sktime._frames import check_values, instances, shown, to_float
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._host import Host
-from taylorformer_forecast.sktime._imputations import fill_gaps
+from taylorformer_forecast.sktime._imputations import Imputations, fill_gaps
 from taylorformer_forecast.sktime._logarithm import Logarithm
 from taylorformer_forecast.sktime._requests import ColumnSeries
 from taylorformer_forecast.sktime.distributions import PathMixture
@@ -118,42 +117,6 @@ class GapMethods(Host):
         for part, at, d in found:
             mixture[at, d] = part
         return PathMixture._of(mixture, self._seed, X.index[imputed.rows], X.columns)
-
-
-@dataclass(frozen=True)
-class Imputations:
-    """What was drawn for a frame.
-
-    Parameters
-    ----------
-    rows : int ndarray of shape (R,)
-        Numbers of the rows in which something is missing.
-    values : ndarray of shape (R, D)
-        Values there, NaN where they are missing.
-    n_paths : int
-        Paths S.
-    parts : list of (Gaps, PathSamples, int ndarray, int)
-        For every column of every instance in which something is missing: what, the draws, where they belong
-        in the rows, and the number of the column.
-    """
-
-    rows: np.ndarray
-    values: np.ndarray
-    n_paths: int
-    parts: list[tuple[Gaps, PathSamples, np.ndarray, int]]
-
-    @property
-    def lost(self):
-        """Which values are missing, (R, D) bool."""
-        return np.isnan(self.values)
-
-    @property
-    def paths(self):
-        """Paths (S, R, D) in the units of the data, through the values that are known."""
-        paths = np.repeat(self.values[None], self.n_paths, 0)
-        for job, sample, at, d in self.parts:
-            paths[:, at, d] = job.to_data(sample.paths.numpy())
-        return paths
 
 
 def gap_lengths(X):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,6 +20,42 @@ from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._requests import reordered
 
 WINDOWS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Imputations:
+    """What was drawn for a frame.
+
+    Parameters
+    ----------
+    rows : int ndarray of shape (R,)
+        Numbers of the rows in which something is missing.
+    values : ndarray of shape (R, D)
+        Values there, NaN where they are missing.
+    n_paths : int
+        Paths S.
+    parts : list of (Gaps, PathSamples, int ndarray, int)
+        For every column of every instance in which something is missing: what, the draws, where they belong
+        in the rows, and the number of the column.
+    """
+
+    rows: np.ndarray
+    values: np.ndarray
+    n_paths: int
+    parts: list[tuple[Gaps, PathSamples, np.ndarray, int]]
+
+    @property
+    def lost(self):
+        """Which values are missing, (R, D) bool."""
+        return np.isnan(self.values)
+
+    @property
+    def paths(self):
+        """Paths (S, R, D) in the units of the data, through the values that are known."""
+        paths = np.repeat(self.values[None], self.n_paths, 0)
+        for job, sample, at, d in self.parts:
+            paths[:, at, d] = job.to_data(sample.paths.numpy())
+        return paths
 
 
 def gap_windows(

@@ -12,7 +12,7 @@ from taylorformer_forecast.baselines.errors import shape
 from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
 from taylorformer_forecast.baselines.members import members
-from taylorformer_forecast.baselines.seasonal import is_seasonal
+from taylorformer_forecast.baselines.seasonal import season_of_zeros
 
 NAN, N, H = float("nan"), 40, 12
 DECILES = [k / 10 for k in range(1, 10)]
@@ -248,7 +248,7 @@ def test_a_step_of_a_season_that_was_seen_once_explains_nothing():
     y = torch.poisson(torch.full((70,), 0.5), generator=torch.Generator().manual_seed(0)).double()
     y[6::7] = torch.nan
     y[69] = 40.0
-    assert not is_seasonal(y[None], [7]).any()
+    assert not season_of_zeros(y[None], [7]).any()
 
 
 def test_counts_have_whole_quantiles_and_sensible_probabilities():

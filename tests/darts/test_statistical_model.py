@@ -197,16 +197,10 @@ def test_a_model_that_was_saved_gives_the_same_forecasts(tmp_path, strategy):
 
 
 @pytest.mark.filterwarnings("error:The state dict")
-def test_models_without_a_network_are_read_without_a_warning_also_from_older_files(tmp_path):
+def test_models_without_a_network_are_read_without_a_warning(tmp_path):
     path, model = str(tmp_path / "model.pt"), make().fit(from_values(SEASON))
     model.save(path)
-    for older in (False, True):
-        if older:
-            content = torch.load(f"{path}.ckpt", weights_only=False)
-            del content["state_dict"]["started"]
-            torch.save(content, f"{path}.ckpt")
-        loaded = TaylorformerModel.load(path)
-        assert loaded.predict(6, random_state=1) == model.predict(6, random_state=1)
+    assert TaylorformerModel.load(path).predict(6, random_state=1) == model.predict(6, random_state=1)
 
 
 def test_missing_values_at_the_end_are_steps_of_the_forecast():

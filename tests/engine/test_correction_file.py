@@ -13,6 +13,7 @@ from taylorformer_forecast.engine.correction import (
     save_correction,
 )
 from taylorformer_forecast.engine.pretrained import DEFAULT as DIRECT
+from taylorformer_forecast.engine.weights_file import CHECKSUM, checksum
 from taylorformer_forecast.models.correction import CorrectionNet
 
 SIZES = {"d_model": 8, "n_heads": 2, "n_layers": 1}
@@ -61,7 +62,8 @@ def test_a_file_that_holds_no_such_network_is_refused_in_one_line(path, damage):
         header["sizes"]["n_layers"] = 10**6
     elif damage == "weights":
         del tensors["to_params.bias"]
-    save_file(tensors, path, {"correction": json.dumps(header)})
+    checked = {**header, CHECKSUM: checksum(header, tensors)}
+    save_file(tensors, path, {"correction": json.dumps(checked)})
     if damage == "text":
         path.write_text("no tensors")
     source = {"missing": path.parent / "nowhere", "other": DIRECT}.get(damage, path)

@@ -8,7 +8,7 @@ from scipy.stats import poisson
 
 from taylorformer_forecast.baselines.demand import fit_intermittent
 from taylorformer_forecast.defaults import ALIKE_DEMAND, FEWEST_ALIKE
-from taylorformer_forecast.engine.demand_ratios import alike_demand, tilt_demand, usual_ratio
+from taylorformer_forecast.engine.demand_ratios import alike_demand, level_of_demand, tilt_demand
 
 LEVELS = np.array([0.5, 0.8, 0.9, 0.95, 0.99])
 
@@ -50,7 +50,7 @@ def test_tilted_demand_keeps_its_order_and_its_support():
         assert p[0, 3] == 0
 
 
-def test_the_usual_ratio_weighs_demand_as_forecasts_do_whatever_is_missing():
+def test_the_level_weighs_demand_as_forecasts_do_whatever_is_missing():
     """Values that are missing make none older: the forecasts' decays are those of observed values."""
     rng = np.random.default_rng(0)
     ratio = np.repeat([1.0, 4.0], 120)
@@ -58,12 +58,21 @@ def test_the_usual_ratio_weighs_demand_as_forecasts_do_whatever_is_missing():
     seen = np.union1d(np.flatnonzero(rng.random(240) < 0.2), [239])
     sparse = np.full(240, np.nan)
     sparse[seen] = demand[seen]
-    for mean in (1.5, 1.8, 2.0):
-        expected = usual_ratio(demand[seen], ratio[seen], mean)
-        assert usual_ratio(sparse, ratio, mean) == pytest.approx(expected, rel=1e-12)
-        assert usual_ratio(sparse[:-1], ratio[:-1], mean) == usual_ratio(
-            demand[seen[:-1]], ratio[seen[:-1]], mean
-        )
+    expected = level_of_demand(demand[seen], ratio[seen])
+    assert level_of_demand(sparse, ratio) == pytest.approx(expected, rel=1e-12)
+    assert level_of_demand(sparse[:-1], ratio[:-1]) == level_of_demand(demand[seen[:-1]], ratio[seen[:-1]])
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.25, 1000.0])
+def test_the_level_follows_changes_and_no_season(unit):
+    """Hours of sales are no changes of the level: the mean of the last ones was twice that of the day."""
+    rng = np.random.default_rng(0)
+    day = np.tile(np.exp(-(((np.arange(24) - 13) / 4) ** 2)), 30)
+    sales = unit * rng.poisson(4 * day[:-10]).astype(float)  # the last hour is that of the largest demand
+    assert level_of_demand(sales, day[:-10]) == pytest.approx(4 * unit, rel=0.15)
+    risen = unit * rng.poisson(np.repeat([0.5, 3.0], [200, 40])).astype(float)
+    assert 2 * unit < level_of_demand(risen, np.ones(240)) < 4 * unit
+    assert level_of_demand(0 * risen, np.ones(240)) < 0.01
 
 
 def test_demand_varies_as_it_did_where_its_mean_was_multiplied_by_as_much():

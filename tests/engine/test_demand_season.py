@@ -94,3 +94,27 @@ def test_a_season_that_covariates_multiply_does_not_count_twice(host):
         model.fit(TimeSeries.from_times_and_values(index[:280], y), future_covariates=covariates)
         mean = model.predict(7, num_samples=2000).mean(axis=2).values()[:, 0]
     np.testing.assert_allclose(mean, WEEK, atol=0.4)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "corrected"])
+def test_demand_that_is_only_seldom_outside_its_season_is_intermittent_demand(strategy):
+    """As a series with a season, Saturday's .99 quantile was 8, and the median of other days .3."""
+    rng = np.random.default_rng(0)
+    sold = rng.poisson(np.tile([0.4] * 5 + [5.0, 0.4], 60)).astype(float)
+    y = pd.Series(sold, pd.period_range("2024-01-01", periods=len(sold), freq="D"))
+    forecaster = TaylorformerForecaster(strategy=strategy, random_state=0).fit(y, fh=range(1, 15))
+    assert forecaster.strategy_ == "corrected"
+    found = forecaster.predict_quantiles(alpha=[0.5, 0.9, 0.99]).to_numpy()
+    assert (found[[0, 1, 2, 3, 4, 6], 0] == 0).all()
+    assert np.abs(found[[5, 12]] - [5, 8, 11]).max() <= 2
+
+
+def test_hours_of_sales_are_forecast_from_the_level_of_the_whole_day():
+    """From the level of the last hours, those of the next morning were a third too large."""
+    rng, day = np.random.default_rng(0), np.exp(-(((np.arange(24) - 13) / 4) ** 2))
+    sold = rng.poisson(np.tile(4 * day, 42)[:998]).astype(float)  # up to the hour of the largest demand
+    request = SeriesRequest(sold, np.arange(998, 1022))
+    found = forecast_series([request], [24], 200, 0)[0]
+    mean = (found.weights * found.loc).sum(1)
+    assert found.intermittent
+    assert mean.sum() == pytest.approx(4 * day.sum(), rel=0.15)
