@@ -143,11 +143,11 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, KnownPast):
             target = series2seq(kwargs.get("val_series") if part else series)
             if target:
                 names = (f"{part}past_covariates", f"{part}future_covariates")
-                check_series(target, {name: series2seq(kwargs.get(name)) for name in names})
+                check_series(target, given := {name: series2seq(kwargs.get(name)) for name in names})
                 check_alike(target)
                 self._check_index(target, f"{part}series")
                 if not part:
-                    check_observed(target)
+                    check_observed(target, given)
         if self.model is None:
             self._choose(series2seq(series), kwargs)
         return super()._setup_for_fit_from_dataset(series, *args, **kwargs)

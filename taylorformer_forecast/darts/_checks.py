@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from darts import TimeSeries
 
+from taylorformer_forecast.engine.covariates import warn_of_empty
 from taylorformer_forecast.engine.rules import LARGEST, is_whole
 
 
@@ -91,10 +92,16 @@ def check_alike(series: Sequence[TimeSeries]) -> None:
             )
 
 
-def check_observed(series: Sequence[TimeSeries]) -> None:
-    """Raise a ValueError if series to train on have no value at all."""
+def check_observed(
+    series: Sequence[TimeSeries], covariates: Mapping[str, Sequence[TimeSeries] | None]
+) -> None:
+    """Raise a ValueError if series to train on have no value at all; warn if some covariate has none."""
     if not any(np.isfinite(one.all_values(copy=False).astype(float)).any() for one in series):
         raise ValueError("the target series has no observed value")
+    for name, given in covariates.items():
+        if given:
+            values = [one.all_values(copy=False)[:, :, 0] for one in given]
+            warn_of_empty(np.concatenate(values).astype(float), given[0].components, name)
 
 
 def check_dated(series: Sequence[TimeSeries], name: str) -> None:

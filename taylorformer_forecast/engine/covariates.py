@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
+
+
+def warn_of_empty(values: Float[np.ndarray, "n P"], columns: Sequence, name: str) -> None:
+    """Warn of columns without a value: they count for nothing.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, P)
+        Columns, NaN where missing.
+    columns : sequence of length P
+        Their names.
+    name : str
+        What they are, as the user calls them.
+    """
+    empty = [column for column, known in zip(columns, ~np.isnan(values).all(0), strict=True) if not known]
+    if empty:
+        warnings.warn(
+            f"{name} has no value of {str(empty[0])!r}, which counts for nothing",
+            stacklevel=2,
+        )
 
 
 def center_and_spread(

@@ -323,3 +323,14 @@ def test_counts_are_left_to_the_network():
     )
     assert model.model.additions is None
     assert np.isfinite(model.predict(H, future_covariates=X, num_samples=5, verbose=False).all_values()).all()
+
+
+@pytest.mark.parametrize("strategy", ["corrected", "train"])
+def test_a_covariate_without_a_value_is_told(strategy):
+    times = pd.date_range("2024-01-01", periods=60, freq="D")
+    y = TimeSeries.from_times_and_values(times[:50], np.sin(np.arange(50.0)))
+    values = np.c_[np.arange(60.0), np.full(60, np.nan)]
+    price = TimeSeries.from_times_and_values(times, values, columns=["promotion", "price"])
+    model = TaylorformerModel(12, 4, strategy=strategy, n_epochs=1, pl_trainer_kwargs=QUIET)
+    with pytest.warns(UserWarning, match="future_covariates has no value of 'price', which counts"):
+        model.fit(y, future_covariates=price)

@@ -454,3 +454,12 @@ def test_an_instance_that_update_brings_has_the_effects_in_common():
     forecaster.update(new_y[late & now], new_X[late & now], update_params=False)
     found = effect_of_promotion(forecaster, new_X[~now]).groupby(level=0).last()["sales"]
     assert found.to_numpy() == pytest.approx([40, 40, 40], abs=8)
+
+
+@pytest.mark.parametrize("strategy", ["corrected", "train"])
+def test_a_column_without_a_value_is_told(strategy):
+    y = pd.Series(np.sin(np.arange(50.0)), pd.date_range("2024-01-01", periods=50, freq="D"))
+    X = pd.DataFrame({"promotion": np.arange(50.0), "price": np.nan}, y.index)
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=2, random_state=0)
+    with pytest.warns(UserWarning, match="X has no value of 'price', which counts for nothing"):
+        forecaster.fit(y, X=X, fh=[1, 2])
