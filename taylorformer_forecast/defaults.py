@@ -19,11 +19,9 @@ MIN_DF = 2.1  # degrees of freedom: the deviation is at most 4.6 scales; by hand
 INITIAL_DF = 12.0  # before training: nearly Gaussian, so that early paths do not jump; by hand
 NEARLY_NORMAL_DF = 1e3  # degrees of freedom that stand for a Gaussian distribution; by hand
 
-# --- Linear maps over time ---------------------------------------------------------------------------------
+# --- Linear baseline: ridge regression, shrunk to simple forecasts -----------------------------------------
 LARGEST_FULL_MAP = 2**20  # numbers of a full map; larger maps have a low rank; by hand
 LOW_RANK = 256  # of those; by hand
-
-# --- Linear baseline: ridge regression, shrunk to simple forecasts -----------------------------------------
 RIDGE_PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # to choose from, per window; by hand
 MOST_OWN_MAPS = 32  # series that have a map of their own; by hand
 MOST_OWN_NUMBERS = 2**22  # of all of these maps; by hand
@@ -40,13 +38,6 @@ DEVIATION_DECAY = 0.9  # a step, of a deviation from the season before; by hand
 TARGET_LEVELS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # weights of a new value in the level; by hand
 TARGET_SLOPES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # weights of a new slope in the trend; by hand
 TARGET_DAMPINGS = (0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of the trend, in a step; by hand
-
-# --- Gaussian process of the imputer -----------------------------------------------------------------------
-VAGUE_TREND_VARIANCE = 10.0  # of the level and of the slope, which follow from the window; by hand
-INITIAL_VARIANCE = 0.3  # of each of the other parts, before the fit; by hand
-INITIAL_RANGES = (0.3, 0.1, 1.0)  # of the rough, the medium and the smooth part, in contexts; by hand
-INITIAL_NOISE = 0.05  # variance; by hand
-INITIAL_SEASON_RANGE = 2.0  # over which the part that repeats wanders, in contexts; by hand
 
 # --- Statistical forecasts: members ------------------------------------------------------------------------
 SMOOTHING_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # of a new value; measured: M3 gains nothing by more
@@ -78,6 +69,7 @@ FAMILY_PRIOR = (1.0, 1.0, 1.0, 0.3, 0.3)
 TREND_COUNT = 5.0  # errors that no trend counts for; measured: few months lose 4 to 15 % without
 LOSS_STEP_SPACING = 6  # steps are skipped beyond twice this number; measured: the same forecasts of NN5
 MEMBER_LEVEL_POWER = 0.5  # of the level's weight, in the prior: fast levels are more common; by hand
+PHASE_SHARE = 0.2  # of losses at the same place in a week, of all; measured: .1 is worse after three weeks
 
 # --- Statistical forecasts: errors -------------------------------------------------------------------------
 ERROR_LEVEL_POWER = 0.5  # of a positive forecast that errors grow with; measured: 0 and 1 are worse on M3
@@ -101,7 +93,7 @@ CORRELATION_COUNT = 20.0  # errors that it counts for; by hand
 LARGEST_CORRELATION = 0.99  # of neighbouring errors; by hand
 SHARED_COUNT = 2.0  # horizons that no shared part of errors counts for; measured: 1 to 4 cover totals best
 
-# --- Statistical forecasts: outliers and bounds ------------------------------------------------------------
+# --- Outliers and bounds: of statistical forecasts, then of a whole series ---------------------------------
 OUTLIER_SIZE = 8.0  # mean absolute steps; values beyond are outliers; measured: M3 is forecast alike without
 LEVEL_SHIFT_PART = 0.5  # of an outlier's distance, in which another value is a shift of the level; measured
 DECIDED_SIZE = 2.0  # steps to which an outlier is moved; measured: M3 after one, 8 have 2 to 7 % more loss
@@ -113,8 +105,6 @@ FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer step
 FEWEST_STEPS = 30  # that show whether they are smaller at low levels; by hand
 LEAST_ELASTICITY = 0.25  # of steps to the level, where zero bounds numbers that are not whole; by hand
 LARGEST_GROWTH = 2.0  # beyond the largest value, in that value; by hand
-
-# --- Outliers of a whole series ----------------------------------------------------------------------------
 LARGE_STEP = 0.9  # quantile of the steps around a value: one outlier makes two of them large; by hand
 STEP_BLOCK = 40  # steps of which it is taken; by hand
 LONG_SERIES = 1000  # values; of more than these, usual steps are larger by chance; by hand
@@ -136,6 +126,8 @@ FEW_ZEROS = 0.05  # of the others; by hand
 FEWEST_NIGHTS = 3  # runs of zeros that are over, for them to be nights if all are as long as that; by hand
 CLOSED_SHARE = 0.8  # of whether a value is zero, that a season explains if it says when; by hand
 MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
+AWAKE_RUN = 6  # values in a row that are not zero, from which on there may be no more zeros; by hand
+AWAKE_CHANCE = 0.001  # of such a run, if there were as many zeros as before; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand
 DEMAND_DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next; by hand
 DEMAND_SIZES = (0.3, 1.0, 3.0, 30.0)  # r of variances mean + mean ** 2 / r; the last is near Poisson; by hand
@@ -143,6 +135,7 @@ HURDLE_SIZES = (1.0, 30.0)  # r of demand less 1, where there is any; measured: 
 DEMAND_PRIOR_REST = 1.0  # its mean, before it was seen; by hand
 DEMAND_PRIOR_COUNT = 0.5  # values that the prior mean counts for: the first sale stays possible; by hand
 DEMAND_PRIOR_MEAN = 0.2  # of demand that was never seen; by hand
+FARTHEST_JUDGED = 12  # steps, half the horizon up to this, by which members are judged; measured: 1 is worse
 SMOOTHING_SIZE = 1  # number of the size whose distribution smooths the empirical ones; by hand
 SMOOTHING_COUNT = 1.0  # values that it counts for; by hand
 DEMAND_CLASSES = 4  # of other values than small counts, by which decays are weighted; by hand
@@ -153,7 +146,8 @@ EFFECT_KNOTS = 4  # values at which the line of a covariate may bend: quintiles;
 EFFECT_DELAYS = 7  # steps after which it may still add something; by hand
 EFFECT_ROWS_PER_TERM = 15  # of all series, if lines are to bend, or to count later; by hand
 LEAST_LOCAL_DEMAND = 0.05  # level of intermittent demand that covariates multiply, in its means; by hand
-DEMAND_SEASON_ERRORS = 2.0  # of chance, until demand has a season; measured: costs .1 % where there is none
+FEWEST_DEMAND_CYCLES = 2  # of which demand has a season; measured: 4 are worse on epidemics of two years
+DEMAND_SEASON_ERRORS = 4.0  # of chance, until demand has a season; measured: costs .2 % where there is none
 ALIKE_DEMAND = 1.2  # ratio of means up to which past demand tells how a step ahead varies; by hand
 FEWEST_ALIKE = 10  # past values that do, the nearest ones; by hand
 FARTHEST_DEMAND = 0.9  # mean they may lead to, on the way from the usual one to the largest value; by hand
@@ -177,7 +171,8 @@ LONGEST_PAST = 1000  # latest values that a forecast is made from, as time grows
 LARGEST_OFFSET = 0.05  # of a step, from the grid of series that count as regular; by hand
 SPARSEST_STEPS = 4  # steps for each observation of a series that counts as regular; by hand
 MOST_TRIED_SEASONS = 2  # the calendar's first; by hand
-LONGEST_TRIED_SEASON = 400  # steps: a year of days; by hand
+LONGEST_TRIED_SEASON = 700  # steps: a year of days, a week of quarters of an hour; by hand
+LEAST_PAST_CYCLES = 3  # of a long season that are seen; measured: 4 are worse on taxi rides
 MIN_SCALE_VALUES = 3  # before an origin whose errors show a scale; by hand
 LOWER_TAIL = (1e-6, 1e-4, 0.001, 0.005, 0.01, 0.025)  # levels of the same, in the tails; by hand
 # Levels between which the density of a statistical forecast is constant; by hand.
@@ -273,7 +268,12 @@ MOST_PAIRED_SERIES = 1000  # of which every pair has its own correlation where s
 LARGEST_COPULA_ERROR = 4.0  # of these, in mean absolute errors; by hand
 N_PARAMETER_PATHS = 200  # behind likelihood parameters that darts predicts; by hand
 
-# --- Imputer -----------------------------------------------------------------------------------------------
+# --- Imputer, and its Gaussian process ---------------------------------------------------------------------
+VAGUE_TREND_VARIANCE = 10.0  # of the level and of the slope, which follow from the window; by hand
+INITIAL_VARIANCE = 0.3  # of each of the other parts, before the fit; by hand
+INITIAL_RANGES = (0.3, 0.1, 1.0)  # of the rough, the medium and the smooth part, in contexts; by hand
+INITIAL_NOISE = 0.05  # variance; by hand
+INITIAL_SEASON_RANGE = 2.0  # over which the part that repeats wanders, in contexts; by hand
 FILL_WINDOW = (64, 192)  # least and most points of a window that is left open; by hand
 FILL_SEASONS = 3  # seasons of it, if these are more; by hand
 FILL_GAP = (20, 48)  # least and most missing points of a window that is left open; by hand

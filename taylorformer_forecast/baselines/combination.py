@@ -12,15 +12,14 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.errors import error_scale, level_unit, past_errors, shape
 from taylorformer_forecast.baselines.intermittent import never_negative
-from taylorformer_forecast.baselines.members import FAMILIES, NAIVE, REGRESSION, Members, forgiven, members
+from taylorformer_forecast.baselines.losses import loss_steps, lost, of_phase
+from taylorformer_forecast.baselines.members import FAMILIES, NAIVE, REGRESSION, Members, members
 from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
 from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,
-    LOSS_STEP_SPACING,
     TREND_COUNT,
-    WAKING_CYCLES,
     WITHIN_POWER,
 )
 
@@ -152,7 +151,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     found = members(clean, seasons, horizon, bounded)
     weights = weigh(found, clean)
     loc = combine(found, weights)
-    size = level_unit(clean, loc, positive)
+    size = level_unit(clean, loc, positive | bounded)
     error = past_errors(clean, loc)
     share, own = found.by_season(weights)
     scale = error_scale(error / size, mean_step(clean, season) / size[..., 0], share, own)
@@ -177,7 +176,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
     Where a season was not known yet, a member with it has lost what the best had of those that need to know
-    less, in the part that ``members.forgiven`` says (a sleeping expert).
+    less, in the part that ``members.forgiven`` says (a sleeping expert). Losses at the same place in the
+    longer of two seasons count once more.
     Weights are products of the weight of a member in its family and of the family; trends have to be earned.
 
     Parameters
@@ -214,7 +214,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     asleep = ~found.awake
     asleep = asleep[:, : int(asleep.any(-1).any(0).cumsum(0).argmax()) + 1]  # origins until all are awake
     foreign, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
-    for step, share in _steps(horizon):
+    for step, share in loss_steps(horizon):
         if step >= n - 1:
             break
         ahead = y[:, step + 1 :, None]
@@ -229,7 +229,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
         part[:, late] += idle * share / (step + 1)
         whole[:, step + 1 :] += known * share / (step + 1)
     count = hit.cumsum(1)[..., None]
-    loss = _lost(loss, foreign, part / whole.clamp_min(1e-300), found)
+    loss = lost(loss, foreign, part / whole.clamp_min(1e-300), found)
+    loss = of_phase(loss, found, started.cumsum(1))
     # Relative to the best; errors that are rounding only are equal.
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
     excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
@@ -245,37 +246,6 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
     return torch.cat(weights, -1)[..., torch.cat(members).argsort()]
-
-
-def _lost(
-    loss: Float[Tensor, "B n M"],
-    foreign: Float[Tensor, "B n M"],
-    asleep: Float[Tensor, "B n F"],
-    found: Members,
-) -> Float[Tensor, "B n M"]:
-    """Losses up to each time, given those at each, those while asleep, and the part asleep."""
-    total = loss.cumsum(1)
-    free = found.awake.cumsum(1) / (WAKING_CYCLES * found.season)
-    free = torch.minimum(free, forgiven(found.season))
-    for rank in found.rank.unique().tolist()[1:]:
-        less = (found.rank < rank) & (found.family != REGRESSION)  # which series of a few cycles lack
-        lower, at = less.nonzero()[:, 0], (found.rank == rank).nonzero()[:, 0]
-        best = lower[total[..., lower].argmin(-1, keepdim=True)]
-        instead = loss.gather(-1, best) * asleep[..., found.group[at]] - foreign[..., at]
-        total[..., at] += free[..., found.group[at]] * instead.cumsum(1)
-    return total
-
-
-def _steps(horizon: int) -> list[tuple[int, float]]:
-    """Steps whose errors count, from 0, and the number of steps that each stands for.
-
-    All of the first steps, then fewer and fewer: errors of long steps that are neighbours hardly differ.
-    """
-    ends, steps = [0], []
-    while ends[-1] < horizon:
-        steps.append(ends[-1])
-        ends.append(min(ends[-1] + max(ends[-1] // LOSS_STEP_SPACING, 1), horizon))
-    return [(step, float(end - step)) for step, end in zip(steps, ends[1:], strict=True)]
 
 
 def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B n H"]:

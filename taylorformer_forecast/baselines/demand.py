@@ -6,6 +6,7 @@ exponentially smoothed, and members are weighted by the probability that they ga
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import torch
@@ -20,6 +21,7 @@ from taylorformer_forecast.defaults import (
     DEMAND_PRIOR_MEAN,
     DEMAND_PRIOR_REST,
     DEMAND_SIZES,
+    FARTHEST_JUDGED,
     HURDLE_SIZES,
     MOST_BINS,
     SMOOTHING_COUNT,
@@ -88,19 +90,22 @@ def _log_hurdle(
     return torch.where(x == 0, torch.log1p(-share), some)
 
 
-def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
+def fit_intermittent(y: Float[Tensor, "B n"], horizon: int = 1) -> Intermittent:
     """Fit distributions of the next values to every series, at every origin.
 
     Members are negative binomial distributions with exponentially smoothed mean, the same behind a hurdle
     (there is demand or not, and its size less 1 is negative binomial), and exponentially weighted empirical
     distributions, for several decays each. Their weights are posterior probabilities: products of what they
-    gave to each value before it was seen. Series that are not small counts have empirical members only. They
-    are judged by zeros and four classes of other values.
+    gave to each value half a horizon before it was seen. A member with a short memory knows the next value of
+    a burst, and not those after it. Series that are not small counts have empirical members only. They are
+    judged by zeros and four classes of other values.
 
     Parameters
     ----------
     y : Tensor of shape (B, n)
         Values, none negative; NaN where nothing was observed.
+    horizon : int, default=1
+        Number of steps ahead.
 
     Returns
     -------
@@ -127,8 +132,10 @@ def fit_intermittent(y: Float[Tensor, "B n"]) -> Intermittent:
     # Small counts are units themselves; other values are seen in units of their mean where positive.
     size = torch.where(y > 0, y, torch.nan).nanmean(1, keepdim=True).nan_to_num(1.0)
     unit = torch.where(counts[:, None], 1.0, size)
-    past = _past(support / unit, index, observed, _classes(support.shape[1], counts))
-    score = torch.where(observed[..., None], _scores(past, support.gather(1, index), counts), 0.0).cumsum(1)
+    before = min(-(-horizon // 2), FARTHEST_JUDGED)
+    past = _past(support / unit, index, observed, _classes(support.shape[1], counts), before)
+    judged = observed & ((observed.cumsum(1) > 0).cumsum(1) >= before)
+    score = torch.where(judged[..., None], _scores(past, support.gather(1, index), counts), 0.0).cumsum(1)
     n_parametric = len(DEMAND_DECAYS) * (len(DEMAND_SIZES) + len(HURDLE_SIZES))
     parametric = torch.arange(score.shape[2], device=y.device) < n_parametric
     score = torch.where(counts[:, None, None] | ~parametric, score, -torch.inf)
@@ -149,8 +156,9 @@ class _Past:
     first: Float[Tensor, "B n1 D"]
     second: Float[Tensor, "B n1 D"]
     some: Float[Tensor, "B n1 D"]  # of values that are not zero
-    same: Float[Tensor, "B n D"]  # weight of earlier values in the class of each value
+    same: Float[Tensor, "B n D"]  # weight of values some steps before in the class of each value
     histogram: Float[Tensor, "B D K"]  # at the end
+    before: Int[Tensor, " n"]  # the row from which each value is judged
 
     @property
     def mean(self) -> Float[Tensor, "B n1 D"]:
@@ -195,32 +203,37 @@ def _past(
     index: Int[Tensor, "B n"],
     observed: Bool[Tensor, "B n"],
     classes: Int[Tensor, "B K"],
+    before: int,
 ) -> _Past:
-    """Run through every series once."""
+    """Run through every series once; values are judged from so many steps before."""
     decay = support.new_tensor(DEMAND_DECAYS)[:, None]
     histogram = support.new_zeros(len(support), len(DEMAND_DECAYS), support.shape[1])
     one_hot = torch.nn.functional.one_hot(index, support.shape[1]).to(support)
     alike = (classes[:, None] == classes.gather(1, index)[..., None]).to(support)
     rows, same = [], []
+    last: deque[Tensor] = deque(maxlen=before)
     moments = torch.stack([torch.ones_like(support), support, support**2, (support > 0).to(support)], -1)
     for t in range(index.shape[1]):
         rows.append(histogram @ moments)
-        same.append((histogram * alike[:, t, None]).sum(-1))
+        last.append(histogram)
+        same.append((last[0] * alike[:, t, None]).sum(-1))
         now = observed[:, t, None, None]
         histogram = torch.where(now, decay * histogram + one_hot[:, t, None], histogram)
     rows.append(histogram @ moments)
     total, first, second, some = torch.stack(rows, 1).unbind(-1)
-    return _Past(total, first, second, some, torch.stack(same, 1), histogram)
+    number = (torch.arange(index.shape[1], device=index.device) + 1 - before).clamp_min(0)
+    return _Past(total, first, second, some, torch.stack(same, 1), histogram, number)
 
 
 def _scores(past: _Past, value: Float[Tensor, "B n"], counts: Bool[Tensor, " B"]) -> Float[Tensor, "B n M"]:
-    """Logarithms of the probabilities of every value by all members before it."""
-    x, mean, share, rest = (part[..., None] for part in (value[..., None], past.mean, past.share, past.rest))
-    logs = _log_negative_binomial(x, mean[:, :-1], past.size)
-    hurdle = _log_hurdle(x, share[:, :-1], rest[:, :-1], past.hurdle_size)
+    """Logarithms of the probabilities of every value by all members some steps before it."""
+    parts = (part[:, past.before] for part in (past.mean, past.share, past.rest))
+    x, mean, share, rest = (part[..., None] for part in (value[..., None], *parts))
+    logs = _log_negative_binomial(x, mean, past.size)
+    hurdle = _log_hurdle(x, share, rest, past.hurdle_size)
     zero = value[..., None] == 0
-    smoothing = _smoothing(logs[..., SMOOTHING_SIZE], past.mean[:, :-1], zero, counts, DEMAND_CLASSES)
-    empirical = (past.same + SMOOTHING_COUNT * smoothing) / (past.total[:, :-1] + SMOOTHING_COUNT)
+    smoothing = _smoothing(logs[..., SMOOTHING_SIZE], mean[..., 0], zero, counts, DEMAND_CLASSES)
+    empirical = (past.same + SMOOTHING_COUNT * smoothing) / (past.total[:, past.before] + SMOOTHING_COUNT)
     return torch.cat([logs.flatten(2), hurdle.flatten(2), empirical.log()], 2)
 
 

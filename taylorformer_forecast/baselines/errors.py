@@ -11,22 +11,18 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
-    CORRELATION_COUNT,
     CURVE_COUNT,
-    ERROR_CORRELATION,
     ERROR_GROWTH_POWER,
     ERROR_LEVEL_FLOOR,
     ERROR_LEVEL_POWER,
     ERROR_RECENCY,
     LARGEST_ASYMMETRY,
-    LARGEST_CORRELATION,
     LARGEST_ERROR,
     LARGEST_SKEWED_ERROR,
     LONG_SIDE,
     MOST_DEPENDENT_STEPS,
     NORMAL_SHAPE_COUNT,
     SHAPE_LEVELS,
-    SHARED_COUNT,
     SKEWNESS_COUNT,
 )
 
@@ -237,62 +233,3 @@ def at_shape(shape: Float[Tensor, "B J"], z: Float[Tensor, "B S"]) -> Float[Tens
     left, end = knots.gather(1, right - 1), knots.gather(1, right)
     part = (z.abs() - base[right - 1]) / (base[right] - base[right - 1])
     return (left + part * (end - left)) * z.sign()
-
-
-def dependence(standard: ByOrigin) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
-    """How the errors along one path depend on each other: a part that all steps share, and the neighbour's.
-
-    Normal scores are ``sqrt(shared) u + sqrt(1 - shared) v``, where u is the same at all steps and v an
-    autoregression of order one. The two numbers give neighbouring errors the correlation that they had, and
-    sums over all steps the variance. They are drawn towards those of a random walk, and of no shared part.
-
-    Parameters
-    ----------
-    standard : Tensor of shape (B, n, H)
-        Errors over their scale, NaN where unknown.
-
-    Returns
-    -------
-    shared, correlation : Tensor of shape (B,)
-        Between 0 and 1.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.errors import dependence
-    >>> g = torch.Generator().manual_seed(0)
-    >>> level = torch.randn(1, 5000, 1, generator=g, dtype=torch.float64)
-    >>> noise = torch.randn(1, 5000, 8, generator=g, dtype=torch.float64)
-    >>> [part.round(decimals=1).item() for part in dependence(0.6 * level + 0.8 * noise)]
-    [0.4, 0.0]
-    """
-    size = standard.clamp(-LARGEST_ERROR, LARGEST_ERROR)
-    horizon = size.shape[2]
-    left, right = size[..., :-1], size[..., 1:]
-    known = ~(left.isnan() | right.isnan())
-    product = torch.where(known, left * right, 0.0).sum((1, 2))
-    square = torch.where(known, (left**2 + right**2) / 2, 0.0).sum((1, 2))
-    count = known.sum((1, 2)) / max(horizon - 1, 1)
-    own = torch.where(square > 0, product / square.clamp_min(1e-300), ERROR_CORRELATION)
-    near = ((count * own + CORRELATION_COUNT * ERROR_CORRELATION) / (count + CORRELATION_COUNT)).clamp(
-        0.0, LARGEST_CORRELATION
-    )
-    if horizon < 3:
-        return torch.zeros_like(near), near
-    lags = torch.arange(1, horizon, dtype=size.dtype, device=size.device)
-    pairs = (horizon - lags) / (horizon - lags).sum()  # of all pairs of steps, those of each lag
-
-    def of_pairs(rho: Tensor) -> Tensor:
-        """Mean correlation of all pairs of steps of an autoregression."""
-        return (rho[..., None] ** lags) @ pairs
-
-    whole = ~size.isnan().any(2)
-    square = torch.where(whole, (size**2).sum(2), 0.0).sum(1)
-    product = torch.where(whole, size.sum(2) ** 2, 0.0).sum(1) - square
-    own = product / (square * (horizon - 1)).clamp_min(1e-300)
-    count = whole.sum(1) / horizon  # errors of origins that are neighbours overlap
-    mean = (count * own + SHARED_COUNT * of_pairs(near)) / (count + SHARED_COUNT)
-    shared = torch.linspace(0, 1, 41, dtype=size.dtype, device=size.device) * near[:, None]
-    rest = (near[:, None] - shared) / (1 - shared)
-    best = (shared + (1 - shared) * of_pairs(rest) - mean[:, None]).abs().argmin(1, keepdim=True)
-    return shared.gather(1, best)[:, 0], rest.gather(1, best)[:, 0]

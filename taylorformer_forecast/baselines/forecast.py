@@ -11,7 +11,8 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.demand import Intermittent, fit_intermittent
-from taylorformer_forecast.baselines.errors import asymmetry, at_shape, dependence
+from taylorformer_forecast.baselines.dependence import dependence, walk_memory
+from taylorformer_forecast.baselines.errors import asymmetry, at_shape
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_so_far
 from taylorformer_forecast.baselines.tails import tails, with_tails
@@ -68,9 +69,8 @@ class Forecast:
         Series whose quantiles below the median are positive: the distances are those of logarithms.
     low, high : Tensor of shape (B, H)
         Bounds of all forecasts.
-    shared, correlation : Tensor of shape (B,)
-        Part of the variance of errors that is the same along a path, and correlation of neighbours in the
-        rest.
+    shared, memory, power : Tensor of shape (B,)
+        How errors along a path depend on each other, see ``baselines.dependence``.
     intermittent : bool Tensor of shape (B,)
         Which series are intermittent; their distributions are on ``support``.
     support, cdf : Tensor of shape (B, K)
@@ -88,7 +88,8 @@ class Forecast:
     low: Float[Tensor, "B H"]
     high: Float[Tensor, "B H"]
     shared: Float[Tensor, " B"]
-    correlation: Float[Tensor, " B"]
+    memory: Float[Tensor, " B"]
+    power: Float[Tensor, " B"]
     intermittent: Bool[Tensor, " B"]
     support: Float[Tensor, "B K"]
     cdf: Float[Tensor, "B K"]
@@ -126,11 +127,10 @@ class Forecast:
         return self.at_normal(z[None, :, None].expand(size)).mT
 
     def sample(self, n_paths: int, generator: torch.Generator | None = None) -> Float[Tensor, "B S H"]:
-        """Joint paths: normal scores of the steps are a shared part and an autoregression of order one.
+        """Joint paths, whose errors at each step depend on those before (:mod:`.dependence`).
 
-        At every step one path is in each of S intervals of equal probability, at a place that follows
-        another such draw: their mean and quantiles match those of the step, with an error that falls faster
-        than for independent draws.
+        At every step one path is in each of S intervals of equal probability, at a place that follows another
+        such draw: their mean and quantiles match those of the step better than independent draws.
         """
         drawn, within = (self._scores(n_paths, generator) for _ in range(2))
         rank = drawn.argsort(1).argsort(1)
@@ -140,13 +140,14 @@ class Forecast:
         """Normal scores of joint paths."""
         size = (len(self.loc), n_paths, self.loc.shape[2])
         noise = torch.randn(size, generator=generator, dtype=self.loc.dtype, device=self.loc.device)
-        rho = self.correlation[:, None]
-        scores = [noise[..., 0]]
+        walk = torch.randn(size, generator=generator, dtype=self.loc.dtype, device=self.loc.device)
+        of_walk = walk_memory(self.scale[:, -1] ** self.power[:, None])
         for step in range(1, size[2]):
-            scores.append(rho * scores[-1] + (1 - rho**2).sqrt() * noise[..., step])
-        level = torch.randn((*size[:2], 1), generator=generator, dtype=self.loc.dtype, device=self.loc.device)
+            rho = of_walk[:, step - 1, None]
+            for scores, part in ((walk, rho), (noise, rho * self.memory[:, None])):
+                scores[..., step].mul_((1 - part**2).sqrt()).add_(part * scores[..., step - 1])
         shared = self.shared[:, None, None]
-        return shared.sqrt() * level + (1 - shared).sqrt() * torch.stack(scores, -1)
+        return shared.sqrt() * walk + (1 - shared).sqrt() * noise
 
 
 def forecast(
@@ -243,7 +244,7 @@ def _forecast(
     own = leading & (leading.sum(1, keepdim=True) < min(seasons, default=1))
     closed = season_of_zeros(torch.where(own, 0.0, fit.clean), seasons)
     intermittent = is_intermittent(y) & ~closed[:, None]
-    demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1))
+    demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1), horizon)
     loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
     shift, below, above = asymmetry(fit.standard[..., 0], fit.scale[:, -1], fit.steady)
@@ -268,7 +269,7 @@ def _forecast(
         low = torch.where(single, lowest, low)
         high = torch.where(single, value + LARGEST_GROWTH * size, high)
     known = ((~y.isnan()).cumsum(1) > 0)[..., None]
-    shared, correlation = dependence(fit.standard)
+    shared, memory, power = dependence(fit.standard, fit.scale[:, -1])
     return Forecast(
         loc=torch.where(known, loc, 0.0),
         scale=torch.where(known, scale, 0.0),
@@ -281,16 +282,17 @@ def _forecast(
         low=low,
         high=high,
         shared=shared,
-        correlation=correlation,
+        memory=memory,
+        power=power,
         intermittent=intermittent[:, -1],
         support=demand.support,
         cdf=demand.cdf,
     )
 
 
-def _demand(y: Float[Tensor, "B n"], rows: Bool[Tensor, " B"]) -> Intermittent:
+def _demand(y: Float[Tensor, "B n"], rows: Bool[Tensor, " B"], horizon: int) -> Intermittent:
     """Distributions of intermittent demand of some rows; zero for the others."""
-    found = fit_intermittent(y[rows]) if rows.any() else None
+    found = fit_intermittent(y[rows], horizon) if rows.any() else None
     width = 1 if found is None else found.support.shape[1]
     every = Intermittent(y.new_zeros(len(y), width), y.new_ones(len(y), width), *y.new_zeros(2, *y.shape))
     for field in fields(Intermittent) if found else ():

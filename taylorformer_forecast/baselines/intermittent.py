@@ -8,6 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
+    AWAKE_CHANCE,
+    AWAKE_RUN,
     CLOSED_RUN,
     FEW_ZEROS,
     FEWEST_NIGHTS,
@@ -23,7 +25,8 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
 
     Of the zeros before the first other value four count: a series may only have begun late. A long run of
     zeros that is over does not count where there are few others: something was closed. Nor do zeros count
-    that alternate with other values in long runs, as nights do with days.
+    that alternate with other values in long runs, as nights do with days. Where values have not been zero for
+    longer than ever, and than chance would have it, as in an outbreak, those before are another time.
 
     Examples
     --------
@@ -40,14 +43,27 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
     over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
     nights = (over >= FEWEST_NIGHTS) & (torch.minimum(zeros, seen - zeros) >= CLOSED_RUN * over)
-    return (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0) & ~closed & ~nights
+    many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
+    return many & ~closed & ~nights & ~_awake(y)
+
+
+def _awake(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
+    """Whether values have not been zero for longer than ever, and than chance would have it."""
+    observed = ~y.isnan()
+    count, zeros = observed.cumsum(1), (y == 0).cumsum(1)
+    before = torch.where(y == 0, count, 0).cummax(1).values  # observed values up to the last zero
+    run = count - before
+    longest = torch.where(y == 0, F.pad(run, (1, 0))[:, :-1], 0).cummax(1).values  # of those that are over
+    chance = (1 - zeros / before.clamp_min(1)).clamp_min(1e-12) ** run
+    return (run >= AWAKE_RUN) & (run > longest) & (chance < AWAKE_CHANCE)
 
 
 def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """Whether the values up to each point leave it open that none can be negative.
 
-    Zero is no bound of numbers that are not whole where one of them is zero, as in a series that was scaled
-    to its range, or where steps are as large at low levels as at high ones, as those of degrees are.
+    Zero is no bound of numbers that are not whole where steps are as large at low levels as at high ones, as
+    those of degrees are, or where these are few and one number is zero, as in a series that was scaled to its
+    range.
 
     Examples
     --------
@@ -67,8 +83,8 @@ def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     )
     # Their elasticity at the mean level is 1 if steps are in proportion to it, and 0 if all are alike.
     smaller = (joint - size * high) * high > LEAST_ELASTICITY * (square - high**2) * size
-    smaller |= count < FEWEST_STEPS
     zeros = (seen & (y == 0)).cumsum(1)
-    bounded = (zeros > 1) | ((zeros == 0) & F.pad(smaller, (1, 0), value=True))
+    few = count < FEWEST_STEPS
+    bounded = (zeros > 1) | F.pad(smaller & ~few, (1, 0)) | ((zeros == 0) & F.pad(few, (1, 0), value=True))
     whole = (value != value.round()).cumsum(1) == 0
     return (bounded | whole) & ((y < 0).cumsum(1) == 0)

@@ -18,10 +18,11 @@ from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of
 from taylorformer_forecast.darts._dataset import WholePast
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._outliers import series_without_outliers
-from taylorformer_forecast.defaults import LONGEST_PAST
+from taylorformer_forecast.defaults import LEAST_PAST_CYCLES, LONGEST_TRIED_SEASON
 from taylorformer_forecast.engine.rules import is_whole
 from taylorformer_forecast.engine.strategy import Strategy
 
+MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a statistical forecast may need
 # Values that each fit of a running backtest sees, where that is limited.
 _SEEN_BY_FITS: ContextVar[int | None] = ContextVar("seen_by_fits", default=None)
 
@@ -98,7 +99,7 @@ class KnownPast(MixedCovariatesTorchModel):
             n, series, past_covariates, future_covariates, stride, bounds
         )
         longest = max(map(len, series))
-        return WholePast(dataset, min(longest, LONGEST_PAST)) if self._needs_past else dataset
+        return WholePast(dataset, min(longest, MOST_PAST)) if self._needs_past else dataset
 
     @wraps(MixedCovariatesTorchModel.historical_forecasts)
     def historical_forecasts(self, *args: Any, **kwargs: Any) -> Any:

@@ -102,7 +102,7 @@ def standardised_errors(
     [5, 4]
     """
     found: list[np.ndarray] = []
-    lengths = np.minimum([len(own) for own in series], LONGEST_PAST)
+    lengths = np.minimum([len(own) for own in series], LONGEST_PAST)  # more would say little more
     longest = np.maximum.accumulate(lengths[::-1])[::-1]  # of each series and those after it
     while len(found) < len(series):
         size = max(1, NUMBERS_AT_ONCE // (int(longest[len(found)]) * horizon))

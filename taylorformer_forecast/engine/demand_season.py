@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from taylorformer_forecast.baselines.seasonal import in_cycles
 from taylorformer_forecast.defaults import (
     DEMAND_SEASON_ERRORS,
+    FEWEST_DEMAND_CYCLES,
     LONGEST_PAST,
-    MIN_SEASONAL_CYCLES,
     STATISTICAL_LEVELS,
 )
 from taylorformer_forecast.engine.demand_ratios import demand_ahead, tilt_demand
@@ -33,7 +33,7 @@ def season_of_demand(
     y : ndarray of shape (n,)
         Past demand, NaN where nothing was observed.
     seasons : sequence of int
-        Steps of the seasons that are tried; four cycles of each at least.
+        Steps of the seasons that are tried; two cycles of each at least.
     steps : int ndarray of shape (r,)
         Steps ahead, 0 for the first.
 
@@ -59,12 +59,14 @@ def season_of_demand(
     for season in seasons:
         cycles = in_cycles(torch.as_tensor(y)[None], season)[0][0].numpy()
         count = (~np.isnan(cycles)).sum(0)
-        if count.sum() < MIN_SEASONAL_CYCLES * season or not count.all():
+        if count.sum() < FEWEST_DEMAND_CYCLES * season or not count.all():
             continue
         mean, means = np.nanmean(y), np.nanmean(cycles, 0)
         by_chance = np.nansum((cycles - means) ** 2) / (count.sum() - season)
         between = (count * (means - mean) ** 2).sum() / (season - 1)
-        doubt = 1 + DEMAND_SEASON_ERRORS * (2 / (season - 1)) ** 0.5  # an F statistic is 1 by chance
+        # An F statistic is 1 by chance, and has this variance around it.
+        variance = 2 / (season - 1) + 2 / (count.sum() - season)
+        doubt = 1 + DEMAND_SEASON_ERRORS * variance**0.5
         explained = (between - by_chance) * (season - 1)
         if between > doubt * by_chance and explained > most:
             variance = (between - by_chance) / count.mean()

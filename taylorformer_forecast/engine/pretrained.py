@@ -41,14 +41,14 @@ class Pretrained:
         Values of :data:`SETTINGS`.
     weight : float
         Part of what the network adds to its baseline that is taken for series too short to choose it.
-    max_cycles : int
+    max_cycles : int, default=2
         Seasons and calendar cycles whose phases it sees, the shortest first; zeros stand for missing ones.
     """
 
     weights: Mapping[str, Tensor]
     settings: Mapping[str, Any]
     weight: float
-    max_cycles: int
+    max_cycles: int = MAX_CYCLES
 
     @property
     def distribution(self) -> str:

@@ -15,6 +15,7 @@ from taylorformer_forecast.baselines.forecast import Correction, Forecast, forec
 from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
+    LEAST_PAST_CYCLES,
     LONGEST_PAST,
     LONGEST_TRIED_SEASON,
     MIN_SCALE_VALUES,
@@ -117,9 +118,10 @@ def _forecast(
     horizon: int,
 ) -> list[SeriesForecast]:
     """Forecast series from their latest values; see :func:`forecast_series`."""
+    ahead = [max(horizon, math.ceil(q.at.max()) - len(q.y) + 1) for q in requests]
     keys = [
-        (whole_seasons(own), max(horizon, math.ceil(q.at.max()) - len(q.y) + 1), -min(len(q.y), LONGEST_PAST))
-        for own, q in zip(each, requests, strict=True)
+        (whole_seasons(own), steps, -min(len(q.y), past_length(own)))
+        for own, steps, q in zip(each, ahead, requests, strict=True)
     ]
     order = sorted(range(len(requests)), key=keys.__getitem__)
     generator = torch.Generator().manual_seed(seed)
@@ -130,7 +132,7 @@ def _forecast(
         whole, steps, size = keys[rest[0]]
         most = max(NUMBERS_AT_ONCE // (max(-size, n_paths) * steps), 1)
         batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
-        y = ending_together([requests[number].y for number in batch])
+        y = ending_together([requests[number].y for number in batch], -size)
         effects = effects_of_calendar(y, [requests[number].last for number in batch], steps)
         adjusted = without_effects(y, effects)
         found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)
@@ -152,9 +154,14 @@ def whole_seasons(seasons: Sequence[float]) -> tuple[int, ...]:
     return tuple(sorted([*whole][:MOST_TRIED_SEASONS]))
 
 
-def ending_together(values: Sequence[np.ndarray]) -> Tensor:
+def past_length(seasons: Sequence[float]) -> int:
+    """How many of the latest values a forecast is made from, for seasons that are given."""
+    return max(LONGEST_PAST, LEAST_PAST_CYCLES * max(whole_seasons(seasons), default=0))
+
+
+def ending_together(values: Sequence[np.ndarray], most: int = LONGEST_PAST) -> Tensor:
     """Latest values of series that end together, NaN in front of shorter ones."""
-    size = min(max(map(len, values)), LONGEST_PAST)
+    size = min(max(map(len, values)), most)
     y = np.full((len(values), size), np.nan)
     for row, own in zip(y, values, strict=True):
         row[max(size - len(own), 0) :] = own[-size:]

@@ -495,3 +495,60 @@ def test_a_trend_of_twelve_values_is_followed():
     y = 10.0 * torch.arange(18.0).double() + normal(100, 18)
     error = (forecast(y[:, :12], 6).loc[:, -1] - y[:, 12:]).abs().mean()
     assert error < 0.4 * (y[:, 11:12] - y[:, 12:]).abs().mean()
+
+
+def test_an_outbreak_ends_intermittent_demand_and_the_next_day_of_a_shop_does_not():
+    """Flat forecasts from all of the past had a median of 16 after 12 weeks of growth up to 64."""
+    before = torch.poisson(torch.full((52,), 0.3), generator=torch.Generator().manual_seed(0)).double()
+    growth = torch.round(1.42 ** torch.arange(1.0, 13)).double()
+    found = forecast(torch.cat([before, growth])[None], 4)
+    assert not found.intermittent.any()
+    assert (found.quantiles([0.5])[0, :, 0] > 40).all()
+    day = torch.tensor([0.0] * 10 + [3.0, 5.0, 4.0, 6.0, 5.0, 4.0, 3.0, 2.0]).double()
+    assert is_intermittent(torch.cat([day.repeat(9), day[:17]]).roll(3)[None])[0, -1]
+
+
+def test_bursts_say_little_of_what_comes_after_them():
+    """Judged by the next value, the shortest memory won: one of twelve values lay above the .99 quantile."""
+    g, rows = torch.Generator().manual_seed(0), []
+    for _ in range(20):
+        state = torch.rand(832, generator=g)  # a burst begins one time in 100, and ends one time in 6
+        on, level = False, torch.zeros(832)
+        for t, chance in enumerate(state.tolist()):
+            on = chance > 1 / 6 if on else chance < 0.01
+            level[t] = 8.0 * on
+        rows.append(torch.poisson(0.03 + level, generator=g).double())
+    y = torch.stack(rows)
+    found = forecast(y[:, :800], 32)
+    assert found.intermittent.all()
+    assert (y[:, 800:, None] > found.quantiles([0.99])).double().mean() < 0.04
+
+
+def test_errors_grow_with_the_level_where_some_values_are_zero_too():
+    """Summers of an epidemic were as uncertain as its winters, because one week had no case."""
+    t = torch.arange(260.0)
+    mean = (2 + 300 * torch.exp(15 * (torch.cos(2 * torch.pi * t / 52) - 1))).double()
+    y = torch.poisson(mean, generator=torch.Generator().manual_seed(0))
+    assert (y == 0).any()
+    width = forecast(y[None, :235], 26, 52).quantiles([0.1, 0.9])[0].diff(dim=1)[:, 0]
+    assert width[24] > 4 * width[:5].mean()  # of the peak, and of summer
+
+
+@pytest.mark.parametrize("unit", [1.0, 1 / 43.7])
+def test_one_zero_is_a_bound_where_steps_grow_with_the_level_whatever_the_unit(unit):
+    t = torch.arange(130.0)
+    mean = (5 + 300 * torch.exp(15 * (torch.cos(2 * torch.pi * t / 52) - 1))).double()
+    y = torch.poisson(mean, generator=torch.Generator().manual_seed(1)).clamp_min(1)
+    y[70] = 0
+    assert (forecast(unit * y[None], 8, 52).quantiles([0.01]) >= 0).all()
+
+
+@pytest.mark.parametrize("steps", [24, 96])
+def test_after_three_weeks_a_monday_is_forecast_from_mondays(steps):
+    """Members that know no week lose at the turn of it alone: at the end of a Sunday they were far off."""
+    t = torch.arange(21.0 * steps + steps // 3)
+    day = 200 + 120 * torch.sin(2 * torch.pi * (t / steps - 0.3)) - 60 * ((t // steps) % 7 >= 5)
+    y = torch.poisson(day, generator=torch.Generator().manual_seed(0)).double()
+    n, horizon = 21 * steps, steps // 3
+    found = forecast(y[None, :n], horizon, [[steps, 7 * steps]]).quantiles([0.5])[0, :, 0]
+    assert (found - day[n:]).abs().mean() < 20  # that of the days before is 60

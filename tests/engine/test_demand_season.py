@@ -45,8 +45,8 @@ def test_demand_without_a_season_is_forecast_alike_at_all_steps():
     y = series[(ratios == 1).all(1)][0]
     weights = forecast_series([SeriesRequest(y, np.arange(280, 290))], [7], 10, 0)[0].weights
     np.testing.assert_array_equal(weights, weights[:1].repeat(10, 0))
-    few = np.array([*WEEK * 10] * 3)
-    assert (season_of_demand(few, [7], np.arange(7)) == 1).all()  # three weeks
+    few = np.array([*WEEK * 10] * 2)[:13]
+    assert (season_of_demand(few, [7], np.arange(7)) == 1).all()  # less than two weeks
 
 
 def test_means_of_a_season_are_shrunk_as_far_as_chance_explains_them():
@@ -118,3 +118,16 @@ def test_hours_of_sales_are_forecast_from_the_level_of_the_whole_day():
     mean = (found.weights * found.loc).sum(1)
     assert found.intermittent
     assert mean.sum() == pytest.approx(4 * day.sum(), rel=0.15)
+
+
+def test_two_winters_are_enough_to_see_that_the_third_is_coming():
+    """Four cycles were asked for: in December of the third year, forecasts were the mean of all weeks."""
+    rng = np.random.default_rng(0)
+    week = (np.arange(133) + 26) % 52 - 26
+    mean = 0.3 + 100 * np.exp(-0.5 * (week / 3.5) ** 2)
+    cases = rng.negative_binomial(8, 8 / (8 + mean)).astype(float)
+    request = SeriesRequest(cases[:127], np.arange(127, 131))  # the peak of the third is at week 130
+    found = forecast_series([request], [52], 200, 0)[0]
+    forecast = (found.weights * found.loc).sum(1)
+    assert found.intermittent
+    assert forecast.mean() > 0.4 * mean[127:131].mean()
