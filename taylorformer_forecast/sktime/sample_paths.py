@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,8 @@ class SamplePaths(ArrayDistribution):
     Notes
     -----
     ``quantile`` is the order statistic of rank ceil(alpha S), the inverse of the empirical cdf.
-    ``sample(n)`` draws with replacement, but ``sample(S)`` returns every path once, in its order.
+    ``sample(n)`` draws with replacement, and warns where n is larger than S: more draws have no finer tails.
+    ``sample(S)`` returns every path once, in its order.
     In a panel, all instances of a draw come from the same path.
 
     Examples
@@ -119,6 +121,12 @@ class SamplePaths(ArrayDistribution):
 
     def _draw(self, rng, n):
         s = len(self._values)
+        if n > s > 1:
+            warnings.warn(
+                f"sample({n}) draws again and again from {s} paths; for {n} of them, set num_samples={n} "
+                "in the forecaster",
+                stacklevel=3,
+            )
         return self._values[np.arange(s) if n == s else rng.integers(s, size=n)]
 
     def to_empirical(self) -> Empirical:

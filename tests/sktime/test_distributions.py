@@ -616,3 +616,14 @@ def test_probabilities_of_counts_add_up_to_one():
     dist = TaylorformerForecaster(random_state=0).fit(y, fh=[1, 2]).predict_proba()
     mass = sum(dist.pmf(0 * dist.mean() + k).to_numpy() for k in range(30))
     np.testing.assert_allclose(mass, 1.0, atol=1e-6)
+
+
+def test_more_draws_than_paths_are_told():
+    """A thousand draws of a hundred paths look like a thousand paths: their tails are no finer."""
+    d = SamplePaths(np.random.default_rng(0).normal(size=(100, 2, 1)))
+    with pytest.warns(UserWarning, match=r"from 100 paths; .* set num_samples=1000"):
+        d.sample(1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        d.sample(100)
+        d.sample(3)
