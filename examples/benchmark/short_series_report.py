@@ -67,21 +67,25 @@ at all earlier origins of the series itself ([what each is
 worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to try it.
 A season has no forecasts at early origins, the week of hourly values at most of them. There it counts as
 the best of the others, in part if it is short and largely if it is long. From its second cycle on a long one
-repeats, from the level of today: two weeks of hours are enough to see that Monday is not like Sunday. A year
-of days repeats without its weeks, as the same date is another day of the week.
+repeats, from the level of today. Errors at the same place in a week count once more: three weeks of hours,
+or of quarters of an hour, are enough to see on a Sunday that Monday is not like it. Longer seasons than 700
+steps are not tried, as a week of five minutes is. A year of days repeats without its weeks, as the same date
+is another day of the week.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series.
 Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
 it. Below the median of positive values, distances are those of logarithms.
 Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:
-whole numbers for counts, else values that were observed. Its mean follows the season, where four cycles
-differ by more than chance. That is not so where a season of four cycles or more says when they are zero,
-as shops at weekends are. Places in the season that were always zero then are forecast as zero, after
-eight cycles. Nor is it so where nearly all zeros are in one run of ten or more that is over: something
-was closed. The same holds for zeros and other values that alternate in such runs, as nights and days of
+whole numbers for counts, else values that were observed. Its mean follows the season, where the places in
+two cycles or more differ by more than chance. Levels are judged by what they said of values half a horizon
+later. That is not so where a season of four cycles or more says when values are zero, as shops at weekends
+are. Places in the season that were always zero then are forecast as zero, after eight cycles. Nor is it so
+where values have not been zero for longer than ever, as in an outbreak, nor where nearly all zeros are in
+one run of ten or more that is over: something was closed. The same holds for zeros and other values that alternate in such runs, as nights and days of
 a fine grid. While zeros at the end go on, demand may have ended. Where no value is negative, no forecast
-is. An exception are numbers that are not whole, if one of them is zero, or if steps are as large at low
-levels as at high ones: a series that was scaled to its range, or degrees.
+is, and errors grow with the level. An exception are numbers that are not whole, if steps are as large at
+low levels as at high ones, or if they are few and one of them is zero: degrees, or a series that was
+scaled to its range.
 A network that was trained on synthetic series
 [corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
 

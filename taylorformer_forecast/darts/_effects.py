@@ -170,7 +170,9 @@ class Additions:
 
     def _at(self, x: Float[np.ndarray, "B N F"], y: Float[np.ndarray, "B L C"]) -> np.ndarray:
         """Effects (B, N, C) at steps of a grid, in units, on series with these values."""
-        every = with_earlier(x, max(effects.reach for effects in self.effects))
+        # Means and memory of covariates are alike for all components.
+        given = x[..., : len(self.effects[0].means)]
+        every = with_earlier(self.effects[0].filled(given), max(effects.reach for effects in self.effects))
         shape, points = every.shape[:2], every.reshape(-1, *every.shape[2:])
         numbers = np.where(self._demand(y), -2, -1).repeat(shape[1], 0)
         found = [effects(points, numbers[:, c]) for c, effects in enumerate(self.effects)]

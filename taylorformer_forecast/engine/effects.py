@@ -53,6 +53,8 @@ class CovariateEffects:
         before to any other of intermittent demand.
     of_demand : bool ndarray of shape (K,)
         Which series are intermittent demand.
+    means, memory : ndarray of shape (C,)
+        Mean of every covariate, and correlation of its neighbouring values: see :meth:`filled`.
     relative : float
         Median over series of their units, in mean sizes of their values.
     """
@@ -64,6 +66,8 @@ class CovariateEffects:
     units: np.ndarray
     slopes: np.ndarray
     of_demand: np.ndarray
+    means: np.ndarray
+    memory: np.ndarray
     relative: float = 0.0
 
     @property
@@ -76,6 +80,18 @@ class CovariateEffects:
         y = since_start(y)
         own, few = deviation(y, length), (~np.isnan(y)).sum(-1) < MIN_SERIES_POINTS
         return np.where(few | (own == 0), self.relative * mean_size(y), own)
+
+    def filled(self, x: Float[np.ndarray, "*B n C"]) -> Float[np.ndarray, "*B n C"]:
+        """Covariates in order of time, those that are not known between their last value and their mean.
+
+        A price that lacks the latest months is about what it was; a day off is as likely as any.
+        """
+        known = ~np.isnan(x)
+        step = np.arange(x.shape[-2])[:, None]
+        last = np.maximum.accumulate(np.where(known, step, -1), -2)
+        before = np.take_along_axis(x, np.maximum(last, 0), -2)
+        away = self.memory ** (step - last) * (before - self.means)
+        return np.where(known | (last < 0), x, self.means + away)
 
     def terms(self, x: Float[np.ndarray, "n R C"]) -> Float[np.ndarray, "n P"]:
         """Lines and bends in their units; 0, the mean, where a covariate is not known."""
@@ -175,7 +191,10 @@ def fit_effects(
     added: dict[int, Rows] = {}
     multiplied: dict[int, DemandRows] = {}
     for k in varied:
-        terms, seen = found.terms(with_earlier(known[k], found.reach)), ~np.isnan(known[k]).all(1)
+        terms, seen = (
+            found.terms(with_earlier(found.filled(known[k]), found.reach)),
+            ~np.isnan(known[k]).all(1),
+        )
         if of_demand[k]:
             seen &= ~np.isnan(latest[k])
             if latest[k][seen].sum() > 0:
@@ -231,7 +250,21 @@ def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], of_demand: np.ndarray
     columns, delays, knots = (np.array(part) for part in zip(*places, strict=True))
     zero = np.zeros(len(columns))
     slopes = np.zeros((len(of_demand) + 2, len(columns)))
-    found = CovariateEffects(columns, delays, knots, zero, zero + 1, slopes, of_demand)
+    means, _ = center_and_spread(every)
+    found = CovariateEffects(
+        columns, delays, knots, zero, zero + 1, slopes, of_demand, means, _memory(x, means)
+    )
     terms = np.concatenate([found._raw(with_earlier(one, found.reach)) for one in x])
     centers, units = center_and_spread(terms)
     return replace(found, centers=centers, units=units)
+
+
+def _memory(x: Sequence[Float[np.ndarray, "n C"]], means: Float[np.ndarray, " C"]) -> Float[np.ndarray, " C"]:
+    """Correlation of neighbouring values of every covariate, from 0 on."""
+    products, squares = np.zeros((2, len(means)))
+    for one in x:
+        away = one - means
+        both = ~np.isnan(away[1:] * away[:-1])
+        products += np.where(both, away[1:] * away[:-1], 0.0).sum(0)
+        squares += np.where(both, (away[1:] ** 2 + away[:-1] ** 2) / 2, 0.0).sum(0)
+    return np.clip(products / np.maximum(squares, 1e-300), 0.0, 1.0)

@@ -198,7 +198,9 @@ class ExogenousEffects(Host):
         of_rows = np.array([numbers.get(name, -1) for name in names])[of_rows]
         X, of_rows = X[of_rows >= 0], of_rows[of_rows >= 0]
         steps = self._steps(X.index.get_level_values(-1), origins[of_rows])
-        ahead = pd.DataFrame(self._scaler.ahead(X), pd.MultiIndex.from_arrays([of_rows, steps]))
+        ahead = pd.DataFrame(self._scaler.ahead(X), pd.MultiIndex.from_arrays([of_rows, steps])).sort_index()
+        for own in ahead.groupby(level=0).indices.values() if ahead.isna().to_numpy().any() else ():
+            ahead.iloc[own] = self._effects.filled(ahead.iloc[own].to_numpy())
         step = self._steps(index.get_level_values(-1), origins[which])
         earlier = [
             ahead.reindex(pd.MultiIndex.from_arrays([which, step - back * PARTS])).to_numpy()

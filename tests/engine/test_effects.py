@@ -234,3 +234,19 @@ def test_units_of_few_or_equal_values_are_in_proportion_to_their_size():
 def test_deviations_of_tiny_movement_at_a_huge_level_are_no_rounding():
     assert deviation(1e12 + np.array([-100.0, 100.0] * 8)).item() == pytest.approx(100)
     assert deviation(np.full(1000, 0.1)).item() == 0
+
+
+def test_covariates_that_are_not_known_lie_between_their_last_value_and_their_mean():
+    rng = np.random.default_rng(0)
+    slow = np.repeat(rng.normal(size=20), 10)
+    fast = rng.normal(size=200)
+    effects = fit_effects([rng.normal(size=200)], [np.c_[slow, fast]])
+    assert effects.memory[0] > 0.8 > 0.3 > effects.memory[1]
+    x = np.full((4, 2), np.nan)
+    x[1] = 3.0
+    found = effects.filled(x)
+    assert np.isnan(found[0]).all()
+    np.testing.assert_array_equal(found[1], 3.0)
+    np.testing.assert_allclose(found[2], effects.means + effects.memory * (3 - effects.means))
+    assert found[3, 0] > 1.5
+    assert abs(found[3, 1] - effects.means[1]) < 0.3
