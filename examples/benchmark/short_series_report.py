@@ -80,12 +80,12 @@ whole numbers for counts, else values that were observed. Its mean follows the s
 two cycles or more differ by more than chance. Levels are judged by what they said of values half a horizon
 later. That is not so where a season of four cycles or more says when values are zero, as shops at weekends
 are. Places in the season that were always zero then are forecast as zero, after eight cycles. Nor is it so
-where values have not been zero for longer than ever, as in an outbreak, nor where nearly all zeros are in
-one run of ten or more that is over: something was closed. The same holds for zeros and other values that
-alternate in such runs, as nights and days of a fine grid. While zeros at the end go on, demand may have
-ended. Where no value is negative, no forecast is, and errors grow with the level. An exception are numbers
-that are not whole, if steps are as large at low levels as at high ones, or if they are few and one of them
-is zero: degrees, or a series that was scaled to its range.
+where values have not been zero for longer than ever, as in an outbreak. The same holds where nearly all
+zeros are in one run of ten or more that is over: something was closed. Zeros and other values that alternate
+in such runs are nights and days of a fine grid. While zeros at the end go on, demand may have ended.
+Where no value is negative, no forecast is, and errors grow with the level. An exception are numbers that are
+not whole, if steps are as large at low levels as at high ones, as those of degrees are. Another are few such
+numbers of which one is zero, as in a series that was scaled to its range.
 A network that was trained on synthetic series
 [corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
 
