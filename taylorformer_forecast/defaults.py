@@ -1,7 +1,6 @@
 """Every number that shapes a forecast and is no parameter.
 
-The lowest layer: it imports nothing of the package, and all others may import it. Behind every number stands
-what it is, and where its value comes from:
+The lowest layer, which imports nothing. Behind every number stands what it is, and where it comes from:
 
 - *published*: a paper or a common textbook has it;
 - *by definition*: it follows from what the number is;
@@ -69,6 +68,7 @@ FAMILY_PRIOR = (1.0, 1.0, 1.0, 0.3, 0.3)
 TREND_COUNT = 5.0  # errors that no trend counts for; measured: few months lose 4 to 15 % without
 LOSS_STEP_SPACING = 6  # steps are skipped beyond twice this number; measured: the same forecasts of NN5
 MEMBER_LEVEL_POWER = 0.5  # of the level's weight, in the prior: fast levels are more common; by hand
+PHASE_RATIO = 3.0  # of losses at a place in a week, that they count; measured: 5 is worse after three weeks
 PHASE_SHARE = 0.2  # of losses at the same place in a week, of all; measured: .1 is worse after three weeks
 
 # --- Statistical forecasts: errors -------------------------------------------------------------------------

@@ -67,10 +67,10 @@ at all earlier origins of the series itself ([what each is
 worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to try it.
 A season has no forecasts at early origins, the week of hourly values at most of them. There it counts as
 the best of the others, in part if it is short and largely if it is long. From its second cycle on a long one
-repeats, from the level of today. Errors at the same place in a week count once more: three weeks of hours,
-or of quarters of an hour, are enough to see on a Sunday that Monday is not like it. Longer seasons than 700
-steps are not tried, as a week of five minutes is. A year of days repeats without its weeks, as the same date
-is another day of the week.
+repeats, from the level of today. Errors at the same place in a week count once more, where members differ
+much there. So three weeks of hours, or of quarters of an hour, are enough to see on a Sunday that Monday is
+not like it. Longer seasons than 700 steps are not tried, as a week of five minutes is. A year of days repeats
+without its weeks, as the same date is another day of the week.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series.
 Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to

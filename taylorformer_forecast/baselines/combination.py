@@ -176,8 +176,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
     Where a season was not known yet, a member with it has lost what the best had of those that need to know
-    less, in the part that ``members.forgiven`` says (a sleeping expert). Losses at the same place in the
-    longer of two seasons count once more.
+    less, in the part that ``members.forgiven`` says (a sleeping expert). Losses at the same place in a
+    week count once more, where they differ much.
     Weights are products of the weight of a member in its family and of the family; trends have to be earned.
 
     Parameters

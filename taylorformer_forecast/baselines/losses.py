@@ -7,7 +7,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.members import REGRESSION, Members, forgiven
-from taylorformer_forecast.defaults import LEAST_PAST_CYCLES, LOSS_STEP_SPACING, PHASE_SHARE, WAKING_CYCLES
+from taylorformer_forecast.defaults import (
+    LEAST_PAST_CYCLES,
+    LOSS_STEP_SPACING,
+    PHASE_RATIO,
+    PHASE_SHARE,
+    WAKING_CYCLES,
+)
 
 
 def lost(
@@ -44,10 +50,11 @@ def loss_steps(horizon: int) -> list[tuple[int, float]]:
 def of_phase(
     total: Float[Tensor, "B n M"], found: Members, age: Int[Tensor, "B n"]
 ) -> Float[Tensor, "B n M"]:
-    """Losses up to each time, and once more those at its place in the longer of two seasons, in a part.
+    """Losses up to each time, and once more those at its place in the week, in a part, where they tell more.
 
     A member that does not know the week loses where it turns, on two days of seven. On the evening of a
-    Sunday all of the forecast is of a Monday.
+    Sunday all of the forecast is of a Monday. They count where the best member of all times lost three times
+    as much there as the best one at this place.
 
     Parameters
     ----------
@@ -58,9 +65,10 @@ def of_phase(
     age : int Tensor of shape (B, n)
         Steps since the first value, and with it. In the first three cycles members know too little.
     """
-    season, horizon, n = int(found.season.max()), len(found.growth), total.shape[1]
+    seasons, horizon, n = sorted({*found.season.int().tolist(), 1}), len(found.growth), total.shape[1]
+    season = seasons[-1]
     first = LEAST_PAST_CYCLES * season
-    if len(found.season.unique()) < 3 or horizon > season or n < first:  # 1 stands for none
+    if len(seasons) < 3 or season != 7 * seasons[-2] or horizon > season or n < first:  # 1 stands for none
         return total
     extra = torch.zeros_like(total)
     for start in range(season, n, season):
@@ -68,4 +76,6 @@ def of_phase(
         before = slice(start - season, end - season)
         after = slice(before.start + horizon, before.stop + horizon)
         extra[:, start:end] = extra[:, before] + (total[:, after] - total[:, before]).clamp_min(0.0)
-    return total + PHASE_SHARE * season / horizon * extra * (age >= first)[..., None]
+    usual = extra.gather(-1, total.argmin(-1, keepdim=True))
+    differ = (age >= first)[..., None] & (usual > PHASE_RATIO * extra.amin(-1, keepdim=True))
+    return total + PHASE_SHARE * season / horizon * extra * differ
