@@ -69,9 +69,10 @@ def dependence(
         return torch.zeros_like(near), near, torch.zeros_like(near)
     lags = torch.arange(1, horizon, dtype=size.dtype, device=size.device)
     pairs = (horizon - lags) / (horizon - lags).sum()  # of all pairs of steps, those of each lag
-    together = walk_memory(scale).log().mean(1)
+    of_steps = walk_memory(scale)
+    together = of_steps.log().mean(1)
     power = torch.where(together < 0, near.log() / together.clamp_max(-1e-9), 1.0).clamp(0.0, 1.0)
-    of_walk = _of_walk(scale ** power[:, None])
+    of_walk = _of_walk(of_steps ** power[:, None])
 
     def of_pairs(memory: Tensor) -> Tensor:
         """Mean correlation of all pairs of steps, if a part is remembered from each to the next."""
@@ -97,10 +98,10 @@ def walk_memory(scale: Float[Tensor, "B H"]) -> Float[Tensor, "B H1"]:
     return torch.where(growing[:, :-1] > 0, growing[:, :-1] / growing[:, 1:].clamp_min(1e-300), 1.0)
 
 
-def _of_walk(scale: Float[Tensor, "B H"]) -> Float[Tensor, "B H1"]:
-    """Mean correlation of the steps of a random walk that are 1, 2, ... steps apart."""
-    horizon = scale.shape[1]
-    with_first = torch.cat([torch.ones_like(scale[:, :1]), walk_memory(scale)], 1).cumprod(1).clamp_min(1e-9)
+def _of_walk(memory: Float[Tensor, "B H1"]) -> Float[Tensor, "B H1"]:
+    """Mean correlation of steps that are 1, 2, ... steps apart, from that of each step with the next."""
+    horizon = memory.shape[1] + 1
+    with_first = torch.cat([torch.ones_like(memory[:, :1]), memory], 1).cumprod(1).clamp_min(1e-9)
     before, after = torch.fft.rfft(1 / with_first, 2 * horizon), torch.fft.rfft(with_first, 2 * horizon)
     sums = torch.fft.irfft(before.conj() * after, 2 * horizon)[:, 1:horizon]
-    return sums / torch.arange(horizon - 1, 0, -1, dtype=scale.dtype, device=scale.device)
+    return sums / torch.arange(horizon - 1, 0, -1, dtype=memory.dtype, device=memory.device)

@@ -191,10 +191,8 @@ def fit_effects(
     added: dict[int, Rows] = {}
     multiplied: dict[int, DemandRows] = {}
     for k in varied:
-        terms, seen = (
-            found.terms(with_earlier(found.filled(known[k]), found.reach)),
-            ~np.isnan(known[k]).all(1),
-        )
+        terms = found.terms(with_earlier(found.filled(known[k]), found.reach))
+        seen = ~np.isnan(known[k]).all(1)
         if of_demand[k]:
             seen &= ~np.isnan(latest[k])
             if latest[k][seen].sum() > 0:
