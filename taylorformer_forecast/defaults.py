@@ -23,7 +23,6 @@ LARGEST_FULL_MAP = 2**20  # numbers of a full map; larger maps have a low rank; 
 LOW_RANK = 256  # of those; by hand
 RIDGE_PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # to choose from, per window; by hand
 MOST_OWN_MAPS = 32  # series that have a map of their own; by hand
-MOST_OWN_NUMBERS = 2**22  # of all of these maps; by hand
 N_RIDGE_BLOCKS = 4  # of the cross-validation; by hand
 MIN_RIDGE_WINDOWS = 2 * N_RIDGE_BLOCKS  # of a fit: two in a block; by hand
 LEAST_SEEN = 0.5  # part of a context that is observed, in windows of a fit where there are enough; by hand
@@ -40,13 +39,16 @@ TARGET_DAMPINGS = (0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of the trend, in a step; b
 
 # --- Statistical forecasts: members ------------------------------------------------------------------------
 SMOOTHING_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # of a new value; measured: M3 gains nothing by more
-TREND_LEVELS = (0.2, 0.4, 0.7, 1.0)  # with a trend; measured: wider grids overshoot where growth ends
-# Weights of a new slope, in the level's, and dampings in a step; published: .8 to .98 in Gardner (2006).
-TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98), (0.02, 1.0))
+TREND_LEVELS = (
+    0.2,
+    0.4,
+    0.7,
+    1.0,
+)  # with a trend of a slope, damped, of those below; measured: wider grids overshoot
+TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98), (0.02, 1.0))  # published: Gardner (2006)
 UNDAMPED_PRIOR = 0.01  # of the last, for straight lines that errors prove; measured: with 1 M3 is .1 % worse
 FLAT_SLOPE_COUNT = 1.0  # values without a slope, seen before the first: two points make no trend; by hand
-# Part of the slope of all values; measured: .5, as published, is .4 % worse on M3.
-THETA_SLOPE = 0.75
+THETA_SLOPE = 0.75  # of the slope of all values; measured: .5, as published, is .4 % worse on M3
 # Steps; what longer seasons lose before they are known counts in that part; measured: 12, trends are missed.
 DOUBTED_SEASON = 3
 SEASONAL_DOUBT = 5.0  # less in their log prior, times what is forgiven; measured: with 2 M3 is .2 % worse
@@ -98,20 +100,23 @@ OUTLIER_SIZE = 8.0  # mean absolute steps; values beyond are outliers; measured:
 LEVEL_SHIFT_PART = 0.5  # of an outlier's distance, in which another value is a shift of the level; measured
 DECIDED_SIZE = 2.0  # steps to which an outlier is moved; measured: M3 after one, 8 have 2 to 7 % more loss
 UNDECIDED_SIZE = 4.0  # and one that is the last value; measured: M3 there, 2 steps have 10 to 21 % more loss
-FEWEST_SHIFTS = 2  # and no outlier, from which on a value beyond is taken for a shift at once; by hand
+FEWEST_SHIFTS = 2  # and for each outlier; then a value beyond is a shift at once; measured: M3
 LEVEL_SHIFT_MEMORY = 6  # points for which forecasts that do not follow a shift are doubted; measured: not 12
 STEP_SIZE_MEMORY = 20  # steps over which the size of a usual step is averaged; by hand
 FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer steps have no usual size; by hand
 FEWEST_STEPS = 30  # that show whether they are smaller at low levels; by hand
 LEAST_ELASTICITY = 0.25  # of steps to the level, where zero bounds numbers that are not whole; by hand
 LARGEST_GROWTH = 2.0  # beyond the largest value, in that value; by hand
+RECURRING_RUNS = 5  # times that the largest value was reached, if values stop there; by hand
+RECURRING_SHARE = 0.03  # of the values, which it is at least; by hand
+NEGLIGIBLE = 0.001  # of the mean size: negative values above it are zeros; by hand
 LARGE_STEP = 0.9  # quantile of the steps around a value: one outlier makes two of them large; by hand
 STEP_BLOCK = 40  # steps of which it is taken; by hand
 LONG_SERIES = 1000  # values; of more than these, usual steps are larger by chance; by hand
-# In such steps, of an outlier, and of one in a long series; measured: with 4 in these, rates are 11 % worse.
-SPIKE_SIZES = (4.0, 6.0)
+SPIKE_SIZES = (4.0, 6.0)  # of an outlier, and in a long series; measured: with 4 there rates are 11 % worse
 LAST_OUTLIER_SIZE = 2.0  # steps to which the last two are moved: a shift looks like an outlier there; by hand
 MIN_CHECKED_VALUES = 12  # of a series; by hand
+LONGEST_RUN = 12  # outliers in a row: more are a shift of the level; by hand
 MOST_OUTLIERS = 0.02  # share of the values; more are a part of the series; by hand
 
 # --- Forecasts beyond the horizon of a network -------------------------------------------------------------
@@ -123,7 +128,8 @@ LINE_REACH = 3.0  # lengths of the past that its line leads ahead; by hand
 INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
 CLOSED_RUN = 10  # zeros in a row that are no demand, if few others are zero; by hand
 FEW_ZEROS = 0.05  # of the others; by hand
-FEWEST_NIGHTS = 3  # runs of zeros that are over, for them to be nights if all are as long as that; by hand
+CLOSED_EDGE = 0.25  # of a usual value, those beside such zeros at least: seasons end slowly; by hand
+FEWEST_RUNS = 3  # of zeros or outliers, from which on they may be a part of the series; by hand
 CLOSED_SHARE = 0.8  # of whether a value is zero, that a season explains if it says when; by hand
 MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
 AWAKE_RUN = 6  # values in a row that are not zero, from which on there may be no more zeros; by hand
@@ -158,8 +164,7 @@ EASTER_REACH = 6  # days before and after it that may differ from others; by han
 CHRISTMAS_REACH = 8  # the same of Christmas, so that New Year is in it; by hand
 CALENDAR_WEEKS = 4  # before and after a day, whose values of the same weekday it is compared with; by hand
 CALENDAR_ERROR = 4.0  # standard deviations, of the largest difference that counts; by hand
-# Occurrences of a holiday by which an effect must be a deviation beyond others; measured: 1 costs rates 3 %.
-CALENDAR_OCCURRENCES = 2.0
+CALENDAR_OCCURRENCES = 2.0  # of a holiday, beyond which it is unlike others; measured: 1 costs rates 3 %
 CALENDAR_ONCE = 0.5  # part of an effect seen once; measured: 1 costs ETT 3 %, but NN5 gains at Christmas
 CALENDAR_MIN_VALUES = 60  # of a series, before effects are looked for; by hand
 WORKING_DAYS_CHANCE = 2.0  # F statistic of chance; measured: wrong calendars cost M3 .3 % with 1, .1 with 2
@@ -197,16 +202,13 @@ TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 SPARSEST_GRID = 10  # steps for each row of a series that is put on a regular grid; by hand
 FEW_WEEKDAYS = 20  # dates without any weekend that are taken for weekdays, at least; by hand
 FEWEST_SPARSE_DATES = 5  # on steps of a finer grid; fewer are apart by chance, as after gaps; by hand
-FIRST_YEAR = 1678  # of dates; by definition: nanoseconds count no earlier ones
-LAST_YEAR = 2261  # of dates; by definition: nanoseconds count no later ones
-FARTHEST_STEP = 100_000  # of a forecast: paths pass through every step; by hand
+YEARS_OF_DATES = (1678, 2261)  # first and last; by definition: nanoseconds count no others
 N_HARMONICS = 2  # of every cycle; by hand
 LEAST_FOUND_CYCLES = 3  # of a season that is found in the values of a series; by hand
 MOST_FOUND_SEASONS = 2  # in the values of a series; by hand
 MIN_AUTOCORRELATION = 0.3  # at the period of a season that is found in the values; by hand
 SEASON_STANDARD_ERRORS = 2.5  # the same; measured: 2.5 to 3.5 are alike on M3 without its calendar
-# The same beside a calendar cycle; measured: .5 % of the loss of M3, of which a fifth had a season too many.
-SEASON_BESIDE_CALENDAR_ERRORS = 5.0
+SEASON_BESIDE_CALENDAR_ERRORS = 5.0  # the same beside a calendar cycle; measured: .5 % of the loss of M3
 ALIKE_PEAKS = 0.05  # difference of autocorrelations that count as alike; by hand
 ALIKE_PEAK_ERRORS = 2.0  # the same in standard errors, if that is more; by hand
 PEAK_DISTANCE = 0.1  # of a season, from one peak to the next that counts; by hand
@@ -239,7 +241,6 @@ CONTEXT_FLOOR = 0.02  # least standard deviation of a context, in that of its se
 MIN_CONTEXT_POINTS = 3  # with fewer, a context is scaled by its whole series; by hand
 MIN_SERIES_POINTS = 12  # observed values of darts' series that have a standard deviation; by hand
 MOST_CLOSED_FORM_WINDOWS = 4096  # that baselines are fitted to; by hand
-MOST_CLOSED_FORM_POINTS = 2**23  # of all of them: memory grows with these; by hand
 MIN_CLOSED_FORM_WINDOWS = 32  # of them, however long they are; by hand
 FARTHEST_X = 1e6  # of an exogenous value, in deviations: farther ones would overflow in a network; by hand
 
@@ -264,7 +265,6 @@ GAUSSIAN_INFLATIONS = tuple(1.15**k for k in range(6))  # few points show no sur
 INFLATION_PRIOR_COUNT = 10.0  # targets that count as having confirmed an inflation of 1; by hand
 N_COPULA_ORIGINS = 24  # of forecasts of a network, whose errors show how series go together; by hand
 N_COPULA_PATHS = 99  # of each; measured: ranks among 19, as elsewhere, make .57 of a correlation of .62
-MOST_PAIRED_SERIES = 1000  # of which every pair has its own correlation where scores are missing; by hand
 LARGEST_COPULA_ERROR = 4.0  # of these, in mean absolute errors; by hand
 N_PARAMETER_PATHS = 200  # behind likelihood parameters that darts predicts; by hand
 

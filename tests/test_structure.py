@@ -273,10 +273,10 @@ def test_a_reader_of_the_default_fit_and_forecast_passes_few_files():
     forecaster.fit(y, fh=range(1, 13)).predict_interval()
     fit = passed(lambda: forecaster.clone().fit(y, fh=range(1, 13)))
     predict = passed(forecaster.predict_interval)
-    assert 10 < len({path for path, _ in fit}) <= 20, sorted(fit)
-    assert 40 < len(fit) <= 85, sorted(fit)
-    assert 10 < len({path for path, _ in predict}) <= 29, sorted(predict)
-    assert 40 < len(predict) <= 138, sorted(predict)
+    assert 10 < len({path for path, _ in fit}) <= 22, sorted(fit)
+    assert 40 < len(fit) <= 90, sorted(fit)
+    assert 10 < len({path for path, _ in predict}) <= 32, sorted(predict)
+    assert 40 < len(predict) <= 148, sorted(predict)
 
 
 def test_files_of_tests_have_names_of_their_own():

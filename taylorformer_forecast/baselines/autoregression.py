@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.robust import positive_so_far
+from taylorformer_forecast.baselines.bounds import positive_so_far
 from taylorformer_forecast.defaults import (
     LARGEST_REGRESSED_CHANGE,
     REGRESSION_CYCLES,

@@ -10,11 +10,12 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from taylorformer_forecast.baselines.bounds import positive_so_far
 from taylorformer_forecast.baselines.errors import error_scale, level_unit, past_errors, shape
 from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.baselines.losses import loss_steps, lost, of_phase
 from taylorformer_forecast.baselines.members import FAMILIES, NAIVE, REGRESSION, Members, members
-from taylorformer_forecast.baselines.robust import positive_so_far, winsorise
+from taylorformer_forecast.baselines.robust import winsorise
 from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
@@ -163,7 +164,9 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     doubt = doubt[:, None].fmax((shifted[:, None] - loc[:, -1]).abs())
     scale[:, -1] = torch.maximum(scale[:, -1], doubt / size[:, -1])
     # An error cannot be much larger than the range that forecasts and values share.
-    scale = torch.minimum(scale * size, (found.high - found.low) / 2).clamp_min(ROUNDING)
+    usual = torch.nan_to_num(clean).abs().sum(1) / observed.sum(1).clamp_min(1)
+    least = ROUNDING * torch.where(usual > 0, usual, 1.0)[:, None, None]
+    scale = torch.maximum(torch.minimum(scale * size, (found.high - found.low) / 2), least)
     positive = (positive & bounded)[:, -1]
     return CombinationFit(
         unit, clean, season, found, weights, loc, scale, error, standard, steady, positive, shape(standard)

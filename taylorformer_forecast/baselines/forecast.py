@@ -14,6 +14,7 @@ from taylorformer_forecast.baselines.demand import Intermittent, fit_intermitten
 from taylorformer_forecast.baselines.dependence import dependence, walk_memory
 from taylorformer_forecast.baselines.errors import asymmetry, at_shape
 from taylorformer_forecast.baselines.intermittent import is_intermittent
+from taylorformer_forecast.baselines.outliers import without_errors
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_so_far
 from taylorformer_forecast.baselines.tails import tails, with_tails
 from taylorformer_forecast.defaults import (
@@ -123,8 +124,7 @@ class Forecast:
     def quantiles(self, levels: Sequence[float]) -> Float[Tensor, "B H Q"]:
         """Quantiles of every step at the given levels, between 0 and 1."""
         z = torch.special.ndtri(self.loc.new_tensor(list(levels)))
-        size = (len(self.loc), len(z), self.loc.shape[2])
-        return self.at_normal(z[None, :, None].expand(size)).mT
+        return self.at_normal(z[None, :, None].expand(len(self.loc), -1, self.loc.shape[2])).mT
 
     def sample(self, n_paths: int, generator: torch.Generator | None = None) -> Float[Tensor, "B S H"]:
         """Joint paths, whose errors at each step depend on those before (:mod:`.dependence`).
@@ -236,6 +236,7 @@ def _forecast(
     correct: Callable[[CombinationFit], Correction] | None,
 ) -> Forecast:
     """Forecast series that have the same seasons."""
+    y = without_errors(y, seasons)
     fit = fit_combination(y, horizon, seasons)
     unit = fit.unit
     # Of what was seen up to each origin; but whether a season says when is judged by all of it.
@@ -265,8 +266,7 @@ def _forecast(
         h = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)
         error = SINGLE_VALUE_ERROR * size * h**ERROR_GROWTH_POWER
         scale = torch.where(single[..., None], error[:, None], scale)
-        lowest = torch.where(value > 0, 0.0, value - LARGEST_GROWTH * size)
-        low = torch.where(single, lowest, low)
+        low = torch.where(single, torch.where(value > 0, 0.0, value - LARGEST_GROWTH * size), low)
         high = torch.where(single, value + LARGEST_GROWTH * size, high)
     known = ((~y.isnan()).cumsum(1) > 0)[..., None]
     shared, memory, power = dependence(fit.standard, fit.scale[:, -1])

@@ -1,6 +1,8 @@
-"""Which series are intermittent demand, and which are never negative."""
+"""Which series are intermittent demand, which are never negative, and which zeros stand for no value."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -10,9 +12,10 @@ from torch import Tensor
 from taylorformer_forecast.defaults import (
     AWAKE_CHANCE,
     AWAKE_RUN,
+    CLOSED_EDGE,
     CLOSED_RUN,
     FEW_ZEROS,
-    FEWEST_NIGHTS,
+    FEWEST_RUNS,
     FEWEST_STEPS,
     INTERMITTENT_ZEROS,
     LEAST_ELASTICITY,
@@ -42,7 +45,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     run = ended.diff(dim=1, prepend=ended[:, :1]).cummax(1).values  # the longest one that is over
     closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
     over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
-    nights = (over >= FEWEST_NIGHTS) & (torch.minimum(zeros, seen - zeros) >= CLOSED_RUN * over)
+    nights = (over >= FEWEST_RUNS) & (torch.minimum(zeros, seen - zeros) >= CLOSED_RUN * over)
     many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
     return many & ~closed & ~nights & ~_awake(y)
 
@@ -88,3 +91,67 @@ def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     bounded = (zeros > 1) | F.pad(smaller & ~few, (1, 0)) | ((zeros == 0) & F.pad(few, (1, 0), value=True))
     whole = (value != value.round()).cumsum(1) == 0
     return (bounded | whole) & ((y < 0).cumsum(1) == 0)
+
+
+def without_closed(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ()) -> Float[Tensor, "B n"]:
+    """Series whose zeros are missing where something was closed or broken for a time.
+
+    That is a long run of zeros which begins and ends at once and is over, in a series that has few other
+    zeros. Several such runs, or two at the same place in a season, are a part of the series.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Values, NaN where nothing was observed.
+    seasons : sequence of float or int, optional
+        Lengths of seasons, in steps.
+
+    Returns
+    -------
+    Tensor of shape (B, n)
+        ``y`` itself if there is no such run.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.intermittent import without_closed
+    >>> y = torch.tensor([[4.0, 5.0] * 20])
+    >>> y[0, 20:30] = 0.0
+    >>> without_closed(y).isnan().sum().item(), without_closed(y[:, :30]).isnan().sum().item()
+    (10, 0)
+    """
+    zeros, seen = (y == 0).sum(1), (~y.isnan()).sum(1)
+    rows = ((zeros >= CLOSED_RUN) & (zeros < seen)).nonzero()[:, 0].tolist()
+    closed = {row: _closed(y[row], seasons) for row in rows}
+    if not any(bool(own.any()) for own in closed.values()):
+        return y
+    y = y.clone()
+    for row, own in closed.items():
+        y[row, own] = torch.nan
+    return y
+
+
+def _closed(y: Float[Tensor, " n"], seasons: Sequence[float | int]) -> Bool[Tensor, " n"]:
+    """Zeros of a series that :func:`without_closed` takes for missing."""
+    zero, places = y == 0, ((y != 0) & ~y.isnan()).nonzero()[:, 0]
+    count = zero.cumsum(0)[places].diff()  # zeros between two other values that follow each other
+    size = y[places].abs()
+    abrupt = torch.minimum(size[1:], size[:-1]) >= CLOSED_EDGE * size.median()
+    runs = ((count >= CLOSED_RUN) & abrupt).nonzero()[:, 0]
+    none = torch.zeros_like(zero)
+    if not 0 < len(runs) < FEWEST_RUNS:
+        return none
+    began = y[places[0] :]
+    seen, away = int((~began.isnan()).sum()), int(count[runs].sum())
+    others = int((began == 0).sum()) - away
+    if away >= INTERMITTENT_ZEROS * seen or others >= FEW_ZEROS * (seen - away):
+        return none
+    start, stop = places[runs], places[runs + 1]
+    longest = int((stop - start).max())
+    if len(runs) == 2:
+        apart = int(start[1] - start[0])
+        if any(s >= 2 * longest and abs(apart - round(apart / s) * s) <= longest / 2 for s in seasons):
+            return none
+    for first, last in zip(start.tolist(), stop.tolist(), strict=True):
+        none[first:last] = zero[first:last]
+    return none

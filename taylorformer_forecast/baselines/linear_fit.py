@@ -28,10 +28,11 @@ from taylorformer_forecast.defaults import (
     LOW_RANK,
     MIN_RIDGE_WINDOWS,
     MOST_OWN_MAPS,
-    MOST_OWN_NUMBERS,
     N_ERROR_LAGS,
     N_RIDGE_BLOCKS,
 )
+
+OWN_NUMBERS_AT_ONCE = 2**22  # of all maps of single series
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ class LinearFit(Baseline):
         numbers, counts = series[usable, 0].unique_consecutive(return_counts=True)
         n_numbers = len(numbers) * self.n_context * self.horizon
         few = len(numbers) <= int(series.max()) or counts.min() < N_RIDGE_BLOCKS * (embargo + 1)
-        if few or n_numbers > MOST_OWN_NUMBERS or not 1 < len(numbers) <= MOST_OWN_MAPS:
+        if few or n_numbers > OWN_NUMBERS_AT_ONCE or not 1 < len(numbers) <= MOST_OWN_MAPS:
             return ()
         return (0, *counts.cumsum(0).tolist())
 

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.autoregression import autoregression
-from taylorformer_forecast.baselines.robust import forecast_range, positive_so_far
+from taylorformer_forecast.baselines.bounds import forecast_range, positive_so_far
 from taylorformer_forecast.baselines.seasonal import repeat_from_level, repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.defaults import (

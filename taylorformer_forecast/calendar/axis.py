@@ -11,15 +11,9 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.frequency import check_range, dates_after, frequency, kind_of, name_of
-from taylorformer_forecast.defaults import (
-    FARTHEST_STEP,
-    FIRST_YEAR,
-    LARGEST_OFFSET,
-    LAST_YEAR,
-    SPARSEST_GRID,
-    SPARSEST_STEPS,
-)
+from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS, YEARS_OF_DATES
 
+STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
 # Cycles of the calendar: name -> length in days.
 CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
 
@@ -187,10 +181,10 @@ class TimeAxis:
         if self.kind == "clock":
             check_range(stamps, "fh")
         n = np.diff(self.numbers(pd.Index([last, stamps[-1]], tupleize_cols=False)))[0]
-        if n > FARTHEST_STEP:
+        if n > STEPS_AT_ONCE:
             raise ValueError(
                 f"fh ends at {stamps[-1]}, {n:.0f} steps after the last observation at {last}; "
-                f"at most {FARTHEST_STEP} can be forecast"
+                f"at most {STEPS_AT_ONCE} can be forecast"
             )
         return stamps
 
@@ -247,32 +241,11 @@ class TimeAxis:
         if self.kind == "period":
             ends = [self.origin, self.origin + round(self.span * self.step)]
             years = pd.PeriodIndex.from_ordinals(ends, freq=self.freq).year
-            if years[0] < FIRST_YEAR or years[1] > LAST_YEAR:  # dates, which cycles need, do not go so far
+            first, last = YEARS_OF_DATES  # cycles need dates, which do not go farther
+            if years[0] < first or years[1] > last:
                 return ()
         most = max((span := self.span if span is None else span) / 1.9, (span + 1.5) / 2)  # 8 quarters count
         return tuple(name for name in ("day", "week", "year") if 3 <= self.cycle_steps(name) <= most)
-
-
-def on_steps(t: np.ndarray) -> np.ndarray | None:
-    """Positions of times on the grid of whole steps; None if they are not on one, or too sparse for it.
-
-    Parameters
-    ----------
-    t : ndarray of shape (n,)
-        Times in steps, increasing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.calendar.axis import on_steps
-    >>> on_steps(np.array([0.0, 1.0, 3.0])).tolist(), on_steps(np.array([0.0, 0.4, 3.0]))
-    ([0, 1, 3], None)
-    """
-    at = np.round(t - t[0])
-    sparse = at[-1] + 1 > SPARSEST_STEPS * len(t)
-    if sparse or np.abs(t - t[0] - at).max() > LARGEST_OFFSET or (np.diff(at) < 1).any():
-        return None
-    return at.astype(int)
 
 
 @functools.lru_cache

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from taylorformer_forecast.baselines.robust import without_outliers
+from taylorformer_forecast.baselines.outliers import without_outliers
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
 from taylorformer_forecast.defaults import (

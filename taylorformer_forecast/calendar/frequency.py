@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.defaults import FEW_WEEKDAYS, FEWEST_SPARSE_DATES, FIRST_YEAR, LAST_YEAR
+from taylorformer_forecast.defaults import FEW_WEEKDAYS, FEWEST_SPARSE_DATES, YEARS_OF_DATES
 
 # Frequencies that count months: WOM and LWOM are of some weekday of every month, as the second Tuesday.
 MONTHLY = ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE", "WOM", "LWOM")
@@ -23,9 +23,10 @@ def name_of(freq: Any) -> str:
 def check_range(index: pd.DatetimeIndex, name: str = "the index") -> None:
     """Raise a ValueError if there are dates that cannot be counted in nanoseconds."""
     for stamp in (index.min(), index.max()):
-        if not FIRST_YEAR <= stamp.year <= LAST_YEAR:
+        first, last = YEARS_OF_DATES
+        if not first <= stamp.year <= last:
             raise ValueError(
-                f"{name} has the date {stamp}, but dates must lie between {FIRST_YEAR} and {LAST_YEAR}: "
+                f"{name} has the date {stamp}, but dates must lie between {first} and {last}: "
                 f"give periods (DatetimeIndex.to_period) or integers"
             )
 

@@ -10,7 +10,7 @@ from darts import TimeSeries
 from einops import rearrange
 from torch import Tensor
 
-from taylorformer_forecast.baselines.robust import without_outliers
+from taylorformer_forecast.baselines.outliers import without_outliers
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.defaults import LARGE_STEP, SPIKE_SIZES, STEP_BLOCK
 from taylorformer_forecast.engine.contexts import robust_columns

@@ -15,9 +15,10 @@ from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput,
 from einops import rearrange
 from torch import Tensor, nn
 
-from taylorformer_forecast.baselines.intermittent import never_negative
-from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
+from taylorformer_forecast.baselines.bounds import bounds
+from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.calendar.steps import on_steps
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import joint_components
@@ -156,8 +157,8 @@ def as_predicted(
     if added is not None:  # to paths, or to the first parameter, the location
         found[..., 0] += rearrange(added[:, -found.shape[2] :], "b n c -> (b c) 1 n").cpu()
         if not parameters:
-            bounded = never_negative(rearrange(batch.past_target, "b l c -> (b c) l").cpu().double())[:, -1]
-            found = found.clamp_min(torch.where(bounded, 0.0, -torch.inf).view(-1, 1, 1, 1))
+            ends = bounds(rearrange(batch.past_target, "b l c -> (b c) l").cpu().double())
+            found = found.clamp(*(end.view(-1, 1, 1, 1) for end in ends))
     unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1 1 1").cpu()
     found = found.masked_fill(unseen, torch.nan)
     found = rearrange(found, "(b c) s n p -> s b n (c p)", b=len(batch.past_target))

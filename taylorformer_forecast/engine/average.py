@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.defaults import (
     DECILES,
     HOLDOUT_START,
@@ -48,7 +47,7 @@ def average_quantiles(
     Returns
     -------
     SeriesForecast
-        The average. Where values are never negative, none is; where statistics are sure of zero, it is zero.
+        The average, within the bounds of the values; where statistics are sure of zero, it is zero.
 
     References
     ----------
@@ -72,18 +71,17 @@ def average_quantiles(
     if statistical.intermittent:
         return statistical
     future = request.at > len(request.y) - 1
-    bounded = bool(never_negative(torch.as_tensor(request.y)[None])[0, -1])
-    least = np.where(future & bounded, 0.0, -np.inf)
+    low, high = statistical.bounds
+    least, most = np.where(future, low, -np.inf), np.where(future, high, np.inf)
     between = (1 - share) * quantiles + share * statistical.quantiles
     edges = np.where(future[:, None], between, quantiles)
-    edges = np.maximum(edges, least[:, None])
-    none = (
-        future & bounded & (statistical.quantiles == 0).all(1)
-    )  # as at night: nothing is sold, no sun shines
-    edges[none] = 0.0
+    edges = edges.clip(least[:, None], most[:, None])
+    # As at night: nothing is sold, no sun shines.
+    none = (statistical.quantiles == least[:, None]).all(1)
+    edges[none] = low
     moved = [x + np.interp(x, q, e - q) for x, q, e in zip(paths.T, quantiles, edges, strict=True)]
-    loc, scale, weights = pieces_between(torch.as_tensor(edges), torch.as_tensor(least))
-    drawn = np.where(none, 0.0, np.maximum(np.stack(moved, 1), least))
+    loc, scale, weights = pieces_between(torch.as_tensor(edges), torch.as_tensor(least), high)
+    drawn = np.where(none, low, np.stack(moved, 1).clip(least, most))
     return SeriesForecast(drawn, loc.numpy(), scale.numpy(), weights.numpy(), edges)
 
 

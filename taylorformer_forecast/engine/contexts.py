@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.robust import without_outliers
+from taylorformer_forecast.baselines.intermittent import without_closed
+from taylorformer_forecast.baselines.outliers import without_outliers
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.windows import Series
 
@@ -28,7 +29,7 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     Returns
     -------
     ndarray of shape (n, D)
-        See :func:`~taylorformer_forecast.baselines.robust.without_outliers`.
+        See :func:`~taylorformer_forecast.baselines.outliers.without_outliers`.
 
     Examples
     --------
@@ -41,7 +42,8 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     """
     # Copies in usual order: arrays of pandas may be read-only, or views that run backwards.
     times, values = (torch.as_tensor(np.array(a, order="C")) for a in (t, y))
-    columns = [without_outliers(times.double(), column, seasons) for column in values.T]
+    values = without_closed(values.T, seasons)
+    columns = [without_outliers(times.double(), column, seasons) for column in values]
     return torch.stack(columns, 1).numpy()
 
 

@@ -15,10 +15,11 @@ from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.defaults import (
     LARGEST_COPULA_ERROR,
     LONGEST_PAST,
-    MOST_PAIRED_SERIES,
     N_COPULA_ORIGINS,
 )
 from taylorformer_forecast.engine.statistical import NUMBERS_AT_ONCE, ending_together, whole_seasons
+
+PAIRED_AT_ONCE = 1000  # series, of which every pair has its own correlation where scores are missing
 
 
 def past_origins(n: int, horizon: int) -> list[int]:
@@ -181,7 +182,7 @@ class GaussianCopula:
         z = np.where(known, scores, 0.0)
         z = np.where(known, z - z.sum(0) / known.sum(0).clip(1), 0.0)
         whole = (known.all(1) | ~known.any(1)).all()
-        if whole or z.shape[1] > MOST_PAIRED_SERIES:
+        if whole or z.shape[1] > PAIRED_AT_ONCE:
             values, vectors, squares, noise = _eigen_of_rows(z, known, n_times)
         else:
             values, vectors, squares, noise = _eigen_of_pairs(z, known, n_times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -49,6 +50,8 @@ class SeriesForecast:
         Quantiles at ``STATISTICAL_LEVELS``.
     intermittent : bool
         Whether the pieces of the future are single values: the support of intermittent demand.
+    bounds : (float, float)
+        Of values, infinite where there are none.
     """
 
     paths: np.ndarray
@@ -57,6 +60,7 @@ class SeriesForecast:
     weights: np.ndarray
     quantiles: np.ndarray
     intermittent: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
 
 def split(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
@@ -129,4 +133,5 @@ def joined(parts: Sequence[tuple[np.ndarray, SeriesForecast]]) -> SeriesForecast
         pieces("weights", 0.0),
         np.concatenate(every("quantiles"))[order],
         found[0].intermittent,
+        found[0].bounds,
     )

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from taylorformer_forecast.baselines.bounds import bounds, floor, without_negligible
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, Forecast, forecast
-from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
+from taylorformer_forecast.baselines.intermittent import is_intermittent
+from taylorformer_forecast.baselines.outliers import without_errors
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     LEAST_PAST_CYCLES,
@@ -133,14 +135,17 @@ def _forecast(
         most = max(NUMBERS_AT_ONCE // (max(-size, n_paths) * steps), 1)
         batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
         y = ending_together([requests[number].y for number in batch], -size)
-        effects = effects_of_calendar(y, [requests[number].last for number in batch], steps)
-        adjusted = without_effects(y, effects)
+        y = without_negligible(without_errors(y, whole))
+        above = y - (least := floor(y, whole))
+        effects = effects_of_calendar(above, [requests[number].last for number in batch], steps)
+        adjusted = without_effects(above, effects)
+        effects = effects + least
         found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)
         paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
-        least = torch.where(never_negative(y)[:, -1], 0.0, -torch.inf)
+        limits = list(zip(*(end.tolist() for end in bounds(y)), strict=True))
         for row, number in enumerate(batch):
             own = Forecast(**{name: value[row : row + 1] for name, value in vars(found).items()})
-            part = own, ends[row], paths[row], effects[row], float(least[row])
+            part = own, ends[row], paths[row], effects[row], limits[row]
             one = _columns(*part, requests[number], y[row], generator)
             if one.intermittent and not requests[number].multiplied:
                 one = with_season(one, requests[number], whole, seed)
@@ -173,7 +178,7 @@ def _columns(
     ends: Tensor,
     paths: Tensor,
     effects: Tensor,
-    least: float,
+    limits: tuple[float, float],
     q: SeriesRequest,
     y: Tensor,
     generator: torch.Generator,
@@ -204,13 +209,13 @@ def _columns(
         low[~future] = torch.minimum(low[~future], edges[~future, 0])
     before = (size + step.floor().long()).clamp_min(0)
     added = torch.lerp(effects[before], effects[(size + whole).clamp_min(0)], step % 1)
-    edges, drawn = (edges + added[:, None]).clamp_min(least), (drawn + added).clamp_min(least)
-    low = (low + added).clamp_min(least)
-    parts, intermittent = pieces_between(edges, low), bool(found.intermittent[0])
+    edges, drawn = (edges + added[:, None]).clamp(*limits), (drawn + added).clamp(*limits)
+    low = (low + added).clamp(*limits)
+    parts, intermittent = pieces_between(edges, low, limits[1]), bool(found.intermittent[0])
     if intermittent:
         parts = _with_masses(parts, found, future)
     middle, half, mass = (part.numpy() for part in parts)
-    return SeriesForecast(drawn.numpy(), middle, half, mass, edges.numpy(), intermittent)
+    return SeriesForecast(drawn.numpy(), middle, half, mass, edges.numpy(), intermittent, limits)
 
 
 def _standard(found: Forecast, z: Tensor) -> Tensor:
@@ -230,7 +235,7 @@ def _one_step(found: Forecast, y: Tensor, origin: Tensor) -> tuple[Tensor, Tenso
     return loc, torch.where(blind, deviation, found.scale[0, at, 0])
 
 
-def pieces_between(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def pieces_between(edges: Tensor, low: Tensor, high: float = math.inf) -> tuple[Tensor, Tensor, Tensor]:
     """Pieces of constant density between quantiles, and tails as wide as the piece beside them.
 
     Parameters
@@ -239,6 +244,8 @@ def pieces_between(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         Quantiles at ``STATISTICAL_LEVELS``.
     low : Tensor of shape (r,)
         Where the lower tail ends at the latest.
+    high : float, optional
+        Where the upper one does.
 
     Returns
     -------
@@ -246,7 +253,8 @@ def pieces_between(edges: Tensor, low: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         Middles, half widths and probabilities of the pieces.
     """
     first = torch.maximum(2 * edges[:, :1] - edges[:, 1:2], torch.minimum(low[:, None], edges[:, :1]))
-    edges = torch.cat([first, edges, 2 * edges[:, -1:] - edges[:, -2:-1]], 1)
+    last = (2 * edges[:, -1:] - edges[:, -2:-1]).clamp_max(high)
+    edges = torch.cat([first, edges, torch.maximum(last, edges[:, -1:])], 1)
     tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
     half = torch.maximum(edges.diff(dim=1) / 2, tiny)
     weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().repeat(len(half), 1)

@@ -104,8 +104,8 @@ def choose_strategy(
 ) -> Strategy:
     """Choose how series are forecast: as asked, or by the data alone.
 
-    No parameter of training or of a network counts, whatever its value: a search over learning rates compares
-    one kind of model.
+    No size of a network, learning rate or length of training counts, whatever its value: a search over these
+    compares one kind of model. What the pretrained network cannot do counts: see ``obstacle``.
 
     Parameters
     ----------

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import (
     MIN_CLOSED_FORM_WINDOWS,
     MIN_CONTEXT_POINTS,
-    MOST_CLOSED_FORM_POINTS,
     MOST_CLOSED_FORM_WINDOWS,
 )
+
+POINTS_AT_ONCE = 2**23  # of the windows that baselines are fitted to: memory grows with these
 
 
 def least_scale(window: Window, floor: float | Tensor, spread: float | Tensor = 1.0) -> Tensor:
@@ -216,7 +217,7 @@ def fitting_windows(n_points: int, at_most: int = MOST_CLOSED_FORM_WINDOWS) -> i
     >>> fitting_windows(100), fitting_windows(10_000), fitting_windows(10_000_000)
     (4096, 838, 32)
     """
-    return min(at_most, max(MIN_CLOSED_FORM_WINDOWS, MOST_CLOSED_FORM_POINTS // n_points))
+    return min(at_most, max(MIN_CLOSED_FORM_WINDOWS, POINTS_AT_ONCE // n_points))
 
 
 class Batches:
@@ -296,5 +297,4 @@ class Batches:
 
 def process_rank() -> int:
     """Rank of this process in distributed training: each one draws its own batches."""
-    distributed = torch.distributed
     return distributed.get_rank() if distributed.is_available() and distributed.is_initialized() else 0

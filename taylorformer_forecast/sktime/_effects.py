@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import torch
 
+from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
-from taylorformer_forecast.calendar.axis import on_steps
+from taylorformer_forecast.calendar.steps import on_steps, snapped
 from taylorformer_forecast.core.families import find_family
-from taylorformer_forecast.defaults import LARGEST_OFFSET
 from taylorformer_forecast.engine.demand_ratios import demand_ahead
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.series_scale import since_start
@@ -80,8 +80,8 @@ class SeriesEffects:
         Whether it is intermittent demand, whose mean X multiplies.
     unit : float
         Unit of additions.
-    bounded : bool
-        Whether no value is negative.
+    low, high : float
+        Bounds of values; infinite for none.
     start : float
         Number of the time stamp before which zeros are missing values.
     """
@@ -89,8 +89,15 @@ class SeriesEffects:
     number: int
     of_demand: bool
     unit: float
-    bounded: bool
+    low: float
+    high: float
     start: float
+
+    def within(self, y: np.ndarray) -> SeriesEffects:
+        """The same with those bounds alone that further values (n,) keep to."""
+        positive = self.low != 0 or _true_of(never_negative, y)
+        low = self.low if positive and not (y < self.low).any() else -np.inf
+        return replace(self, low=low, high=np.inf if (y > self.high).any() else self.high)
 
 
 class ExogenousEffects(Host):
@@ -150,11 +157,10 @@ class ExogenousEffects(Host):
             origins.setdefault(key, numbers[own].min())
             for d, column in enumerate(y.columns):
                 known, seen = of_series.get((key, column)), values[own, d]
-                bounded = _true_of(never_negative, seen)
                 if known is None:
                     known = self._measured((key, column), numbers[own], seen)
                 else:
-                    known = replace(known, bounded=known.bounded and bounded)
+                    known = known.within(seen)
                 of_series[key, column] = known
                 values[own, d] = np.where((numbers[own] < known.start) & (seen == 0), np.nan, seen)
         self._origins, self._of_series = origins, of_series
@@ -163,20 +169,18 @@ class ExogenousEffects(Host):
     def _measured(self, name: tuple, numbers: np.ndarray, y: np.ndarray) -> SeriesEffects:
         """What is known of a new series by its values."""
         assert self._effects is not None
-        demand, bounded = (_true_of(test, y) for test in (is_intermittent, never_negative))
+        demand, ends = _true_of(is_intermittent, y), bounds(torch.as_tensor(y)[None])
         number = self._effect_numbers.get(name, -2 if demand else -1)
         if number >= 0:
             demand = bool(self._effects.of_demand[number])
         unit = 0.0 if demand else float(self._effects.unit(y))
         started = ~np.isnan(since_start(y))
         start = numbers[started].min() if started.any() and not demand else -np.inf
-        return SeriesEffects(number, demand, unit, bounded, start)
+        return SeriesEffects(number, demand, unit, ends[0].item(), ends[1].item(), start)
 
     def _steps(self, stamps: pd.Index, origins: np.ndarray) -> np.ndarray:
         """Steps of time stamps since origins, in parts by which they are told apart."""
-        steps = self._axis.numbers(stamps) - origins
-        whole = np.round(steps)
-        return np.round(np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole) * PARTS).astype(int)
+        return np.round(snapped(self._axis.numbers(stamps) - origins) * PARTS).astype(int)
 
     def _each(self, name: str, index: pd.Index) -> np.ndarray:
         """A field of what is known of the series of some rows, shape (R, D)."""
@@ -226,7 +230,11 @@ class ExogenousEffects(Host):
         if self._strategy.name not in WITH_STATISTICS:
             return found
         demand = self._each("of_demand", index)
-        found = found.at_least(np.where(self._each("bounded", index) & ~demand, 0.0, -np.inf))
+        low, high = (
+            np.where(demand, none, self._each(name, index))
+            for name, none in (("low", -np.inf), ("high", np.inf))
+        )
+        found = found.within(low, high)
         return self._multiplied(index, found, stored) if demand.any() else found
 
     def _multiplied(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.axis import TimeAxis, on_steps
-from taylorformer_forecast.defaults import FIRST_YEAR, LARGEST_OFFSET, LAST_YEAR
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.calendar.steps import on_steps
+from taylorformer_forecast.defaults import LARGEST_OFFSET, YEARS_OF_DATES
 
 
 def by_name(labels: Sequence) -> list[int]:
@@ -179,7 +180,7 @@ class Panel:
         dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy()
         dates = dates.astype(f"datetime64[{unit}]")
         years = dates[[0, -1]].astype("datetime64[Y]").astype(int) + 1970
-        if years.min() < FIRST_YEAR or years.max() > LAST_YEAR:
+        if years.min() < YEARS_OF_DATES[0] or years.max() > YEARS_OF_DATES[1]:
             return none
         return [
             dates[at[np.flatnonzero(~np.isnan(column))[-1]]]

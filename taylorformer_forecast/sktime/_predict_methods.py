@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from sktime.datatypes import update_data
 
-from taylorformer_forecast.defaults import LARGEST_OFFSET, MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
+from taylorformer_forecast.calendar.steps import snapped
+from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
 from taylorformer_forecast.engine.series_requests import SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
 from taylorformer_forecast.engine.strategy import AVERAGED
@@ -98,9 +99,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 raise ValueError(
                     f"y{of_instance(key)} is no longer regular, which statistical forecasts need"
                 )
-            steps = numbers[k // len(panel.columns)] - first
-            whole = np.round(steps)
-            steps = np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole)
+            steps = snapped(numbers[k // len(panel.columns)] - first)
             name = key, panel.columns[k % len(panel.columns)]
             multiplied = self._effects is not None and self._of_series[name].of_demand
             requests.append(SeriesRequest(y, steps, last, multiplied))

@@ -174,16 +174,16 @@ class Predictive:
         mixture = self.mixture.affine(added[..., None], np.ones(1))
         return Predictive(self.paths + added, mixture)
 
-    def at_least(self, least: np.ndarray) -> Predictive:
-        """All that is below some values (R, D) at these, of pieces of constant density; -inf for no bound."""
+    def within(self, least: np.ndarray, most: np.ndarray) -> Predictive:
+        """All that is outside bounds (R, D) at these, of pieces of constant density; infinite for none."""
         loc, scale = self.mixture.loc, self.mixture.scale
-        low, high = (np.maximum(loc + end * scale, least[..., None]) for end in (-1, 1))
-        tiny = POINT_MASS * np.abs(high).max(-1, keepdims=True).clip(1e-300)
-        half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least)[..., None]
-        mixture = replace(
-            self.mixture, loc=np.where(bounded, (low + high) / 2, loc), scale=np.where(bounded, half, scale)
+        low, high = ((loc + end * scale).clip(least[..., None], most[..., None]) for end in (-1, 1))
+        tiny = POINT_MASS * np.maximum(np.abs(low), np.abs(high)).max(-1, keepdims=True).clip(1e-300)
+        half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least) | np.isfinite(most)
+        loc, scale = (
+            np.where(bounded[..., None], *both) for both in (((low + high) / 2, loc), (half, scale))
         )
-        return Predictive(np.maximum(self.paths, least), mixture)
+        return Predictive(self.paths.clip(least, most), replace(self.mixture, loc=loc, scale=scale))
 
     def copy(self) -> Predictive:
         """A copy whose arrays may be changed."""

@@ -119,10 +119,9 @@ def make_frame(rng: Generator, n: int, frequency: np.ndarray, periods: np.ndarra
     weekly = frequency == "weekly"
     phases[weekly, 0] = (start[weekly] / 365.25) % 1
     frame = Frame(n, frequency, periods, phases, start)
-    for name, cycle in (("monthly", 12), ("quarterly", 12)):
-        rows = np.flatnonzero(frequency == name)
-        if len(rows):
-            phases[rows, 0] = (frame.rows(rows).months()[:, 0] % cycle) / cycle
+    rows = np.flatnonzero(np.isin(frequency, ["monthly", "quarterly"]))
+    if len(rows):
+        phases[rows, 0] = (frame.rows(rows).months()[:, 0] % 12) / 12
     phases[periods == 0] = 0.0
     return frame
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from taylorformer_forecast.baselines.robust import without_outliers
+from taylorformer_forecast.baselines.outliers import without_outliers
 
 N = 120
 TIMES = torch.arange(float(N), dtype=torch.float64)

@@ -12,7 +12,7 @@ from fuzz_oracle import LEVELS, WrongError, check_forecast, kind_of_error, untou
 from fuzz_run import WALKS, explore, quiet, random_case
 from hypothesis import HealthCheck, given, settings
 
-from taylorformer_forecast.calendar.axis import on_steps
+from taylorformer_forecast.calendar.steps import on_steps
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 N_CASES = 120

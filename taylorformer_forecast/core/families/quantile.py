@@ -48,7 +48,6 @@ class QuantileFunction(Distribution):
     """
 
     arg_constraints = {}
-    has_rsample = False
 
     def __init__(self, values: Float[Tensor, "*b Q"], levels: Float[Tensor, " Q"]) -> None:
         self.values, self.levels = values, levels

@@ -1,0 +1,43 @@
+"""Times that are counted in steps, and whether they are whole ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taylorformer_forecast.defaults import LARGEST_OFFSET, SPARSEST_STEPS
+
+
+def snapped(steps: np.ndarray) -> np.ndarray:
+    """Numbers of steps, those that are nearly whole as whole ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.steps import snapped
+    >>> snapped(np.array([1.02, 1.5])).tolist()
+    [1.0, 1.5]
+    """
+    whole = np.round(steps)
+    return np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole)
+
+
+def on_steps(t: np.ndarray) -> np.ndarray | None:
+    """Positions of times on the grid of whole steps; None if they are not on one, or too sparse for it.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n,)
+        Times in steps, increasing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.steps import on_steps
+    >>> on_steps(np.array([0.0, 1.0, 3.0])).tolist(), on_steps(np.array([0.0, 0.4, 3.0]))
+    ([0, 1, 3], None)
+    """
+    at = np.round(t - t[0])
+    sparse = at[-1] + 1 > SPARSEST_STEPS * len(t)
+    if sparse or np.abs(t - t[0] - at).max() > LARGEST_OFFSET or (np.diff(at) < 1).any():
+        return None
+    return at.astype(int)

@@ -1,0 +1,201 @@
+"""What is no part of a series is left out of its forecasts: closures, codes of errors, bounds, floods."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from taylorformer_forecast.baselines.bounds import bounds, floor
+from taylorformer_forecast.baselines.forecast import forecast
+from taylorformer_forecast.baselines.intermittent import without_closed
+from taylorformer_forecast.baselines.outliers import without_errors, without_outliers
+from taylorformer_forecast.defaults import STATISTICAL_LEVELS
+from taylorformer_forecast.engine.average import average_quantiles
+from taylorformer_forecast.engine.contexts import robust_columns
+from taylorformer_forecast.engine.series_requests import SeriesRequest
+from taylorformer_forecast.engine.statistical import forecast_series
+
+NAN = float("nan")
+DECILES = [k / 10 for k in range(1, 10)]
+LEVELS = list(STATISTICAL_LEVELS)
+
+
+def hours(n: int = 480, seed: int = 0, level: float = 100.0) -> np.ndarray:
+    """Values with a season of 24 steps."""
+    rng = np.random.default_rng(seed)
+    return level + 30 * np.sin(2 * np.pi * np.arange(n) / 24) + 4 * rng.normal(size=n)
+
+
+def solar(n: int = 480, seed: int = 0) -> np.ndarray:
+    """Days with zeros at night."""
+    rng, hour = np.random.default_rng(seed), np.arange(n) % 24
+    return 100 * np.where((hour > 6) & (hour < 18), np.sin(np.pi * (hour - 6) / 12), 0.0) * rng.beta(3, 1, n)
+
+
+def quantiles(y: np.ndarray, horizon: int = 24, season: int = 24) -> np.ndarray:
+    """Statistical quantiles of the next steps, (H, L)."""
+    ahead = np.arange(len(y), len(y) + horizon)
+    return forecast_series([SeriesRequest(y, ahead)], [season], 50, 0)[0].quantiles
+
+
+def alike(found: np.ndarray, expected: np.ndarray, part: float = 0.25) -> bool:
+    """Whether quantiles differ by less than a part of the width of the central half, in the mean."""
+    width = (expected[:, LEVELS.index(0.75)] - expected[:, LEVELS.index(0.25)]).mean()
+    inner = slice(LEVELS.index(0.1), LEVELS.index(0.9) + 1)
+    return bool(np.abs(found - expected)[:, inner].mean() < part * width)
+
+
+@pytest.mark.parametrize("start", [100, 300, 440])
+@pytest.mark.parametrize("length", [12, 30])
+def test_zeros_while_something_was_closed_count_as_missing(start, length):
+    y = hours()
+    y[start : start + length] = NAN
+    expected = quantiles(y)
+    y[start : start + length] = 0.0
+    np.testing.assert_allclose(quantiles(y), expected)
+    assert np.isnan(robust_columns(np.arange(len(y)), y[:, None])[start : start + length]).all()
+
+
+@pytest.mark.parametrize(
+    "case", ["not over", "short", "slow edges", "in many runs", "at a place in a season"]
+)
+def test_other_zeros_are_a_part_of_the_series(case):
+    y = torch.from_numpy(hours())
+    if case == "not over":
+        y[440:] = 0.0
+    elif case == "short":
+        y[100:108] = 0.0
+    elif case == "slow edges":
+        y[80:140] *= torch.cat([torch.linspace(1, 0, 10), torch.zeros(40), torch.linspace(0, 1, 10)])
+    elif case == "in many runs":
+        for start in (50, 170, 290):
+            y[start : start + 12] = 0.0
+    else:
+        y[[*range(100, 112), *range(268, 280)]] = 0.0
+    assert without_closed(y[None], [24, 168]) is not None
+    assert (without_closed(y[None], [24, 168]) == y).all()
+
+
+def test_values_stop_where_their_largest_one_comes_again_and_again():
+    y = np.minimum(hours(level=85.0), 100.0)
+    found = forecast_series([SeriesRequest(y, np.arange(480, 504))], [24], 200, 0)[0]
+    assert found.bounds == (-math.inf, 100.0) or found.bounds == (0.0, 100.0)
+    assert found.quantiles.max() == found.paths.max() == 100.0
+    assert (found.loc + found.scale).max() < 100.0 + 1e-6
+    free = quantiles(np.minimum(hours(level=85.0), 100.0 + np.arange(480) / 1e6))
+    assert free.max() > 105
+
+
+def test_an_average_with_a_network_keeps_to_bounds():
+    y = np.minimum(hours(level=85.0), 100.0)
+    request = SeriesRequest(y, np.arange(480, 484))
+    found = forecast_series([request], [24], 5, 0)[0]
+    network = np.tile(np.linspace(50.0, 300.0, len(LEVELS)), (4, 1))
+    both = average_quantiles(found, request, network, np.full((5, 4), 290.0), share=0.25)
+    assert both.quantiles.max() == both.paths.max() == 100.0
+
+
+@pytest.mark.parametrize("kind", ["walk", "counts", "prices"])
+def test_most_series_have_no_upper_bound(kind):
+    rng = np.random.default_rng(0)
+    draws = {
+        "walk": lambda: np.round(50 + rng.normal(size=200).cumsum()),
+        "counts": lambda: rng.poisson(5, 200).astype(float),
+        "prices": lambda: np.round(20 + 0.5 * rng.normal(size=200).cumsum(), 1),
+    }
+    assert (
+        bounds(torch.from_numpy(np.stack([draws[kind]() for _ in range(100)])))[1].isinf().float().mean()
+        > 0.98
+    )
+
+
+@pytest.mark.parametrize("value", [-0.3, 2.0])
+def test_nights_are_forecast_as_the_smallest_value_that_they_always_had(value):
+    y = solar()
+    night = y == 0
+    expected = quantiles(y)
+    y[night] = value
+    y[~night] += value
+    assert floor(torch.from_numpy(y)[None], [24]).item() == value
+    np.testing.assert_allclose(quantiles(y), expected + value, atol=1e-9)
+
+
+def test_a_negligible_negative_value_leaves_nights_at_zero():
+    y = solar()
+    expected = quantiles(y)
+    y[98] = -0.01
+    np.testing.assert_allclose(quantiles(y), expected)
+
+
+@pytest.mark.parametrize("position", [0, 1, 2, 3])
+@pytest.mark.parametrize("value", [9999.0, 1e9, 1e20, -1e9])
+def test_an_outlier_among_the_first_values_is_left_out(position, value):
+    y = hours(120)
+    y[position] = NAN
+    expected = quantiles(y, 12)
+    y[position] = value
+    assert alike(quantiles(y, 12), expected, 0.1)
+
+
+@pytest.mark.parametrize("value", [1e15, 1e18, 1e30])
+def test_intervals_do_not_depend_on_how_far_an_outlier_lies(value):
+    y = hours(120)
+    y[70] = 1e6
+    expected = quantiles(y, 12)
+    y[70] = value
+    assert alike(quantiles(y, 12), expected, 0.05)
+
+
+@pytest.mark.parametrize(("length", "value"), [(2, 600.0), (3, 2000.0), (8, 400.0), (4, -9999.0)])
+@pytest.mark.parametrize("start", [200, 450])
+def test_extreme_values_in_a_row_that_are_over_count_as_missing(length, value, start):
+    y = hours()
+    y[start : start + length] = NAN
+    expected = quantiles(y)
+    y[start : start + length] = value
+    assert alike(quantiles(y), expected, 0.1)
+    clean = without_outliers(torch.arange(480.0), torch.from_numpy(y), [24.0])
+    assert clean[start : start + length].isnan().all()
+
+
+def test_codes_of_errors_leave_nights_at_zero():
+    y = solar()
+    y[250:254] = -9999.0
+    found, hour = quantiles(y), np.arange(24)
+    assert (found >= 0).all()
+    assert (found[(hour <= 6) | (hour >= 18)] == 0).all()
+
+
+def test_a_level_that_lasts_and_runs_that_come_often_stay():
+    shifted, often = torch.from_numpy(hours()), torch.from_numpy(hours())
+    shifted[300:] += 500
+    for start in range(20, 460, 50):
+        often[start : start + 4] += 800
+    assert (without_errors(torch.stack([shifted, often]), [24]) == torch.stack([shifted, often])).all()
+
+
+def flow(n: int, seed: int) -> np.ndarray:
+    """A river: sudden floods, and slow recessions."""
+    rng, rain, storage = np.random.default_rng(seed), 0.0, 0.0
+    values = []
+    for _ in range(n):
+        rain = (rng.random() < 0.06) * (20 + rng.gamma(2.0, 15.0))
+        storage = 0.85 * storage + rain
+        values.append((5 + storage) * math.exp(0.03 * rng.normal()))
+    return np.array(values)
+
+
+def test_a_rise_is_followed_at_once_where_rises_always_lasted():
+    y = flow(1500, 0)
+    at = [t for t in range(700, 1499) if y[t] - y[t - 1] > 40 and y[t - 1] < 12]
+    past = torch.from_numpy(np.stack([y[t - 699 : t + 1] for t in at]))
+    median = forecast(past, 1).quantiles([0.5])[:, 0, 0].numpy()
+    assert len(at) > 8
+    assert np.median(np.abs(median - y[np.array(at) + 1])) < 0.5 * np.median(past[:, -1] - past[:, -2])
+    kept = [without_outliers(torch.arange(700.0), own)[-1] == own[-1] for own in past]
+    assert np.mean(kept) > 0.9
+    calm = torch.from_numpy(5 + 0.2 * np.random.default_rng(0).normal(size=700))
+    calm[-1] = 60.0
+    assert without_outliers(torch.arange(700.0), calm)[-1] < 10
+    assert forecast(calm[None], 1).quantiles([0.5]).item() < 10
