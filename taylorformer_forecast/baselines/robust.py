@@ -46,8 +46,8 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     outliers. What lies further outside their range than eight mean absolute steps is an outlier. The next
     value decides on it. If it lies twice as close to the outlier as to the range before, the level has
     shifted, and the outlier stays as it is. Else it is moved to two steps. The last value is moved to four,
-    unless the level shifted twice, and twice more for each outlier. The first change of a constant is one too.
-    The first four values are not checked; see :func:`~.outliers.without_errors`.
+    unless the level shifted twice, and twice more for each outlier. The first change of a constant is such a
+    shift. The first four values are not checked; see :func:`~.outliers.without_errors`.
 
     Parameters
     ----------
