@@ -66,6 +66,7 @@ NO_DEFAULTS = {
     "bounds of what is divided by": ("FARTHEST_LOG", "LEAST_VARIANCE", "MOST_VARIANCE", "RIDGE"),
     "speed alone": ("FEW_SCORES", "FUSED_WIDTH", "N_MEMBERS", "SEGMENT", "SHORT"),
     "what a file may hold": ("FILE_LIMITS",),
+    "what stands for missing values": ("CODES",),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
     "sizes of tokens": ("DIM_STEP", "DIM_VALUES", "N_PHASES", "N_SEEN", "PATCH"),
     "settings of sktime's own tests": ("ONE_SEASON", "SMALL", "VALIDATED"),

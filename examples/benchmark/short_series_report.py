@@ -73,6 +73,10 @@ not like it. Longer seasons than 700 steps are not tried, as a week of five minu
 without its weeks, as the same date is another day of the week.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series.
+What only later values show to be no part of a series counts as missing. That are ten zeros or more in a row
+that begin and end at once, and up to twelve extreme values in a row that are over. Three such runs and more,
+or two at the same place in a season, are a part of it.
+Forecasts stop where values do: at a largest or smallest one that came again and again, as loads at 100 %.
 Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
 it. Below the median of positive values, distances are those of logarithms.
 Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:
@@ -158,9 +162,9 @@ value. These are forecasts from one, two and three values after the first jump o
 one (`examples/benchmark/after_jumps.py`). A jump is at least eight mean steps high, with eight values
 before it. At first such a value is moved to four mean steps. A next value near it confirms a new level. Else
 it was an outlier, and is moved to two steps. While a level is new, intervals reach as far as it, from its
-second value on. Where the level shifted twice before and no value was an outlier, as prices do, the first
-value of the next level is believed. Scores are those of the first table. No model sees the jump coming:
-after one value all intervals cover too little.
+second value on. Where the level shifted twice before, as prices and rivers do, and twice more for each
+outlier, the first value of the next level stays as it is. Scores are those of the first table. Nothing says
+before that a jump comes: after one value all intervals cover too little.
 Scores in the hundreds are those of forecasts that ran away.
 
 """

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from darts import TimeSeries
 
-from taylorformer_forecast.engine.covariates import warn_of_empty
+from taylorformer_forecast.engine.covariates import warn_of_values
 from taylorformer_forecast.engine.rules import LARGEST, is_whole
 
 
@@ -101,7 +101,7 @@ def check_observed(
     for name, given in covariates.items():
         if given:
             values = [one.all_values(copy=False)[:, :, 0] for one in given]
-            warn_of_empty(np.concatenate(values).astype(float), given[0].components, name)
+            warn_of_values(np.concatenate(values).astype(float), given[0].components, name)
 
 
 def check_dated(series: Sequence[TimeSeries], name: str) -> None:

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+CODES = [sign * (10.0**digits - 1) for digits in range(3, 10) for sign in (-1, 1)]  # as -9999
 
-def warn_of_empty(values: Float[np.ndarray, "n P"], columns: Sequence, name: str) -> None:
-    """Warn of columns without a value: they count for nothing.
+
+def warn_of_values(values: Float[np.ndarray, "n P"], columns: Sequence, name: str) -> None:
+    """Warn of columns without a value, which count for nothing, and of numbers that stand for missing values.
+
+    Such a number has nines alone, and lies outside the range of all others by more than that range.
 
     Parameters
     ----------
@@ -27,6 +31,18 @@ def warn_of_empty(values: Float[np.ndarray, "n P"], columns: Sequence, name: str
             f"{name} has no value of {str(empty[0])!r}, which counts for nothing",
             stacklevel=2,
         )
+    for column, own in zip(columns, values.T, strict=True):
+        coded = np.isin(own, CODES)
+        others = own[~coded & ~np.isnan(own)]
+        if coded.any() and len(others):
+            low, high = others.min(), others.max()
+            far = coded & ((own < 2 * low - high) | (own > 2 * high - low))
+            if far.any():
+                warnings.warn(
+                    f"{name} has {own[far][0]:.0f} in {str(column)!r}, far from all others "
+                    f"({low:g} to {high:g}): if it stands for missing values, replace it by NaN",
+                    stacklevel=2,
+                )
 
 
 def center_and_spread(

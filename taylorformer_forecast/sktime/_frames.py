@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.defaults import FARTHEST_X
-from taylorformer_forecast.engine.covariates import center_and_spread, warn_of_empty
+from taylorformer_forecast.engine.covariates import center_and_spread, warn_of_values
 from taylorformer_forecast.engine.rules import LARGEST
 from taylorformer_forecast.sktime._panel import Panel
 
@@ -130,7 +130,7 @@ class ExogenousScaler:
         ahead = sorted((column for column in given if column not in late), key=str)
         columns = ahead + sorted((column for column in given if column in late), key=str)
         values = to_float(X.loc[X.index.isin(y.index), columns])
-        warn_of_empty(values, columns, "X")
+        warn_of_values(values, columns, "X")
         flagged = np.isnan(values).any(0) | (np.arange(len(columns)) >= len(ahead))
         return cls(columns, len(ahead), *center_and_spread(values), flagged)
 

@@ -463,3 +463,13 @@ def test_a_column_without_a_value_is_told(strategy):
     forecaster = TaylorformerForecaster(strategy=strategy, max_steps=2, random_state=0)
     with pytest.warns(UserWarning, match="X has no value of 'price', which counts for nothing"):
         forecaster.fit(y, X=X, fh=[1, 2])
+
+
+def test_a_number_that_may_stand_for_missing_values_is_told():
+    y = pd.Series(np.sin(np.arange(50.0)), pd.date_range("2024-01-01", periods=50, freq="D"))
+    X = pd.DataFrame({"temperature": np.arange(50.0), "visitors": 980.0 + np.arange(50)}, y.index)
+    X.iloc[20] = -9999.0, 999.0
+    told = r"X has -9999 in 'temperature', far from all others \(0 to 49\)"
+    with pytest.warns(UserWarning, match=told) as found:
+        TaylorformerForecaster(strategy="corrected").fit(y, X=X, fh=[1, 2])
+    assert not any("visitors" in str(one.message) for one in found)
