@@ -237,18 +237,18 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     # Relative to the best; errors that are rounding only are equal.
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
     excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
-    members = [(found.family == number).nonzero()[:, 0] for number in range(len(FAMILIES))]
+    of_family = [(found.family == number).nonzero()[:, 0] for number in range(len(FAMILIES))]
     # What does not know its season forecasts as the same member without one, and would count twice.
     prior = torch.where(found.awake[..., found.group] | (found.family >= NAIVE), found.prior, -torch.inf)
-    inside = [torch.softmax(prior[..., at] - WITHIN_POWER * excess[..., at], -1) for at in members]
-    mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, members, strict=True)]
+    inside = [torch.softmax(prior[..., at] - WITHIN_POWER * excess[..., at], -1) for at in of_family]
+    mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, of_family, strict=True)]
     before = y.new_tensor(FAMILY_PRIOR).log().repeat(*y.shape, 1)
     before[..., REGRESSION] = torch.where(found.regressed, before[..., REGRESSION], -torch.inf)
     few = count.clamp_min(1).to(y)  # errors: Theta and damped trends, families 1 and 2, have to be earned
     before[..., 1:NAIVE] += (few / (few + TREND_COUNT)).log()
     families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
-    return torch.cat(weights, -1)[..., torch.cat(members).argsort()]
+    return torch.cat(weights, -1)[..., torch.cat(of_family).argsort()]
 
 
 def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B n H"]:

@@ -49,12 +49,12 @@ def detect_periods(y: np.ndarray, standard_errors: float = SEASON_STANDARD_ERROR
     if n_observed < 12:
         return []
     threshold = max(MIN_AUTOCORRELATION, standard_errors / n_observed**0.5)
-    # The level of a wandering series drowns its season; the season of its changes remains.
+    # The level of a wandering series hides its season; the season of its changes remains.
     return _peaks(y, threshold) or _peaks(np.diff(y), threshold)
 
 
 def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
-    """Seasonal periods that are not multiples of known cycles: a calendar says those better.
+    """Seasonal periods that are not multiples of known cycles: the calendar has those more exactly.
 
     A series with a calendar cycle seldom has another season. So the evidence for one has to be stronger.
 
@@ -119,7 +119,7 @@ def _peaks(y: np.ndarray, threshold: float) -> list[int]:
 
 
 def _by_multiples(acf: np.ndarray, lag: int) -> float:
-    """Period of the peak at a lag: peaks at multiples of it are as far off as that, and say it better."""
+    """Period of the peak at a lag: peaks at multiples of it are as far off as that, so more exact."""
     period, times = float(lag), 2
     while times <= MOST_MULTIPLES and times * period < len(acf) // LEAST_FOUND_CYCLES:
         around, half = round(times * period), max(1, round(2 * PEAK_DISTANCE * period))

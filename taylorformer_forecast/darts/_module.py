@@ -263,7 +263,7 @@ class ForecastModule(JointWindows, ObservedLoss):
         return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time
 
     def unknown(self, batch: TorchInferenceBatch) -> Tensor:
-        """Which components have no value in the input chunk, so that nothing tells their level; (B, C)."""
+        """Which components have no value in the input chunk, so that their level is not known; (B, C)."""
         return batch.past_target[:, -self.input_chunk_length :].isnan().all(1)
 
     def predicted(

@@ -29,7 +29,7 @@ from taylorformer_forecast.engine.windows import least_scale
 
 
 def without_unknown_past(batch: TorchTrainingBatch) -> TorchTrainingBatch:
-    """Hide the targets of components of which the input chunk has no value: nothing tells their level."""
+    """Hide the targets of components of which the input chunk has no value: their level is not known."""
     unknown = batch.past_target.isnan().all(1, keepdim=True)
     return replace(batch, future_target=batch.future_target.masked_fill(unknown, torch.nan))
 

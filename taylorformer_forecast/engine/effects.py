@@ -160,7 +160,7 @@ def fit_effects(
     Returns
     -------
     CovariateEffects
-        Those that series have in common, where one has too few values to tell more.
+        Those that series have in common, where one has too few values for more.
 
     References
     ----------

@@ -92,10 +92,10 @@ class Pretraining(Host):
                 f"strategy={self.strategy!r} trains no network, so that there is nothing to pretrain: "
                 f"take strategy='train', 'finetune' or 'auto'"
             )
-        student = self._like_new()
-        if student.strategy == "auto":  # what is asked for is to learn from the panel
-            student.strategy = "train"
-        self.pretrained_ = FromPanel.of(student.fit(y, X=X, fh=fh))
+        fresh = self._like_new()
+        if fresh.strategy == "auto":  # what is asked for is to learn from the panel
+            fresh.strategy = "train"
+        self.pretrained_ = FromPanel.of(fresh.fit(y, X=X, fh=fh))
         return self
 
     def _pretrain_update(self, y, X=None, fh=None):
@@ -105,13 +105,13 @@ class Pretraining(Host):
         left = start is None and self.strategy == "auto" and not self._strategy.trains
         if left or self.strategy in UNTRAINED:
             return self._pretrain(y, X, fh)  # nothing was trained that could be trained further
-        student = self._like_new()
-        student.pretrained_ = FromPanel.of(self) if start is None else start
-        student._state = "pretrained"  # else fit would reset it
-        student.finetune_steps = 0
-        student.fit(y, X=X, fh=fh)
-        student._train_on(student._seed, student.network_)
-        self.pretrained_ = FromPanel.of(student)
+        fresh = self._like_new()
+        fresh.pretrained_ = FromPanel.of(self) if start is None else start
+        fresh._state = "pretrained"  # else fit would reset it
+        fresh.finetune_steps = 0
+        fresh.fit(y, X=X, fh=fh)
+        fresh._train_on(fresh._seed, fresh.network_)
+        self.pretrained_ = FromPanel.of(fresh)
         return self
 
     def _like_new(self):
