@@ -334,3 +334,16 @@ def test_a_covariate_without_a_value_is_told(strategy):
     model = TaylorformerModel(12, 4, strategy=strategy, n_epochs=1, pl_trainer_kwargs=QUIET)
     with pytest.warns(UserWarning, match="future_covariates has no value of 'price', which counts"):
         model.fit(y, future_covariates=price)
+
+
+def test_forecasts_with_covariates_stop_where_values_did():
+    rng, hour = np.random.default_rng(0), np.arange(264)
+    x = rng.normal(size=264)
+    load = np.minimum(85 + 25 * np.sin(2 * np.pi * hour / 24) + 4 * rng.normal(size=264) + 6 * x, 100)
+    times = pd.date_range("2024-01-01", periods=264, freq="h")
+    X = TimeSeries.from_times_and_values(times, x)
+    y = TimeSeries.from_times_and_values(times[:240], load[:240])
+    model = TaylorformerModel(48, 12, strategy="baseline", random_state=0, pl_trainer_kwargs=QUIET)
+    model.fit(y, future_covariates=X)
+    found = model.predict(12, future_covariates=X, num_samples=100, verbose=False).all_values()
+    assert found.max() == pytest.approx(100, abs=1e-4)

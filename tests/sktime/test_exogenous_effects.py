@@ -473,3 +473,24 @@ def test_a_number_that_may_stand_for_missing_values_is_told():
     with pytest.warns(UserWarning, match=told) as found:
         TaylorformerForecaster(strategy="corrected").fit(y, X=X, fh=[1, 2])
     assert not any("visitors" in str(one.message) for one in found)
+
+
+def test_forecasts_with_covariates_stop_where_values_did_until_one_goes_farther():
+    rng, hour = np.random.default_rng(0), np.arange(264)
+    x = rng.normal(size=264)
+    load = np.minimum(85 + 25 * np.sin(2 * np.pi * hour / 24) + 4 * rng.normal(size=264) + 6 * x, 100)
+    index = pd.date_range("2024-01-01", periods=264, freq="h")
+    y, X = pd.Series(load, index), pd.DataFrame({"x": x}, index)
+    forecaster = TaylorformerForecaster(strategy="baseline", random_state=0).fit(
+        y[:240], X=X[:240], fh=range(1, 13)
+    )
+
+    def largest() -> float:
+        found = forecaster.predict_proba(X=X[forecaster.cutoff[0] :][1:], marginal=False).sample(50)
+        return max(
+            found.to_numpy().max(), forecaster.predict_quantiles(X=X[240:], alpha=0.999).to_numpy().max()
+        )
+
+    assert largest() == pytest.approx(100, abs=1e-6)
+    forecaster.update(pd.Series([101.0], index[240:241]), X=X[240:241])
+    assert largest() > 101
