@@ -29,7 +29,8 @@ def adversary(rng, signed=False):
     if rng.random() < 0.3:  # values are missing, but for the first and the last
         y[1:-1][rng.random(len(y) - 2) < 0.4] = np.nan
     if signed:
-        y[0] = -100.0 - np.nanmax(np.abs(y))
+        y[0] = np.nanmedian(y)
+        y = y - y[0] - np.nanmax(np.abs(y)) - 100.0
     return y
 
 
