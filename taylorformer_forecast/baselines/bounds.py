@@ -39,10 +39,10 @@ def bounds(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, " B"], Float[Tensor, 
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.bounds import bounds
-    >>> load = torch.tensor([[-3.0, 40.5, 71.0, 100.0, 62.3, 85.0]] * 2).repeat(1, 6)
-    >>> load[1] += torch.arange(36)
-    >>> [end.tolist() for end in bounds(load)]
-    [[-3.0, -inf], [100.0, inf]]
+    >>> load = torch.rand(2, 60, generator=torch.Generator().manual_seed(0)) * 120
+    >>> load[0] = load[0].clamp_max(100.0)
+    >>> [end.tolist() for end in bounds(load - 1)]
+    [[-inf, -inf], [99.0, inf]]
     """
     y = without_negligible(y)
     high, low = _recurring_end(y), -_recurring_end(-y)
@@ -83,8 +83,9 @@ def floor(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Float[Tensor, "B 1
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.bounds import floor
-    >>> floor(torch.tensor([[5.0, -0.3, 4.0, -0.3, 6.5, -0.3, 7.0, -0.3, 4.4, -0.3]]).double(), [2]).tolist()
-    [[-0.3]]
+    >>> y = torch.tensor([[5.0, -0.5, 4.0, -0.5, 6.5, -0.5, 7.0, -0.5, 4.4, -0.5]])
+    >>> floor(y, [2]).tolist()
+    [[-0.5]]
     """
     low = -_recurring_end(-y)[:, None]
     low = torch.where(low.isfinite(), low, 0.0)

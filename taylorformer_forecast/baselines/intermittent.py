@@ -115,7 +115,7 @@ def without_closed(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ())
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.intermittent import without_closed
-    >>> y = torch.tensor([[4.0, 5.0] * 20])
+    >>> y = torch.tensor([[4.0, 5.0] * 30])
     >>> y[0, 20:30] = 0.0
     >>> without_closed(y).isnan().sum().item(), without_closed(y[:, :30]).isnan().sum().item()
     (10, 0)
