@@ -138,20 +138,20 @@ def _closed(y: Float[Tensor, " n"], seasons: Sequence[float | int]) -> Bool[Tens
     size = y[places].abs()
     abrupt = torch.minimum(size[1:], size[:-1]) >= CLOSED_EDGE * size.median()
     runs = ((count >= CLOSED_RUN) & abrupt).nonzero()[:, 0]
-    none = torch.zeros_like(zero)
+    found = torch.zeros_like(zero)
     if not 0 < len(runs) < FEWEST_RUNS:
-        return none
+        return found
     began = y[places[0] :]
     seen, away = int((~began.isnan()).sum()), int(count[runs].sum())
     others = int((began == 0).sum()) - away
     if away >= INTERMITTENT_ZEROS * seen or others >= FEW_ZEROS * (seen - away):
-        return none
+        return found
     start, stop = places[runs], places[runs + 1]
     longest = int((stop - start).max())
     if len(runs) == 2:
         apart = int(start[1] - start[0])
         if any(s >= 2 * longest and abs(apart - round(apart / s) * s) <= longest / 2 for s in seasons):
-            return none
+            return found
     for first, last in zip(start.tolist(), stop.tolist(), strict=True):
-        none[first:last] = zero[first:last]
-    return none
+        found[first:last] = zero[first:last]
+    return found

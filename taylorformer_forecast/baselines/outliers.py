@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.intermittent import is_intermittent, without_closed
+from taylorformer_forecast.baselines.seasonal import carry
 from taylorformer_forecast.defaults import (
     FEWEST_RUNS,
     FEWEST_SHIFTS,
@@ -114,18 +115,16 @@ def without_errors(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ())
         return y
     y = without_closed(y, seasons)
     seen = ~y.isnan()
-    number = seen.cumsum(1)
-    at = torch.arange(y.shape[1], device=y.device).expand_as(y)
-    last = y.gather(1, torch.where(seen, at, 0).cummax(1).values)  # those observed last
-    step = torch.where(seen[:, 1:] & (number[:, 1:] > 1), (last[:, 1:] - last[:, :-1]).abs(), torch.nan)
+    at = torch.arange(y.shape[1], dtype=y.dtype, device=y.device)
+    step = torch.where(seen[:, 1:], carry(y).diff(dim=1).abs(), torch.nan)
     usual = SPIKE_SIZES[0] * step.nanquantile(LARGE_STEP, dim=1)
-    rows = (number[:, -1] >= MIN_CHECKED_VALUES) & (step.nan_to_num(-1.0).amax(1) > usual)
+    rows = (seen.sum(1) >= MIN_CHECKED_VALUES) & (step.nan_to_num(-1.0).amax(1) > usual)
     rows &= ~is_intermittent(y)[:, -1]
     found = {}
     for row in rows.nonzero()[:, 0].tolist():
         own = seen[row]
         values, first = y[row, own], slice(0, FIRST_CHECKED_VALUE - 1)
-        clean, runs = _cleaned(at[row, own].to(y), values, seasons)
+        clean, runs = _cleaned(at[own], values, seasons)
         runs[first] |= clean[first] != values[first]
         if bool(runs.any()):
             found[row] = own.masked_scatter(own, runs)

@@ -84,8 +84,17 @@ def season_of_zeros(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Ten
     return found
 
 
-def _carry(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
-    """Missing values replaced by the last observed value of the same phase."""
+def carry(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
+    """Missing values replaced by the last observed value of the same phase.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.seasonal import carry
+    >>> y = torch.tensor([[float("nan"), 1.0, 2.0, float("nan")]])
+    >>> carry(y).tolist(), carry(y, 2).tolist()
+    ([[nan, 1.0, 2.0, 2.0]], [[nan, 1.0, 2.0, 1.0]])
+    """
     cycles, pad = in_cycles(y, season)
     number = torch.arange(cycles.shape[1], device=y.device)[None, :, None]
     last = torch.where(cycles.isnan(), -1, number).cummax(1).values
@@ -111,7 +120,7 @@ def repeat_season(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[T
     [3.0, 4.0, 3.0]
     """
     steps = torch.arange(1, horizon + 1, device=y.device)
-    return _ahead(_carry(y, season), (steps - 1) % season + 1 - season)
+    return _ahead(carry(y, season), (steps - 1) % season + 1 - season)
 
 
 def repeat_from_level(
@@ -197,7 +206,7 @@ def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int) -> Seasonal:
         weights[0] = weights[-1] = 0.5
     deviation = torch.full_like(y, torch.nan)
     if n >= len(weights):
-        centred = _carry(y, season).unfold(1, len(weights), 1) @ (weights / season)
+        centred = carry(y, season).unfold(1, len(weights), 1) @ (weights / season)
         deviation[:, half : n - half] = y[:, half : n - half] - centred
     mean = _decayed_mean(deviation, season)
     steps = torch.arange(1, max(horizon, season) + 1, device=y.device)
