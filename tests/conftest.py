@@ -6,12 +6,14 @@ import math
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from unittest import mock
 
 import jaxtyping
 import numpy as np
 import pytest
 import torch
+from lightning_fabric.utilities import registry as lightning_registry
 
 from taylorformer_forecast.core.attention.registry import KERNELS
 from taylorformer_forecast.core.families import registry
@@ -48,6 +50,13 @@ def seed_globals(name: str) -> None:
 def _one_thread() -> None:
     """Networks here are so small that a second thread only waits for the first."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_look_for_plugins() -> Iterator[None]:
+    """Lightning reads what every installed package registers, for each trainer: a tenth of a tiny fit."""
+    with mock.patch.object(lightning_registry, "entry_points", cache(lightning_registry.entry_points)):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -147,15 +147,18 @@ def _in_runs(y: Tensor, around: Float[Tensor, "K n"], most: Tensor) -> Tensor:
     low, high = (torch.where(around.isnan(), end, around) for end in (torch.inf, -torch.inf))
     before = y.unfold(0, 3, 1).median(1).values  # of the three values from each one on
     after = torch.nn.functional.pad(y, (0, 2), value=torch.nan).unfold(0, 3, 1).nanmedian(1).values
+    step = y.diff().abs()
+    jumps_to, jumps_back = step > most[1:] / 2, step > most[:-1] / 2  # far enough for a run's first and last
     for length in range(2, min(LONGEST_RUN, n - 4) + 1):
+        to, back = slice(2, n - length - 1), slice(2 + length, None)  # steps to the first, and from the last
+        if not bool((jumps_to[to] & jumps_back[back]).any()):
+            continue
         first = slice(3, n - length)  # of the run; the next value follows it
         level = torch.stack([before[: n - length - 3], after[3 + length :]])
         inside, unit = (part.unfold(0, length, 1)[first] for part in (y, most))
         bottom = torch.minimum(level.amin(0)[:, None], low.amin(0).unfold(0, length, 1)[first])
         top = torch.maximum(level.amax(0)[:, None], high.amax(0).unfold(0, length, 1)[first])
-        jump = torch.minimum(
-            (inside[:, 0] - y[2 : n - length - 1]).abs(), (inside[:, -1] - y[3 + length :]).abs()
-        )
+        jump = torch.minimum(step[to], step[back])
         for away in (inside - top, bottom - inside):
             far = ((away > unit) & (unit > 0)).all(1) & (jump >= away.amax(1) / 2)
             for start in (3 + far.nonzero()[:, 0]).tolist():

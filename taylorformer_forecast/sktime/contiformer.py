@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import CONTIFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
-from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed
+from taylorformer_forecast.sktime._parameters import TINY, Columns, Options, Periods, Seed
 
 
 class ContiFormerForecaster(BaseTorchForecaster):
@@ -44,7 +44,7 @@ class ContiFormerForecaster(BaseTorchForecaster):
 
     spec = CONTIFORMER
     _test_params = (
-        {**TINY, "horizon": 2, "distribution": "normal", "joint": False, **VALIDATED},
+        {**TINY, "horizon": 2, "distribution": "normal", "joint": False},
         {**TINY, "context_length": 4, "n_layers": 2, "distribution": "mixture"},
     )
 

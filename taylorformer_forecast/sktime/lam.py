@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import LAM
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
-from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed
+from taylorformer_forecast.sktime._parameters import TINY, Columns, Options, Periods, Seed
 
 
 class LAMForecaster(BaseTorchForecaster):
@@ -59,7 +59,7 @@ class LAMForecaster(BaseTorchForecaster):
 
     spec = LAM
     _test_params = (
-        {**TINY, "horizon": 2, "distribution": "quantile", **VALIDATED},
+        {**TINY, "horizon": 2, "distribution": "quantile"},
         {**TINY, "context_length": 3, "preset": "faithful", "distribution": "mse"},
     )
 

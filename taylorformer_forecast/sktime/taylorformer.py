@@ -10,7 +10,7 @@ from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.specs import TAYLORFORMER
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._conditioning import Conditioning
-from taylorformer_forecast.sktime._parameters import TINY, VALIDATED, Columns, Options, Periods, Seed, Source
+from taylorformer_forecast.sktime._parameters import TINY, Columns, Options, Periods, Seed, Source
 
 
 class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
@@ -56,7 +56,7 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
 
     spec = TAYLORFORMER
     _test_params = (
-        {**TINY, "strategy": "train", "context_length": 3, **VALIDATED},
+        {**TINY, "strategy": "train", "context_length": 3},
         {"num_samples": 3, "random_state": 0},
     )
 

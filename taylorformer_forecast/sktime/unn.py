@@ -11,7 +11,6 @@ from taylorformer_forecast.sktime._joined import JoiningInstances
 from taylorformer_forecast.sktime._parameters import (
     ONE_SEASON,
     TINY,
-    VALIDATED,
     Columns,
     Options,
     Periods,
@@ -64,7 +63,7 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
     spec = UNN
     _test_params = (
         {**TINY, "context_length": 3, "n_layers": 1, "distribution": "quantile"},
-        {**TINY, "history_indicator": False, "attention": "local", **VALIDATED, **ONE_SEASON},
+        {**TINY, "history_indicator": False, "attention": "local", **ONE_SEASON},
     )
 
     def __init__(
