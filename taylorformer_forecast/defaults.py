@@ -90,8 +90,7 @@ TAIL_LEVEL = 0.99  # level at which the tail of each side has a width of its own
 LARGEST_TAIL = 3.0  # factor of that width; by hand
 LARGEST_ERROR = 8.0  # mean absolute errors; those beyond are outliers; by hand
 MOST_DEPENDENT_STEPS = 8.0  # up to which errors count for less, as they share more steps; by hand
-ERROR_CORRELATION = 0.7  # of neighbouring errors; by definition of a random walk: the root of a half
-CORRELATION_COUNT = 20.0  # errors that it counts for; by hand
+CORRELATION_COUNT = 10.0  # errors that the correlation of a random walk counts for; measured: 20 are alike
 LARGEST_CORRELATION = 0.99  # of neighbouring errors; by hand
 SHARED_COUNT = 2.0  # horizons that no shared part of errors counts for; measured: 1 to 4 cover totals best
 

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import (
     CORRELATION_COUNT,
-    ERROR_CORRELATION,
     LARGEST_CORRELATION,
     LARGEST_ERROR,
     SHARED_COUNT,
@@ -61,13 +60,13 @@ def dependence(
     product = torch.where(known, left * right, 0.0).sum((1, 2))
     square = torch.where(known, (left**2 + right**2) / 2, 0.0).sum((1, 2))
     count = known.sum((1, 2)) / max(horizon - 1, 1)
-    own = torch.where(square > 0, product / square.clamp_min(1e-300), ERROR_CORRELATION)
-    near = ((count * own + CORRELATION_COUNT * ERROR_CORRELATION) / (count + CORRELATION_COUNT)).clamp(
-        0.0, LARGEST_CORRELATION
-    )
+    lags = torch.arange(1, max(horizon, 2), dtype=size.dtype, device=size.device)
+    usual = (lags / (lags + 1)).sqrt().mean()  # of neighbouring sums of 1, 2, ... equal steps
+    own = torch.where(square > 0, product / square.clamp_min(1e-300), usual)
+    near = (count * own + CORRELATION_COUNT * usual) / (count + CORRELATION_COUNT)
+    near = near.clamp(0.0, LARGEST_CORRELATION)
     if horizon < 3:
         return torch.zeros_like(near), near, torch.zeros_like(near)
-    lags = torch.arange(1, horizon, dtype=size.dtype, device=size.device)
     pairs = (horizon - lags) / (horizon - lags).sum()  # of all pairs of steps, those of each lag
     of_steps = walk_memory(scale)
     together = of_steps.log().mean(1)

@@ -39,6 +39,13 @@ def test_paths_of_a_random_walk_take_steps_of_about_one_size():
     assert step[-1] < 1.5 * step[0]
 
 
+@pytest.mark.parametrize("known", [15, 40])
+def test_steps_far_ahead_of_a_short_random_walk_are_as_large_as_its_own(known):
+    """With a prior correlation of two steps, not of many, they were three times as large."""
+    paths = forecast(walks()[:, :known], 48).sample(200, torch.Generator().manual_seed(0))
+    assert paths.diff(dim=2).abs().mean() < 1.6 * walks().diff(dim=1).abs().mean()
+
+
 def test_paths_of_noise_jump_at_every_step():
     step = steps_of_paths(noise())
     assert step.min() > 1.2
