@@ -550,8 +550,13 @@ POSITIVE = ["Exponential", "Gamma", "HalfNormal", "LogNormal", "Weibull"]
 UNIT = ["Beta", "ContinuousBernoulli"]
 
 
-@each_model
-@pytest.mark.parametrize("name", [*REAL, *COUNTS, *POSITIVE, *UNIT, "Bernoulli"])
+EVERY = [*REAL, *COUNTS, *POSITIVE, *UNIT, "Bernoulli"]
+
+
+@pytest.mark.parametrize(
+    ("model_class", "name"),  # all with one model, and with another model in turn
+    [(model, name) for k, name in enumerate(EVERY) for model in (MODELS[0], MODELS[1 + k % 4])],
+)
 def test_every_univariate_likelihood_works(model_class, series, name):
     values = series.values()
     values = {
@@ -584,7 +589,7 @@ def test_a_joint_likelihood_is_refused(model_class):
 
 @each_model
 def test_the_default_likelihood_has_parameters_in_units_of_the_data(model_class, wide):
-    model = make(model_class, n_epochs=30, lr=1e-2).fit(wide)
+    model = make(model_class, n_epochs=20, lr=1e-2).fit(wide)
     assert isinstance(model.likelihood, StudentTLikelihood)
     parameters = model.predict(4, predict_likelihood_parameters=True).values().reshape(4, 2, 3)
     np.testing.assert_allclose(parameters[:, 0, 0], wide.values()[:, 0].mean(), atol=2.0)

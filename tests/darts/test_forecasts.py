@@ -68,12 +68,12 @@ def test_the_past_of_a_component_reaches_others_only_where_they_share_a_window(m
 @pytest.mark.parametrize("model_class", [TaylorformerModel, LAMModel, ContiFormerModel])
 @pytest.mark.parametrize("likelihood", [None, GaussianLikelihood()], ids=["default", "Gaussian"])
 def test_instance_normalisation_leaves_the_parameters_of_a_likelihood_intact(model_class, likelihood):
-    noise = from_values(100.0 + np.random.default_rng(0).normal(size=3000))
+    noise = from_values(100.0 + np.random.default_rng(0).normal(size=2000))
     model = make(model_class, 64, 6, d_model=16, n_heads=2, n_epochs=2, likelihood=likelihood).fit(noise)
     parameters = model.historical_forecasts(
         noise,
-        start=2500,
-        stride=10,
+        start=1500,
+        stride=20,
         forecast_horizon=1,
         retrain=False,
         predict_likelihood_parameters=True,

@@ -54,11 +54,14 @@ def check_each_step(w, net, numbers, tolerance):
 # without a cache is no closer to itself: up to 3e-6 lie between a window and its first points alone, and more
 # between values that differ in their last bit.
 @pytest.mark.parametrize(
-    ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 5e-6)], ids=["64", "32"]
-)
-@pytest.mark.parametrize(
-    ("times", "missing"),
-    [("irregular", "entries"), ("unordered", "rows"), ("regular", "entries"), ("regular", "none")],
+    ("times", "missing", "dtype", "tolerance"),
+    [
+        ("irregular", "entries", torch.float64, 1e-12),
+        ("irregular", "entries", torch.float32, 5e-6),
+        ("unordered", "rows", torch.float64, 1e-12),
+        ("regular", "entries", torch.float64, 1e-12),
+        ("regular", "none", torch.float64, 1e-12),
+    ],
 )
 def test_each_cached_step_equals_the_teacher_forced_row(any_case, times, missing, dtype, tolerance, numbers):
     torch.set_default_dtype(dtype)

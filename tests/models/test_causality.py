@@ -63,7 +63,7 @@ def with_other_values_from(w, first, factor=1e3):
     return replace(w, y=y)
 
 
-@pytest.mark.parametrize("first", [0, 2, 4])
+@pytest.mark.parametrize("first", [0, 3])
 def test_other_later_values_leave_distributions_as_they_were(any_case, first, numbers):
     w, net = any_case.window(), any_case.net()
     before = numbers(net(w))[:, : first + 1]
