@@ -8,14 +8,7 @@ from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.models.specs import UNN
 from taylorformer_forecast.sktime._base import BaseTorchForecaster
 from taylorformer_forecast.sktime._joined import JoiningInstances
-from taylorformer_forecast.sktime._parameters import (
-    ONE_SEASON,
-    TINY,
-    Columns,
-    Options,
-    Periods,
-    Seed,
-)
+from taylorformer_forecast.sktime._parameters import ONE_SEASON, TINY, Columns, Options, Periods, Seed
 
 
 class UNNForecaster(JoiningInstances, BaseTorchForecaster):

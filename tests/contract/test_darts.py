@@ -548,8 +548,6 @@ REAL = ["Gaussian", "Laplace", "Cauchy", "Gumbel"]
 COUNTS = ["Poisson", "NegativeBinomial", "Geometric"]
 POSITIVE = ["Exponential", "Gamma", "HalfNormal", "LogNormal", "Weibull"]
 UNIT = ["Beta", "ContinuousBernoulli"]
-
-
 EVERY = [*REAL, *COUNTS, *POSITIVE, *UNIT, "Bernoulli"]
 
 
