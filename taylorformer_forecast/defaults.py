@@ -135,6 +135,7 @@ AWAKE_RUN = 6  # values in a row that are not zero, from which on there may be n
 AWAKE_CHANCE = 0.001  # of such a run, if there were as many zeros as before; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand
 DEMAND_DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next; by hand
+ENDED_DECAY = 0.9  # the largest of these where demand may have ended; by hand
 DEMAND_SIZES = (0.3, 1.0, 3.0, 30.0)  # r of variances mean + mean ** 2 / r; the last is near Poisson; by hand
 HURDLE_SIZES = (1.0, 30.0)  # r of demand less 1, where there is any; measured: more are alike on parts
 DEMAND_PRIOR_REST = 1.0  # its mean, before it was seen; by hand

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from taylorformer_forecast.baselines.intermittent import may_have_ended
 from taylorformer_forecast.defaults import (
     DEMAND_CLASSES,
     DEMAND_DECAYS,
@@ -21,6 +22,7 @@ from taylorformer_forecast.defaults import (
     DEMAND_PRIOR_MEAN,
     DEMAND_PRIOR_REST,
     DEMAND_SIZES,
+    ENDED_DECAY,
     FARTHEST_JUDGED,
     HURDLE_SIZES,
     MOST_BINS,
@@ -98,7 +100,8 @@ def fit_intermittent(y: Float[Tensor, "B n"], horizon: int = 1) -> Intermittent:
     distributions, for several decays each. Their weights are posterior probabilities: products of what they
     gave to each value half a horizon before it was seen. A member with a short memory knows the next value of
     a burst, and not those after it. Series that are not small counts have empirical members only. They are
-    judged by zeros and four classes of other values.
+    judged by zeros and four classes of other values. Where demand may have ended, only members with a short
+    memory count.
 
     Parameters
     ----------
@@ -139,6 +142,9 @@ def fit_intermittent(y: Float[Tensor, "B n"], horizon: int = 1) -> Intermittent:
     n_parametric = len(DEMAND_DECAYS) * (len(DEMAND_SIZES) + len(HURDLE_SIZES))
     parametric = torch.arange(score.shape[2], device=y.device) < n_parametric
     score = torch.where(counts[:, None, None] | ~parametric, score, -torch.inf)
+    decays = y.new_tensor(DEMAND_DECAYS)
+    decay = torch.cat([decays.repeat_interleave(k) for k in (len(DEMAND_SIZES), len(HURDLE_SIZES), 1)])
+    score = torch.where(may_have_ended(y)[..., None] & (decay > ENDED_DECAY), -torch.inf, score)
     weights = torch.softmax(score, 2)
     mean, square = _moments(past)
     location = (weights * mean).sum(2)

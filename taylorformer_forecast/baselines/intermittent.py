@@ -29,7 +29,8 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     Of the zeros before the first other value four count: a series may only have begun late. A long run of
     zeros that is over does not count where there are few others: something was closed. Nor do zeros count
     that alternate with other values in long runs, as nights do with days. Where values have not been zero for
-    longer than ever, and than chance would have it, as in an outbreak, those before are another time.
+    longer than ever, and than chance would have it, as in an outbreak, those before are another time. Where
+    there are far more zeros in a row at the end than ever before, a quarter is not needed.
 
     Examples
     --------
@@ -38,6 +39,8 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     >>> is_intermittent(torch.tensor([[3.0, 2.0, 4.0, 0.0, 1.0]])).tolist()
     [[False, False, False, True, False]]
     """
+    if not bool((y == 0).any()):
+        return torch.zeros_like(y, dtype=torch.bool)
     leading = ~((y != 0) & ~y.isnan()).cummax(1).values
     zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
     seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
@@ -46,8 +49,26 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
     over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
     nights = (over >= FEWEST_RUNS) & (torch.minimum(zeros, seen - zeros) >= CLOSED_RUN * over)
-    many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ((y < 0).cumsum(1) == 0)
-    return many & ~closed & ~nights & ~_awake(y)
+    many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ~closed & ~_awake(y)
+    return (many | may_have_ended(y)) & ~nights & ((y < 0).cumsum(1) == 0)
+
+
+def may_have_ended(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
+    """Whether the values up to each point end with ten zeros or more, twice as many as in any run before.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.intermittent import may_have_ended
+    >>> y = torch.tensor([[5.0] * 30 + [0.0] * 10])
+    >>> may_have_ended(y)[0, -2:].tolist()
+    [False, True]
+    """
+    zeros, value = (y == 0).cumsum(1), (y != 0) & ~y.isnan()
+    ended = torch.where(value, zeros, 0).cummax(1).values  # zeros up to the last other value
+    longest = ended.diff(dim=1, prepend=ended[:, :1]).cummax(1).values  # run of them
+    since = zeros - ended
+    return (since >= CLOSED_RUN) & (since >= 2 * longest) & (value.cumsum(1) > 0)
 
 
 def _awake(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:

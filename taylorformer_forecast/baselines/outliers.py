@@ -72,8 +72,10 @@ def without_outliers(
 
 def _cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tensor, Tensor]:
     """Observed values without outliers, and which of these are in runs."""
-    around = _seasonal_values(t, y, seasons)
     unit, size = _usual_steps(y), SPIKE_SIZES[len(y) > LONG_SERIES]
+    if bool(y.diff().abs().max() <= size / 2 * unit.min()):  # two steps lead to the median of three values
+        return y, torch.zeros_like(y, dtype=torch.bool)
+    around = _seasonal_values(t, y, seasons)
     runs = _in_runs(y, around, size * unit)
     clean, ahead = torch.where(runs, torch.nan, _without_spikes(y, around, size * unit)), y
     for _ in range(2):  # both ends

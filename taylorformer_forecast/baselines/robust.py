@@ -42,12 +42,13 @@ class Winsorised(NamedTuple):
 def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     """Pull outliers back to a multiple of the usual step.
 
-    A value is compared with the values before it alone: the last one and the one a season ago, both without
-    outliers. What lies further outside their range than eight mean absolute steps is an outlier. The next
-    value decides on it. If it lies twice as close to the outlier as to the range before, the level has
-    shifted, and the outlier stays as it is. Else it is moved to two steps. The last value is moved to four,
-    unless the level shifted twice, and twice more for each outlier. The first change of a constant is such a
-    shift. The first four values are not checked; see :func:`~.outliers.without_errors`.
+    A value is compared with the values before it alone: the last one without outliers, and the one a season
+    ago as it was, since a peak of every year is none. What lies further outside their range than eight mean
+    absolute steps is an outlier. The next value decides on it. If it lies twice as close to the outlier as to
+    the range before, the level has shifted, and the outlier stays as it is. Else it is moved to two steps.
+    The last value is moved to four, unless the level shifted twice, and twice more for each outlier. The
+    first change of a constant is such a shift. The first four values are not checked; see
+    :func:`~.outliers.without_errors`.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple
         last, shift_at = np.where(decided, settled, last), np.where(shifted, t, shift_at)
         low = high = last
         if 1 < season <= t:
-            earlier = np.where(observed[t - season], rows[t - season], last)
+            earlier = np.where(observed[t - season], values[t - season], last)
             low, high = np.minimum(last, earlier), np.maximum(last, earlier)
         near = np.maximum(np.minimum(value, high), low)
         limit = np.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, np.inf)

@@ -206,7 +206,8 @@ def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int) -> Seasonal:
         weights[0] = weights[-1] = 0.5
     deviation = torch.full_like(y, torch.nan)
     if n >= len(weights):
-        centred = carry(y, season).unfold(1, len(weights), 1) @ (weights / season)
+        # A value missing in the first season would leave no mean of any window that has it.
+        centred = carry(carry(y, season)).unfold(1, len(weights), 1) @ (weights / season)
         deviation[:, half : n - half] = y[:, half : n - half] - centred
     mean = _decayed_mean(deviation, season)
     steps = torch.arange(1, max(horizon, season) + 1, device=y.device)

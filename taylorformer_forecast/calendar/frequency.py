@@ -27,7 +27,7 @@ def check_range(index: pd.DatetimeIndex, name: str = "the index") -> None:
         if not first <= stamp.year <= last:
             raise ValueError(
                 f"{name} has the date {stamp}, but dates must lie between {first} and {last}: "
-                f"give periods (DatetimeIndex.to_period) or integers"
+                f"number the steps by integers, or in sktime give periods (DatetimeIndex.to_period)"
             )
 
 

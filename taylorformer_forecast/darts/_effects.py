@@ -18,9 +18,9 @@ from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.engine.demand_ratios import demand_ahead, tilt_demand
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, with_earlier
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
-from taylorformer_forecast.engine.series_scale import mean_size, since_start
+from taylorformer_forecast.engine.series_scale import since_start
 
-MOST_RATIO = 10.0  # of mean sizes of pasts of the same series
+MOST_RATIO = 2.0  # of the unit of a past of the same series to the largest, and of the smallest to it
 
 
 def effects_on_components(
@@ -45,15 +45,24 @@ def effects_on_components(
     known = [_at_series(one, own) for one, own in zip(covariates, series, strict=True)]
     columns = [[y[:, c] for y in values] for c in range(series[0].n_components)]
     found = [fit_effects(column, known, seasons, length) for column in columns]
-    own = [float(effects.unit(y[0], length)) for effects, y in zip(found, columns, strict=True)]
     return {
         "effects": [
             {name: np.asarray(value).tolist() for name, value in vars(effects).items()} for effects in found
         ],
-        "units": own if len(values) == 1 else None,
+        "units": [_usual_units(effects, y[0], length) for effects, y in zip(found, columns, strict=True)]
+        if len(values) == 1
+        else None,
         "length": length,
         "names": covariates[0].components.tolist(),
     }
+
+
+def _usual_units(effects: CovariateEffects, y: Float[np.ndarray, " n"], length: int) -> list[float]:
+    """Unit of the additions to a series, and the smallest and largest of its windows of some ``length``."""
+    size = min(length, len(y))
+    windows = np.lib.stride_tricks.sliding_window_view(y, size)[:: max(size // 4, 1)]
+    each = effects.unit(windows, length)
+    return [float(effects.unit(y, length)), float(each.min()), float(each.max())]
 
 
 def _at_series(covariates: TimeSeries, series: TimeSeries) -> Float[np.ndarray, "n F"]:
@@ -73,9 +82,9 @@ class Additions:
     ----------
     effects : sequence of mapping
         Fields of the :class:`~taylorformer_forecast.engine.effects.CovariateEffects` of every component.
-    units : sequence of float, optional
-        Units of the additions to the components of a single series; by default those of every past, as series
-        of a panel have levels of their own.
+    units : sequence of (float, float, float), optional
+        Units of the additions to the components of a single series, and the smallest and largest of its
+        windows; by default those of every past, as series of a panel have levels of their own.
     length : int
         Values within which deviations are meant that are units.
     names : sequence of str
@@ -85,7 +94,7 @@ class Additions:
     def __init__(
         self,
         effects: Sequence[Mapping[str, Any]],
-        units: Sequence[float] | None,
+        units: Sequence[Sequence[float]] | None,
         length: int,
         names: Sequence[str],
     ) -> None:
@@ -192,11 +201,9 @@ class Additions:
         """Units of the additions to all components of every series."""
         found = np.empty((len(y), len(self.effects)))
         for c, effects in enumerate(self.effects):
-            if self.units is None:
-                found[:, c] = effects.unit(y[..., c], self.length)
-                continue
-            # Another series, of another scale, has another unit.
-            own = effects.relative * mean_size(since_start(y[..., c]))
-            alike = (own < MOST_RATIO * self.units[c]) & (own > self.units[c] / MOST_RATIO)
-            found[:, c] = np.where(alike, self.units[c], own)
+            found[:, c] = own = effects.unit(y[..., c], self.length)
+            if self.units is not None:  # another series, of another scale, has another unit
+                usual, least, most = self.units[c]
+                alike = (own >= least / MOST_RATIO) & (own <= most * MOST_RATIO)
+                found[alike, c] = usual
         return np.where(self._demand(y), 0.0, found)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from darts import TimeSeries
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
 
-from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.engine.explanation import lag_blocks, split
 
 
@@ -18,7 +17,6 @@ class Explaining(MixedCovariatesTorchModel):
     """Parts of the mean of a fitted :class:`BaseForecastModel`."""
 
     model: Any
-    _effects: dict[str, Any] | None
 
     def explain(
         self,
@@ -104,7 +102,7 @@ class Explaining(MixedCovariatesTorchModel):
                 if name not in encoded:
                     still = _constant(covariates, name)
                     changed = {f"{kind}_covariates": still}
-                    if kind == "future" and self._effects is not None:
+                    if kind == "future" and self.model.additions is not None:
                         changed["series"] = self._with_the_same_rest(series, covariates, still)
                     without[f"{kind}: {name}"] = partial(mean, **changed)
         for name, (first, last) in lag_blocks(lags, self.input_chunk_length).items():
@@ -117,7 +115,7 @@ class Explaining(MixedCovariatesTorchModel):
         self, series: TimeSeries, covariates: TimeSeries, changed: TimeSeries
     ) -> TimeSeries:
         """The series as it were with other covariates, whose additions leave the same of it."""
-        additions = Additions(**cast(dict[str, Any], self._effects))
+        additions = self.model.additions
         return series + additions.rest_of(series, covariates) - additions.rest_of(series, changed)
 
     def _check_fitted(self) -> None:

@@ -236,14 +236,17 @@ def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], of_demand: np.ndarray
     """Terms of covariates: lines, and where there are many rows bends and later lines, with slopes of 0."""
     every = np.concatenate(x)
     n_columns = every.shape[1]
-    most = len(every) / (EFFECT_ROWS_PER_TERM * n_columns) if n_columns <= COVARIATES_AT_ONCE else 0.0
+    count = np.array([len(np.unique(column[~np.isnan(column)])) for column in every.T])
+    varied, many = count > 1, count > 2 * (EFFECT_KNOTS + 1)
+    most = len(every) / EFFECT_ROWS_PER_TERM if varied.sum() <= COVARIATES_AT_ONCE else 0.0
+    bends = many & (most >= varied.sum() + EFFECT_KNOTS * many.sum())
+    later = varied & (most >= (1 + EFFECT_DELAYS) * varied.sum())
     levels = np.arange(1, EFFECT_KNOTS + 1) / (EFFECT_KNOTS + 1)
     places = [(number, 0, np.nan) for number in range(n_columns)]
     for number in range(n_columns):
-        values = every[~np.isnan(every[:, number]), number]
-        if most >= 1 + EFFECT_KNOTS and len(np.unique(values)) > 2 * (EFFECT_KNOTS + 1):
-            places += [(number, 0, knot) for knot in np.unique(np.quantile(values, levels))]
-        if most >= 1 + EFFECT_DELAYS:
+        if bends[number]:
+            places += [(number, 0, knot) for knot in np.unique(np.nanquantile(every[:, number], levels))]
+        if later[number]:
             places += [(number, delay, np.nan) for delay in range(1, EFFECT_DELAYS + 1)]
     columns, delays, knots = (np.array(part) for part in zip(*places, strict=True))
     zero = np.zeros(len(columns))

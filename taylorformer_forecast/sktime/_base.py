@@ -22,6 +22,7 @@ from taylorformer_forecast.engine.strategy import log_decision
 from taylorformer_forecast.sktime._checks import (
     check_columns,
     check_enough,
+    check_instances,
     check_parameters,
     check_rows,
     check_same_kind,
@@ -103,6 +104,8 @@ class BaseTorchForecaster(
 
     def fit(self, y: Any, X: Any = None, fh: Any = None) -> Self:
         """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`."""
+        if X is not None:
+            check_instances(X, y)
         with all_or_nothing(self):
             return super().fit(y=y, X=X, fh=fh)
 

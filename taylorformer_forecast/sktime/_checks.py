@@ -102,6 +102,15 @@ def check_same_kind(frame, fitted, name):
         raise TypeError(f"the index of {name} holds {has}, but that of y holds {had} in the fit")
 
 
+def check_instances(X, y):
+    """Raise a ValueError if one of X and y has instances, and the other none."""
+    levels = [frame.index.nlevels for frame in (X, y) if isinstance(frame, (pd.Series, pd.DataFrame))]
+    if len(set(levels)) > 1:
+        raise ValueError(
+            f"X has {levels[0]} index level(s), but y has {levels[1]}: X needs rows for every instance of y"
+        )
+
+
 def check_rows(X, y):
     """Raise a ValueError if X lacks rows of y."""
     missing = y.index[~y.index.isin(X.index)]

@@ -105,6 +105,6 @@ class JoiningInstances(Host):
     def _labels(self):
         return super()._labels if self._joined is None else self._joined.columns
 
-    def _predictive(self, fh, X):
-        found = super()._predictive(fh, X)
+    def _predictive(self, fh, X, joint=False):
+        found = super()._predictive(fh, X, joint)
         return found if self._joined is None else self._joined.as_instances(*found, self._levels)

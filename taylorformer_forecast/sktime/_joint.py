@@ -107,13 +107,15 @@ class JointPaths(Host):
     def _scored(self, forecaster, steps):
         """Scores of observed values among paths of a forecaster, all series side by side."""
         y, fh = self._cur_y, None if steps is None else ForecastingHorizon(steps)
-        index, p = forecaster._with(num_samples=N_COPULA_PATHS, _effects=None)._predictive(fh, None)
+        index, p = forecaster._with(num_samples=N_COPULA_PATHS, _effects=None)._predictive(
+            fh, None, joint=True
+        )
         truth = y.reindex(index).to_numpy(dtype="float64", na_value=np.nan)
         return side_by_side(scores_among(p.paths, truth), index, y.columns)
 
     def _joint_predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
         """Rows of the forecast and their predictive distribution, with joint paths of all series."""
-        index, p = self._predictive(fh, X)
+        index, p = self._predictive(fh, X, joint=True)
         if self._copula is None:
             return index, p
         columns, copula = self._copula

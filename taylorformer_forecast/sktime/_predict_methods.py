@@ -36,8 +36,11 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         """Columns of a forecast."""
         return self._cur_y.columns
 
-    def _predictive(self, fh, X) -> tuple[pd.Index, Predictive]:
-        """Rows of the forecast and their predictive distribution, always from the same draw."""
+    def _predictive(self, fh, X, joint=False) -> tuple[pd.Index, Predictive]:
+        """Rows of the forecast and their predictive distribution, always from the same draw.
+
+        Paths of statistical forecasts, whose distributions do not come from them, are drawn if ``joint``.
+        """
         ahead = None
         if X is not None and self._scaler is None:
             warnings.warn("X is ignored: the forecaster was fitted without X", stacklevel=2)
@@ -47,7 +50,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             ahead = dict(instances(X.reindex(columns=self._scaler.columns)))
         n_paths = 1 if self._is_point else int(self.num_samples)  # all paths of points are equal
         if self.network_ is None:
-            return self._statistical(fh, X, n_paths)
+            return self._statistical(fh, X, n_paths if joint else 1)
         requests, keys, stamps = [], [], []
         for key, y, known_X in self._known():
             asked = self._asked(fh, y.index)
@@ -71,13 +74,14 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         return self._as_given(index, keys, result, X)
 
     def _asked(self, fh, index):
-        """Stamps of a forecasting horizon after the rows of one instance; without one, its latest rows."""
+        """Stamps of a forecasting horizon within or after one instance; without one, its latest rows."""
         if fh is None:
             return index[min(MIN_SCALE_VALUES, len(index) - 1) :][-N_CALIBRATION_WINDOWS:]
         asked = self._axis.horizon(fh, index[-1], index)
-        if asked[0] < index[0]:
+        first = self._cur_y.index.get_level_values(-1).min()
+        if asked[0] < first or asked[-1] < index[0]:
             raise ValueError(f"fh asks for {asked[0]}, before the first observation at {index[0]}")
-        return asked
+        return asked[asked >= index[0]]  # an instance may begin after others
 
     def _statistical(self, fh, X, n_paths, network=None):
         """Rows and distribution of statistical forecasts of all series, averaged with those of a network."""

@@ -419,6 +419,36 @@ def test_what_has_ended_does_not_rise_again(kind):
     assert (total > 0).all()  # it may come back
 
 
+@pytest.mark.parametrize("n_zeros", [10, 13, 26, 38, 52])
+def test_what_had_a_yearly_season_and_has_ended_does_not_come_back_with_it(n_zeros):
+    t = torch.arange(208.0)
+    mean = 100 * (1 + 0.3 * torch.sin(2 * torch.pi * t / 52)).expand(10, -1)
+    y = torch.poisson(mean, generator=torch.Generator().manual_seed(0)).double()
+    y[:, -n_zeros:] = 0.0
+    found = forecast(y, 13, 52).quantiles([0.5, 0.9])
+    assert (found[..., 0] == 0).all()
+    assert n_zeros < 26 or (found[..., 1] == 0).all()
+
+
+@pytest.mark.parametrize(("size", "noise"), [(3, 0.03), (3, 0.1), (5, 0.1)])
+def test_a_peak_of_every_year_is_no_outlier(size, noise):
+    month = torch.arange(59) % 12
+    y = 100 * torch.where(month == 11, size, 1) * (noise * normal(20, 59)).exp()
+    peak = forecast(y, 12, 12).quantiles([0.5])[:, 0, 0]
+    assert peak.mean() == pytest.approx(100 * size, rel=0.1)
+
+
+@pytest.mark.parametrize("places", [[11], [0], [2, 7], [4, 5, 6]])
+def test_values_missing_in_the_first_season_take_little_from_it(places):
+    t = torch.arange(60.0).double()
+    y = (100 + t + 30 * torch.sin(2 * torch.pi * t / 12)).repeat(10, 1) + 3 * normal(10, 60)
+    truth = y[:, 48:]
+    gappy = y[:, :48].clone()
+    gappy[:, places] = torch.nan
+    whole, found = ((forecast(past, 12, 12).loc[:, -1] - truth).abs().mean() for past in (y[:, :48], gappy))
+    assert found < 1.15 * whole
+
+
 def test_many_runs_of_zeros_are_intermittent_however_long_the_longest():
     y = torch.tensor([3.0, 0.0, 0.0, 2.0, 0.0]).repeat(10).double()
     y[10:25] = 0.0

@@ -164,11 +164,12 @@ def test_effects_are_measured_alike_in_training_and_forecasts(strategy, n_series
     assert (found[0] - found[1]).values()[-1, 0] == pytest.approx(3, abs=1)
 
 
-def test_series_of_another_scale_have_effects_in_their_own_units():
+@pytest.mark.parametrize(("scale", "level"), [(1000, 0), (5, 0), (0.2, 0), (1, 2500), (1, -110)])
+def test_series_of_another_scale_or_level_have_effects_in_their_own_units(scale, level):
     y, X = promoted()
     model = chosen("corrected").fit(y[:N], future_covariates=X, verbose=False)
-    found = effect_of_promotion(model, X, series=1000 * y[:N])[-1, 0]
-    assert found / 1000 == pytest.approx(40, abs=6)
+    found = effect_of_promotion(model, X, series=scale * y[:N] + level)[-1, 0]
+    assert found / scale == pytest.approx(40, abs=6)
 
 
 @pytest.mark.parametrize("strategy", ["train", "corrected"])

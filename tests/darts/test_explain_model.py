@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from darts import TimeSeries
+from darts.utils.likelihood_models.torch import PoissonLikelihood
 from quiet import QUIET
 from torch.nn import MSELoss
 
@@ -65,6 +66,23 @@ def test_a_covariate_counts_as_much_as_it_changes_the_forecast():
     assert np.corrcoef(values(parts, "future: used")[:, 0], used[144:])[0, 1] > 0.9
     still = future.with_values(np.full_like(future.values(), used.mean()))
     assert np.abs(values(model.explain(6, future_covariates=still), "future: used")).mean() < 1e-5
+
+
+@pytest.mark.parametrize(
+    "settings", [{"use_reversible_instance_norm": False}, {"likelihood": PoissonLikelihood()}]
+)
+def test_a_covariate_that_only_the_network_sees_is_explained_on_the_series_as_it_is(settings):
+    rng = np.random.default_rng(1)
+    times = pd.date_range("2024-01-01", periods=150, freq="D")
+    x = rng.normal(size=150).astype("float32")
+    y = TimeSeries.from_times_and_values(times[:144], np.round(20 + 5 * x[:144]))
+    X = TimeSeries.from_times_and_values(times, x, columns=["x"])
+    model = model_of(LAMModel, **settings).fit(y, future_covariates=X)
+    still = X.with_values(np.full_like(X.values(), x.mean()))
+    drawn = {"num_samples": 20, "random_state": 0}
+    apart = [model.predict(6, future_covariates=one, **drawn).mean(axis=2).values() for one in (X, still)]
+    found = values(model.explain(6, **drawn), "future: x")
+    np.testing.assert_allclose(found, apart[0] - apart[1], atol=1e-5)
 
 
 @pytest.mark.parametrize("strategy", ["corrected", "train"])

@@ -41,6 +41,16 @@ def test_a_bend_is_found():
     assert difference(effects, y, high=20.0, low=25.0) == pytest.approx(0, abs=6)
 
 
+def test_a_bend_is_found_beside_columns_that_cannot_bend():
+    rng = np.random.default_rng(0)
+    x = rng.normal(10, 8, (120, 1))
+    y = 8 * np.maximum(0, 15 - x[:, 0]) + rng.normal(0, 4, 120)
+    flags, constant = rng.random((120, 3)) < 0.3, np.ones((120, 2))
+    effects = fit_effects([y], [np.hstack([x, flags, constant])])
+    assert difference(effects, y, high=0.0, low=5.0) == pytest.approx(40, abs=6)
+    assert difference(effects, y, high=20.0, low=25.0) == pytest.approx(0, abs=8)
+
+
 def test_what_comes_later_is_found_at_its_delay():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 1))

@@ -111,9 +111,12 @@ def test_the_covariance_has_the_variances_on_its_diagonal_and_is_positive_semide
 
 def test_the_covariance_takes_one_draw(fitted, monkeypatch):
     draws, predictive = [], type(fitted)._predictive
-    monkeypatch.setattr(
-        type(fitted), "_predictive", lambda self, *asked: draws.append(asked) or predictive(self, *asked)
-    )
+
+    def counted(self, *asked, **how):
+        draws.append(asked)
+        return predictive(self, *asked, **how)
+
+    monkeypatch.setattr(type(fitted), "_predictive", counted)
     fitted.predict_var(fh=[1, 2], cov=True)
     assert len(draws) == 1
 

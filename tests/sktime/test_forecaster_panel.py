@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sktime.forecasting.model_evaluation import evaluate
+from sktime.forecasting.reconcile import ReconcilerForecaster
 from sktime.performance_metrics.forecasting import MeanAbsoluteError
 from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, PinballLoss
 from sktime.split import ExpandingWindowSplitter
@@ -216,6 +217,11 @@ def test_missing_exogenous_rows_are_named(y, X, change, message):
     pd.testing.assert_frame_equal(forecaster.predict(fh=[1, 2], X=ahead(X, y)), before)
 
 
+def test_exogenous_columns_without_instances_are_refused_at_fit(y, X):
+    with pytest.raises(ValueError, match=r"X has 1 index level\(s\), but y has 2: X needs rows for every"):
+        tiny().fit(y, X=X.loc["a"])
+
+
 @pytest.mark.parametrize("strategy", ["train", "corrected", "zero_shot"])
 def test_missing_exogenous_rows_are_named_at_fit(y, X, strategy):
     X = X.loc[y.index]
@@ -320,3 +326,16 @@ def test_hierarchies_are_aggregated_and_reconciled(hierarchy, forecaster, method
         total = forecast.loc[("__total", "__total")].to_numpy()
         leaves = forecast.loc[[key in "abcd" for key in forecast.index.get_level_values(1)]]
         np.testing.assert_allclose(total, leaves.groupby(level=2).sum().to_numpy())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("strategy", ["train", "corrected"])
+def test_hierarchies_of_shops_that_opened_late_are_reconciled_by_their_residuals(hierarchy, strategy):
+    late = hierarchy.drop(hierarchy.loc[("s", "d")].index[:12].map(lambda time: ("s", "d", time)))
+    every = Aggregator().fit_transform(late)
+    forecaster = tiny(TaylorformerForecaster, strategy=strategy, distribution="studentt")
+    forecast = ReconcilerForecaster(forecaster, method="mint_shrink").fit(every, fh=[1, 2]).predict()
+    assert np.isfinite(forecast.to_numpy()).all()
+    assert forecast.loc[("__total", "__total")].iloc[0, 0] == pytest.approx(46, abs=3)
+    in_sample = forecaster.fit(late, fh=[1]).predict(late.index.get_level_values(-1).unique())
+    assert in_sample.index.equals(late.index)

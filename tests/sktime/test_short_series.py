@@ -114,6 +114,17 @@ def test_mean_intervals_and_paths_are_of_one_distribution(forecasts):
         np.testing.assert_allclose(by_step.quantile(level).to_numpy()[:, 0], quantiles[:, column], atol=0.2)
 
 
+@pytest.mark.parametrize("name", ["intermittent demand", "rare demand", "gaps"])
+def test_distributions_of_steps_are_those_with_joint_paths(name):
+    y = series(AWKWARD[name])
+    X = pd.DataFrame({"x": np.random.default_rng(0).normal(size=len(y))}, y.index)
+    fitted = TaylorformerForecaster(strategy="corrected", num_samples=30, random_state=0).fit(y[:-5], X[:-5])
+    fh = fitted._check_fh(range(-2, 6))
+    alone, joint = (fitted._predictive(fh, X[-5:], joint=own)[1].mixture for own in (False, True))
+    for levels in ([0.1, 0.5, 0.9], [0.01, 0.99]):
+        np.testing.assert_array_equal(alone.at_levels(levels), joint.at_levels(levels))
+
+
 def test_paths_have_the_mean_of_the_forecast_with_fewer_of_them_too():
     forecaster = fitted(series(np.cumsum(NOISE - 10)), num_samples=100)
     paths = forecaster.predict_proba(marginal=False).mean().to_numpy()[:, 0]
