@@ -179,7 +179,7 @@ MOST_TRIED_SEASONS = 2  # the calendar's first; by hand
 LONGEST_TRIED_SEASON = 700  # steps: a year of days, a week of quarters of an hour; by hand
 LEAST_PAST_CYCLES = 3  # of a long season that are seen; measured: 4 are worse on taxi rides
 MIN_SCALE_VALUES = 3  # before an origin whose errors show a scale; by hand
-LOWER_TAIL = (1e-6, 1e-4, 0.001, 0.005, 0.01, 0.025)  # levels of the same, in the tails; by hand
+LOWER_TAIL = (1e-6, 1e-4, 0.001, 0.005, 0.01, 0.025)  # levels of the next, in the tails; by hand
 # Levels between which the density of a statistical forecast is constant; by hand.
 STATISTICAL_LEVELS = (*LOWER_TAIL, *(k / 20 for k in range(1, 20)), *(1 - p for p in LOWER_TAIL[::-1]))
 
@@ -239,7 +239,7 @@ LONGER_CONTEXT_LENGTH = 1.5  # ratio of lengths from which it is tried; by hand
 # --- Windows -----------------------------------------------------------------------------------------------
 CONTEXT_FLOOR = 0.02  # least standard deviation of a context, in that of its series; by hand
 MIN_CONTEXT_POINTS = 3  # with fewer, a context is scaled by its whole series; by hand
-MIN_SERIES_POINTS = 12  # observed values of darts' series that have a standard deviation; by hand
+MIN_SERIES_POINTS = 12  # observed values of a series that has a standard deviation of its own; by hand
 MOST_CLOSED_FORM_WINDOWS = 4096  # that baselines are fitted to; by hand
 MIN_CLOSED_FORM_WINDOWS = 32  # of them, however long they are; by hand
 FARTHEST_X = 1e6  # of an exogenous value, in deviations: farther ones would overflow in a network; by hand
@@ -255,7 +255,7 @@ MAX_CYCLES = 2  # whose phases a pretrained network sees, the shortest first; by
 # --- Calibration -------------------------------------------------------------------------------------------
 HOLDOUT_START = 0.75  # part of a series before the windows that show what a network adds; by hand
 MIN_HELD_OUT_WINDOWS = 12  # of both parts; by hand
-N_HELD_OUT_PATHS = 99  # of each; by definition: their order statistics are percentiles
+N_HELD_OUT_PATHS = 99  # of a forecast that is judged; by definition: their order statistics are percentiles
 NETWORK_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a pretrained network, to choose from; by hand
 PRETRAINED_INFLATIONS = (0.8, 1.5)  # least and largest of its scale; by hand
 N_CALIBRATION_WINDOWS = 64  # that are forecast; more of one series overlap; by hand

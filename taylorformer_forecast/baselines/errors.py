@@ -1,4 +1,4 @@
-"""Distribution of the errors of a forecast from every origin: scale, shape, dependence along a path."""
+"""Distribution of the errors of a forecast from every origin: scale and shape."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def _arrived(values: ByOrigin) -> ByOrigin:
     return late.cumsum(1)
 
 
-def level_unit(y: Float[Tensor, "B n"], loc: ByOrigin, positive: Tensor) -> ByOrigin:
-    """Unit of the errors from each origin: a power of the forecast where all values so far are positive."""
+def level_unit(y: Float[Tensor, "B n"], loc: ByOrigin, bounded: Tensor) -> ByOrigin:
+    """Unit of the errors from each origin: a power of the forecast where no value can be negative."""
     seen = (~y.isnan()).cumsum(1).clamp_min(1)
     mean = torch.nan_to_num(y).abs().cumsum(1) / seen
     unit = torch.maximum(loc.abs(), ERROR_LEVEL_FLOOR * mean[..., None]) ** ERROR_LEVEL_POWER
-    return torch.where(positive[..., None] & (unit > 0), unit, 1.0)
+    return torch.where(bounded[..., None] & (unit > 0), unit, 1.0)
 
 
 def error_scale(

@@ -192,7 +192,8 @@ def members(
     n_plain = int(plain.sum())
     growth = torch.cat([steps.expand(-1, 2 * n_plain), (grid.damping[~plain] ** steps).cumsum(0)], 1)
     others, regressed, repeats = _others(y, seasons, horizon, base[:, :, 0], streams)
-    awake = torch.cat([torch.stack([s.known for s in streams], 2), repeats], 2)
+    known = torch.stack([s.known for s in streams], 2)
+    awake = torch.cat([known, repeats], 2)
     # Season, rank and families of the members of each group.
     own = [0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain)
     groups = [(s.season, s.rank, own) for s in streams]
@@ -202,15 +203,14 @@ def members(
     season, rank, families = zip(*groups, strict=True)
     of_member = [number for number, each in enumerate(families) for _ in each]
     group = torch.tensor(of_member, device=y.device)
-    known = torch.stack([s.known for s in streams], 2)[..., None]
     zero = torch.zeros_like(others[:, :, 0])
     index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
     shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
     factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
     low, high = forecast_range(y, horizon, bounded)
     return Members(
-        torch.where(known, base, base[:, :, :1]),
-        torch.where(known, slope, slope[:, :, :1]),
+        torch.where(known[..., None], base, base[:, :, :1]),
+        torch.where(known[..., None], slope, slope[:, :, :1]),
         growth,
         torch.stack(shift, 2),
         torch.stack(factor, 2),

@@ -9,7 +9,7 @@ import numpy as np
 from darts import TimeSeries
 
 from taylorformer_forecast.core.window import evenly
-from taylorformer_forecast.defaults import DECILES, MOST_SHARE_SERIES, N_COPULA_PATHS
+from taylorformer_forecast.defaults import DECILES, MOST_SHARE_SERIES, N_HELD_OUT_PATHS
 from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.correction import holds_correction
@@ -97,7 +97,7 @@ def _past_losses(model: Any, series: TimeSeries, truth: np.ndarray, origins: ran
         start_format="position",
         stride=origins.step,
         forecast_horizon=model.output_chunk_length,
-        num_samples=N_COPULA_PATHS,
+        num_samples=N_HELD_OUT_PATHS,
         retrain=False,
         last_points_only=False,
         show_warnings=False,

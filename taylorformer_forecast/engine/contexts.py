@@ -29,7 +29,8 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     Returns
     -------
     ndarray of shape (n, D)
-        See :func:`~taylorformer_forecast.baselines.outliers.without_outliers`.
+        See :func:`~taylorformer_forecast.baselines.outliers.without_outliers`, and
+        :func:`~taylorformer_forecast.baselines.intermittent.without_closed`.
 
     Examples
     --------

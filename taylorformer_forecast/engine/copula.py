@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from scipy.special import ndtri
 
@@ -23,19 +22,19 @@ PAIRED_AT_ONCE = 1000  # series, of which every pair has its own correlation whe
 
 
 def past_origins(n: int, horizon: int) -> list[int]:
-    """Numbers of values from which forecasts of the past are made, whose errors show how series go together.
+    """Last values before forecasts of the past, whose errors show how series go together.
 
     Parameters
     ----------
     n : int
-        Values of the series.
+        Number of the last value of the series.
     horizon : int
         Steps of a forecast.
 
     Returns
     -------
     list of int
-        Evenly spaced, in the second half of the series, none farther from the next than the horizon.
+        Numbers, evenly spaced in the second half of the series, none farther from the next than the horizon.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def standardised_errors(
         part = slice(len(found), len(found) + size)
         y = ending_together(series[part])
         past = forecast(y, horizon, [list(whole_seasons(own)) or [1] for own in seasons[part]])
-        error = past_errors(torch.as_tensor(y), past.loc) / past.scale.clamp_min(np.finfo(float).tiny)
+        error = past_errors(y, past.loc) / past.scale.clamp_min(np.finfo(float).tiny)
         for own, scores in zip(
             series[part], error.numpy().clip(-LARGEST_COPULA_ERROR, LARGEST_COPULA_ERROR), strict=True
         ):

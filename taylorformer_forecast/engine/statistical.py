@@ -280,7 +280,6 @@ def _with_masses(
         torch.nn.functional.pad(part, (0, n_pieces - part.shape[1]), value=fill)
         for part, fill in zip(parts, (0.0, tiny, 0.0), strict=True)
     )
-    weights = weights.clone()
     loc[future], scale[future], weights[future] = 0.0, tiny, 0.0
     loc[future, : len(support)] = support
     weights[future, : len(support)] = mass / mass.sum()

@@ -122,7 +122,7 @@ def choose_strategy(
         What cannot be had without training, if anything: covariates, another distribution.
     irregular : str, optional
         Why there can be no statistical forecasts, if anything: they need regular times. "auto" takes the
-        pretrained network then.
+        pretrained network then, or trains one on long series.
 
     Returns
     -------

@@ -50,7 +50,8 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         How series are forecast. "baseline": without a network, by a combination of statistical forecasts
         (exponential smoothing, Theta, damped trend, seasonal naive and autoregression; a distribution of
         counts for intermittent demand), weighted by their past errors. It needs regular times. It is fitted
-        to the last 1000 values before every forecast, whatever the length of the context. "corrected": the
+        to the last 1000 values before every forecast, or three cycles of a longer season, whatever the length
+        of the context. "corrected": the
         same, with locations and widths corrected by a network that was trained on synthetic series.
         "pretrained": by another such network, around a linear forecast; only that and its calibration are
         fitted. "zero_shot": by the average of both, quantile by quantile, weighted by their past errors: of
