@@ -19,6 +19,7 @@ from taylorformer_forecast.defaults import (
     FEWEST_STEPS,
     INTERMITTENT_ZEROS,
     LEAST_ELASTICITY,
+    MIN_CHECKED_VALUES,
     MOST_LEADING_ZEROS,
 )
 
@@ -118,7 +119,8 @@ def without_closed(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ())
     """Series whose zeros are missing where something was closed or broken for a time.
 
     That is a long run of zeros which begins and ends at once and is over, in a series that has few other
-    zeros. Several such runs, or two at the same place in a season, are a part of the series.
+    zeros. It may be short where no other value is less than a quarter of the median, and values are no small
+    counts. Several such runs, or two at the same place in a season, are a part of the series.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def without_closed(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ())
     (10, 0)
     """
     zeros, seen = (y == 0).sum(1), (~y.isnan()).sum(1)
-    rows = ((zeros >= CLOSED_RUN) & (zeros < seen)).nonzero()[:, 0].tolist()
+    rows = ((zeros > 0) & (zeros < seen)).nonzero()[:, 0].tolist()
     closed = {row: _closed(y[row], seasons) for row in rows}
     if not any(bool(own.any()) for own in closed.values()):
         return y
@@ -157,8 +159,11 @@ def _closed(y: Float[Tensor, " n"], seasons: Sequence[float | int]) -> Bool[Tens
     zero, places = y == 0, ((y != 0) & ~y.isnan()).nonzero()[:, 0]
     count = zero.cumsum(0)[places].diff()  # zeros between two other values that follow each other
     size = y[places].abs()
-    abrupt = torch.minimum(size[1:], size[:-1]) >= CLOSED_EDGE * size.median()
-    runs = ((count >= CLOSED_RUN) & abrupt).nonzero()[:, 0]
+    usual = size.median()
+    abrupt = torch.minimum(size[1:], size[:-1]) >= CLOSED_EDGE * usual
+    counts = len(size.unique()) < MIN_CHECKED_VALUES  # small ones, next to which zero is another
+    shortest = CLOSED_RUN if counts or bool(size.min() < CLOSED_EDGE * usual) else 1
+    runs = ((count >= shortest) & abrupt).nonzero()[:, 0]
     found = torch.zeros_like(zero)
     if not 0 < len(runs) < FEWEST_RUNS:
         return found

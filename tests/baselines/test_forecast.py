@@ -10,7 +10,7 @@ from torch.testing import assert_close as close
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.errors import shape
 from taylorformer_forecast.baselines.forecast import Correction, forecast
-from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
+from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative, without_closed
 from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.baselines.seasonal import season_of_zeros
 
@@ -401,6 +401,21 @@ def test_a_spell_in_which_a_shop_was_closed_does_not_take_its_season(days):
     found = forecast(past[None], 14, 7)
     assert not found.intermittent.any()
     assert (found.loc[0, -1] - truth).abs().mean() < 50  # a flat forecast has 230
+
+
+@pytest.mark.parametrize("n_zeros", [1, 2, 5, 9])
+def test_zeros_of_a_product_that_was_sold_out_count_as_missing(n_zeros):
+    t = torch.arange(156.0)
+    mean = 100 * (1 + 0.3 * torch.sin(2 * torch.pi * t / 52)).expand(5, -1)
+    y = torch.poisson(mean, generator=torch.Generator().manual_seed(0)).double()
+    out, gone = y.clone(), y.clone()
+    out[:, 60 : 60 + n_zeros], gone[:, 60 : 60 + n_zeros] = 0.0, torch.nan
+    close(forecast(out, 4, 52).quantiles([0.1, 0.5, 0.9]), forecast(gone, 4, 52).quantiles([0.1, 0.5, 0.9]))
+
+
+def test_zeros_amid_small_counts_are_counts():
+    y = torch.poisson(torch.full((20, 60), 3.0), generator=torch.Generator().manual_seed(0)).double()
+    assert torch.equal(without_closed(y), y)
 
 
 def test_what_has_ended_is_forecast_near_zero():
