@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.intermittent import is_intermittent
-from taylorformer_forecast.engine.demand_ratios import demand_ahead, tilt_demand
+from taylorformer_forecast.engine.demand_ratios import multiplied
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, with_earlier
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.series_scale import since_start
@@ -140,10 +140,8 @@ class Additions:
         for number, one in enumerate(forecasts):
             b, c = divmod(number, y.shape[2])
             if one.intermittent and demand[b, c]:
-                past, before, ahead = y[b, :, c], ratios[b, :-n, c], ratios[b, -n:, c]
-                base, mean = demand_ahead(one.loc[0], one.weights[0], past, before, ahead)
-                paths, weights = tilt_demand(one.paths, one.loc, one.weights, base, mean, rng)
-                one = replace(one, paths=paths, weights=weights)
+                before, ahead = ratios[b, :-n, c], ratios[b, -n:, c]
+                one = multiplied(one, np.ones(n, dtype=bool), y[b, :, c], before, ahead, rng)
             found.append(one)
         return found
 

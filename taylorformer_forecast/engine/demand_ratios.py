@@ -6,9 +6,11 @@ step has that of the past values whose means were multiplied by about as much, a
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch.nn.utils.rnn import pad_sequence
 
 from taylorformer_forecast.baselines.demand import fit_intermittent
@@ -20,7 +22,9 @@ from taylorformer_forecast.defaults import (
     FARTHEST_DEMAND,
     FEWEST_ALIKE,
     LONGEST_PAST,
+    STATISTICAL_LEVELS,
 )
+from taylorformer_forecast.engine.series_requests import SeriesForecast
 
 N_STEPS = 60  # of bisection
 
@@ -140,6 +144,37 @@ def demand_ahead(
         The ratio of each step, times the :func:`level_of_demand`.
     """
     return alike_demand(values, weights, y, before, ahead), ahead * level_of_demand(y, before)
+
+
+def multiplied(
+    forecast: SeriesForecast,
+    future: Bool[np.ndarray, " r"],
+    y: Float[np.ndarray, " n"],
+    before: Float[np.ndarray, " n"],
+    ahead: Float[np.ndarray, " f"],
+    rng: np.random.Generator,
+) -> SeriesForecast:
+    """Forecast of intermittent demand, the means of whose future times are multiplied.
+
+    Parameters
+    ----------
+    forecast : SeriesForecast
+        Without that, the same at all future times.
+    future : bool ndarray of shape (r,)
+        Which of its times are.
+    y, before, ahead : ndarray
+        See :func:`alike_demand`.
+    rng : Generator
+        Which draws of equal values go on together.
+    """
+    paths, weights, quantiles = forecast.paths.copy(), forecast.weights.copy(), forecast.quantiles.copy()
+    values, usual = forecast.loc[future], weights[future]
+    base, mean = demand_ahead(values[0], usual[0], y, before, ahead)
+    paths[:, future], weights[future] = tilt_demand(paths[:, future], values, usual, base, mean, rng)
+    below = weights[future].cumsum(1)[:, None] < np.array(STATISTICAL_LEVELS)[:, None]
+    place = np.minimum(below.sum(2), np.count_nonzero(usual, 1).max() - 1)
+    quantiles[future] = np.take_along_axis(values, place, 1)
+    return replace(forecast, paths=paths, weights=weights, quantiles=quantiles)
 
 
 def tilt_demand(

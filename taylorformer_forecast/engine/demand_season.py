@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,9 +13,8 @@ from taylorformer_forecast.defaults import (
     DEMAND_SEASON_ERRORS,
     FEWEST_DEMAND_CYCLES,
     LONGEST_PAST,
-    STATISTICAL_LEVELS,
 )
-from taylorformer_forecast.engine.demand_ratios import demand_ahead, tilt_demand
+from taylorformer_forecast.engine.demand_ratios import multiplied
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 
 
@@ -108,11 +106,4 @@ def with_season(
     before, ratio = np.split(season_of_demand(y, seasons, np.r_[-len(y) : 0, steps]), [len(y)])
     if (ratio == 1).all():
         return forecast
-    paths, weights, quantiles = forecast.paths.copy(), forecast.weights.copy(), forecast.quantiles.copy()
-    values, usual, rng = forecast.loc[future], weights[future], np.random.default_rng(seed)
-    base, mean = demand_ahead(values[0], usual[0], y, before, ratio)
-    paths[:, future], weights[future] = tilt_demand(paths[:, future], values, usual, base, mean, rng)
-    below = weights[future].cumsum(1)[:, None] < np.array(STATISTICAL_LEVELS)[:, None]
-    place = np.minimum(below.sum(2), np.count_nonzero(forecast.weights[future], 1).max() - 1)
-    quantiles[future] = np.take_along_axis(values, place, 1)
-    return replace(forecast, paths=paths, weights=weights, quantiles=quantiles)
+    return multiplied(forecast, future, y, before, ratio, np.random.default_rng(seed))
