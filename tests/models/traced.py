@@ -2,10 +2,8 @@
 
 A script, as the tracer cannot see through the checks of shapes that tests have::
 
-    python tests/models/traced.py Taylorformer
+    python tests/models/traced.py
 """
-
-import sys
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +41,7 @@ def windows(n_windows: int, n_columns: int) -> tuple[Tensor, ...]:
 
 def main(name: str) -> None:
     """Compare graphs with the network itself."""
+    print(name, flush=True)
     torch.manual_seed(0)
     n_columns = 2 if SPECS[name].shares_windows else 1
     task = Task(N_CONTEXT, HORIZON, n_covariates=2, n_columns=n_columns)
@@ -60,4 +59,5 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    for each in SPECS:
+        main(each)

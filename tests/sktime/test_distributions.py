@@ -240,7 +240,7 @@ def test_mapped_mixtures_have_the_images_of_the_quantiles_and_the_mean_of_the_im
     image = PathMixture._of(Mixture(d._kind, p["mu"], p["sigma"], w, d._shapes).mapped(bend))
     alphas = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
     np.testing.assert_allclose(image.quantile_array(alphas), bend(d.quantile_array(alphas)), rtol=0.005)
-    levels = (np.arange(4000) + 0.5) / 4000
+    levels = (np.arange(1000) + 0.5) / 1000
     np.testing.assert_allclose(image.mean(), bend(d.quantile_array(levels)).mean(0), rtol=0.005)
 
 

@@ -190,7 +190,7 @@ def test_new_values_one_by_one_leave_the_same_rest_as_all_together():
 def test_new_series_of_equal_values_get_effects_in_their_own_units(values, scale):
     y, X = later_by(0, 3)
     early = y.index.get_level_values(-1) < "2020-07-01"
-    forecaster = TaylorformerForecaster(random_state=0).fit(scale * y[early], X[early], fh=FH)
+    forecaster = TaylorformerForecaster(max_steps=20, random_state=0).fit(scale * y[early], X[early], fh=FH)
     index = pd.MultiIndex.from_product([["new"], X.index.levels[-1]])
     new_X = pd.DataFrame({"x": np.linspace(-1, 1, len(index))}, index)
     n = int((index.get_level_values(-1) < "2020-07-01").sum())
@@ -204,7 +204,7 @@ def test_series_that_end_earlier_need_x_from_their_own_end():
     y, X = later_by(0, 2)
     stamps = y.index.get_level_values(-1)
     known = (stamps < "2020-06-01") | ((stamps < "2020-07-01") & (y.index.get_level_values(0) == "i0"))
-    forecaster = TaylorformerForecaster(random_state=0).fit(y[known], X[known], fh=[1, 2, 3])
+    forecaster = TaylorformerForecaster(max_steps=20, random_state=0).fit(y[known], X[known], fh=[1, 2, 3])
     found = forecaster.predict(X=X[~known])
     assert float((found - y.reindex(found.index)).abs().mean().iloc[0]) < 0.3
     with pytest.raises(ValueError, match="X of instance 'i1' has no row for 2020-06-01"):
@@ -247,7 +247,9 @@ def test_the_order_of_instances_and_columns_does_not_matter_to_effects(monkeypat
     found = []
     for own_y, own_X in ((y, X), other):
         early = own_y.index.get_level_values(-1) <= last[0] - pd.Timedelta(days=H)
-        forecaster = TaylorformerForecaster(random_state=0).fit(own_y[early], own_X[early], fh=FH)
+        forecaster = TaylorformerForecaster(max_steps=20, random_state=0).fit(
+            own_y[early], own_X[early], fh=FH
+        )
         found.append(forecaster.predict(X=own_X[~early]))
     pd.testing.assert_frame_equal(found[1].loc[found[0].index, found[0].columns], found[0], rtol=1e-6)
 
@@ -377,7 +379,7 @@ def test_demand_needs_no_network_beside_other_series_with_x():
     first = y.index.get_level_values(0) == "i0"
     y.loc[first, "sold"] = 10 + 5 * X["promotion"][first].to_numpy() + noise
     early = y.index.get_level_values(-1) < "2024-07-12"
-    forecaster = TaylorformerForecaster(random_state=0).fit(y[early], X[early], fh=FH)
+    forecaster = TaylorformerForecaster(max_steps=20, random_state=0).fit(y[early], X[early], fh=FH)
     assert forecaster.strategy_ != "train"
     low, high = (forecaster.predict_proba(X=X[~early].assign(promotion=v)).mean()["sold"] for v in (0.0, 1.0))
     assert (high - low)["i0"].to_numpy() == pytest.approx(5, abs=1)
@@ -450,7 +452,7 @@ def test_an_instance_that_update_brings_has_the_effects_in_common():
     late = new_y.index.get_level_values(0) == "shop 2"
     now = new_y.index.get_level_values(-1) < "2024-03-11"
     before = y.index.get_level_values(-1) < "2024-03-11"
-    forecaster = TaylorformerForecaster(random_state=0).fit(y[before], X[before], fh=FH)
+    forecaster = TaylorformerForecaster(max_steps=20, random_state=0).fit(y[before], X[before], fh=FH)
     forecaster.update(new_y[late & now], new_X[late & now], update_params=False)
     found = effect_of_promotion(forecaster, new_X[~now]).groupby(level=0).last()["sales"]
     assert found.to_numpy() == pytest.approx([40, 40, 40], abs=8)
