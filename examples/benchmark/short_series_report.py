@@ -72,10 +72,11 @@ much there. So three weeks of hours, or of quarters of an hour, are enough to se
 not like it. Longer seasons than 700 steps are not tried, as a week of five minutes is. A year of days repeats
 without its weeks, as the same date is another day of the week.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
-by the range of the series.
+by the range of the series. A peak of every year is no such value from its second time on.
 What only later values show to be no part of a series counts as missing. That are ten zeros or more in a row
-that begin and end at once, and up to twelve extreme values in a row that are over. Three such runs and more,
-or two at the same place in a season, are a part of it.
+that begin and end at once, and up to twelve extreme values in a row that are over. Fewer zeros count so, too,
+where all other values are at least a quarter of the usual one, and no small counts: a product was sold out.
+Three such runs and more, or two at the same place in a season, are a part of it.
 Forecasts stop where values do: at a largest or smallest one that came again and again, as loads at 100 %.
 Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
 it. Below the median of positive values, distances are those of logarithms.
@@ -86,7 +87,8 @@ later. That is not so where a season of four cycles or more says when values are
 are. Places in the season that were always zero then are forecast as zero, after eight cycles. Nor is it so
 where values have not been zero for longer than ever, as in an outbreak. The same holds where nearly all
 zeros are in one run of ten or more that is over: something was closed. Zeros and other values that alternate
-in such runs are nights and days of a fine grid. While zeros at the end go on, demand may have ended.
+in such runs are nights and days of a fine grid. Ten zeros at the end, and twice as many as ever before, may
+say that demand has ended. Then only the latest values count, and neither season nor trend brings it back.
 Where no value is negative, no forecast is, and errors grow with the level. An exception are numbers that are
 not whole, if steps are as large at low levels as at high ones, as those of degrees are. Another are few such
 numbers of which one is zero, as in a series that was scaled to its range.
