@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
@@ -42,11 +42,11 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """
     if not bool((y == 0).any()):
         return torch.zeros_like(y, dtype=torch.bool)
-    leading = ~((y != 0) & ~y.isnan()).cummax(1).values
+    value = (y != 0) & ~y.isnan()
+    leading = ~value.cummax(1).values
     zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
     seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
-    ended = torch.where((y != 0) & ~y.isnan(), zeros, 0).cummax(1).values  # zeros up to the last other value
-    run = ended.diff(dim=1, prepend=ended[:, :1]).cummax(1).values  # the longest one that is over
+    ended, run = _over(zeros, value)
     closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
     over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
     nights = (over >= FEWEST_RUNS) & (torch.minimum(zeros, seen - zeros) >= CLOSED_RUN * over)
@@ -66,10 +66,15 @@ def may_have_ended(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     [False, True]
     """
     zeros, value = (y == 0).cumsum(1), (y != 0) & ~y.isnan()
-    ended = torch.where(value, zeros, 0).cummax(1).values  # zeros up to the last other value
-    longest = ended.diff(dim=1, prepend=ended[:, :1]).cummax(1).values  # run of them
+    ended, longest = _over(zeros, value)
     since = zeros - ended
     return (since >= CLOSED_RUN) & (since >= 2 * longest) & (value.cumsum(1) > 0)
+
+
+def _over(zeros: Int[Tensor, "B n"], value: Bool[Tensor, "B n"]) -> tuple[Tensor, Tensor]:
+    """Zeros up to the last other value, of numbers of zeros so far, and the longest run that is over."""
+    ended = torch.where(value, zeros, 0).cummax(1).values
+    return ended, ended.diff(dim=1, prepend=ended[:, :1]).cummax(1).values
 
 
 def _awake(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
@@ -143,8 +148,10 @@ def without_closed(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ())
     >>> without_closed(y).isnan().sum().item(), without_closed(y[:, :30]).isnan().sum().item()
     (10, 0)
     """
-    zeros, seen = (y == 0).sum(1), (~y.isnan()).sum(1)
-    rows = ((zeros > 0) & (zeros < seen)).nonzero()[:, 0].tolist()
+    began = ((y != 0) & ~y.isnan()).cummax(1).values
+    zeros, seen = ((y == 0) & began).sum(1), (~y.isnan() & began).sum(1)
+    most = (INTERMITTENT_ZEROS + FEW_ZEROS) * seen  # in runs, and others
+    rows = ((zeros > 0) & (zeros < most)).nonzero()[:, 0].tolist()
     closed = {row: _closed(y[row], seasons) for row in rows}
     if not any(bool(own.any()) for own in closed.values()):
         return y

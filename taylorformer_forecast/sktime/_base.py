@@ -104,13 +104,13 @@ class BaseTorchForecaster(
 
     def fit(self, y: Any, X: Any = None, fh: Any = None) -> Self:
         """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`."""
-        if X is not None:
-            check_instances(X, y)
+        check_instances(X, y)
         with all_or_nothing(self):
             return super().fit(y=y, X=X, fh=fh)
 
     def update(self, y: Any, X: Any = None, update_params: bool = True) -> Self:
         """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
+        check_instances(X, y)
         with all_or_nothing(self):
             self._latest = self.cutoff
             return super().update(y=y, X=X, update_params=update_params)
@@ -120,6 +120,7 @@ class BaseTorchForecaster(
 
         ``strategy="baseline"`` and "corrected" train no network: they are refused.
         """
+        check_instances(X, y)
         with all_or_nothing(self):
             return super().pretrain(y=y, X=X, fh=fh)
 

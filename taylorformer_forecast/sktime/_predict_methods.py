@@ -78,10 +78,12 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         if fh is None:
             return index[min(MIN_SCALE_VALUES, len(index) - 1) :][-N_CALIBRATION_WINDOWS:]
         asked = self._axis.horizon(fh, index[-1], index)
-        first = self._cur_y.index.get_level_values(-1).min()
+        if asked[0] >= index[0]:
+            return asked
+        first = self._cur_y.index.get_level_values(-1).min()  # an instance may begin after others
         if asked[0] < first or asked[-1] < index[0]:
             raise ValueError(f"fh asks for {asked[0]}, before the first observation at {index[0]}")
-        return asked[asked >= index[0]]  # an instance may begin after others
+        return asked[asked >= index[0]]
 
     def _statistical(self, fh, X, n_paths, network=None):
         """Rows and distribution of statistical forecasts of all series, averaged with those of a network."""

@@ -217,9 +217,13 @@ def test_missing_exogenous_rows_are_named(y, X, change, message):
     pd.testing.assert_frame_equal(forecaster.predict(fh=[1, 2], X=ahead(X, y)), before)
 
 
-def test_exogenous_columns_without_instances_are_refused_at_fit(y, X):
+@pytest.mark.parametrize("method", ["fit", "update", "pretrain"])
+def test_exogenous_columns_without_instances_are_refused(y, X, method):
+    forecaster = tiny()
+    if method == "update":
+        forecaster.fit(y, X=X.loc[y.index])
     with pytest.raises(ValueError, match=r"X has 1 index level\(s\), but y has 2: X needs rows for every"):
-        tiny().fit(y, X=X.loc["a"])
+        getattr(forecaster, method)(y, X=X.loc["a"])
 
 
 @pytest.mark.parametrize("strategy", ["train", "corrected", "zero_shot"])
