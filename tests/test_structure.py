@@ -59,6 +59,7 @@ SOURCES = ("published", "by definition", "measured", "by hand")
 NO_DEFAULTS = {
     "tolerances of rounding": ("FLAT", "JITTER", "LARGEST", "PARTS", "ROUNDING", "TIE", "TINY", "TOLERANCE"),
     "points of quadrature": ("NODES", "PANELS", "PIECES", "REACH", "STEPS", "TAIL"),
+    "ends of a search": ("LAST_STEP", "ROUGH_STEP"),
     "derived from the defaults": ("BASE",),
     "a single value": ("POINT_MASS",),
     "units": ("CYCLES", "LONGEST_MONTH", "MOST_RATIO", "UNITS", "UNIT_SCALE", "WEEK", "YEAR"),

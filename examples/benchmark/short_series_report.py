@@ -84,7 +84,8 @@ Series of which a quarter is zero, and none below zero, are forecast by a distri
 whole numbers for counts, else values that were observed. Its mean follows the season, where the places in
 two cycles or more differ by more than chance. Levels are judged by what they said of values half a horizon
 later. That is not so where a season of four cycles or more says when values are zero, as shops at weekends
-are. Places in the season that were always zero then are forecast as zero, after eight cycles. Nor is it so
+are. Places in the season that were always zero then are forecast as zero: after eight cycles, or after four
+if their neighbours were zero too. Their errors do not count for those of other places. Nor is it so
 where values have not been zero for longer than ever, as in an outbreak. The same holds where nearly all
 zeros are in one run of ten or more that is over: something was closed. Zeros and other values that alternate
 in such runs are nights and days of a fine grid. Ten zeros at the end, and twice as many as ever before, may

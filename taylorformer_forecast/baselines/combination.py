@@ -16,6 +16,7 @@ from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.baselines.losses import loss_steps, lost, of_phase
 from taylorformer_forecast.baselines.members import FAMILIES, NAIVE, REGRESSION, Members, members
 from taylorformer_forecast.baselines.robust import winsorise
+from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
@@ -81,6 +82,8 @@ class CombinationFit:
         Whether all values are positive, and forecasts are never negative.
     error_quantiles : Tensor of shape (B, J)
         Quantiles of absolute errors in scales, at ``baselines.errors.BASE``.
+    closed : bool Tensor of shape (B,)
+        Whether a season says which values are zero. Those that always were do not count among the errors.
     """
 
     unit: Float[Tensor, "B 1"]
@@ -95,6 +98,7 @@ class CombinationFit:
     steady: Bool[Tensor, "B 1"]
     positive: Bool[Tensor, " B"]
     error_quantiles: Float[Tensor, "B J"]
+    closed: Bool[Tensor, " B"]
 
     def at(self, origins: Int[Tensor, "B K"]) -> AtOrigins:
         """The combination at some origins, with the forecasts of each family."""
@@ -153,7 +157,14 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     weights = weigh(found, clean)
     loc = combine(found, weights)
     size = level_unit(clean, loc, positive | bounded)
+    # Of the zeros before the first other value, which clean values lack, fewer than a season may be its own.
+    leading &= clean.isnan()
+    first = leading & (leading.sum(1, keepdim=True) < min(seasons, default=1))
+    closed = season_of_zeros(torch.where(first, 0.0, clean), seasons)
     error = past_errors(clean, loc)
+    if bool(closed.any()):  # where all is zero, errors say nothing of those elsewhere
+        zero = zero_places(clean, horizon, seasons)[0] & closed[:, None]
+        error = past_errors(torch.where(zero, torch.nan, clean), loc)
     share, own = found.by_season(weights)
     scale = error_scale(error / size, mean_step(clean, season) / size[..., 0], share, own)
     standard = error / size / scale[:, -1:].clamp_min(1e-300)
@@ -169,7 +180,19 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     scale = torch.maximum(torch.minimum(scale * size, (found.high - found.low) / 2), least)
     positive = (positive & bounded)[:, -1]
     return CombinationFit(
-        unit, clean, season, found, weights, loc, scale, error, standard, steady, positive, shape(standard)
+        unit,
+        clean,
+        season,
+        found,
+        weights,
+        loc,
+        scale,
+        error,
+        standard,
+        steady,
+        positive,
+        shape(standard),
+        closed,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
@@ -15,7 +16,7 @@ from taylorformer_forecast.baselines.dependence import dependence, walk_memory
 from taylorformer_forecast.baselines.errors import asymmetry, at_shape
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.outliers import without_errors
-from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_so_far
+from taylorformer_forecast.baselines.seasonal import zero_places
 from taylorformer_forecast.baselines.tails import tails, with_tails
 from taylorformer_forecast.defaults import (
     ERROR_GROWTH_POWER,
@@ -27,6 +28,7 @@ from taylorformer_forecast.defaults import (
 )
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
+Generators: TypeAlias = torch.Generator | Sequence[torch.Generator] | None  # of all series, or of each
 N_MEMBERS = 2 * len(SMOOTHING_LEVELS) + len(TREND_LEVELS) * len(TREND_SLOPES)  # of a stream
 
 
@@ -126,23 +128,25 @@ class Forecast:
         z = torch.special.ndtri(self.loc.new_tensor(list(levels)))
         return self.at_normal(z[None, :, None].expand(len(self.loc), -1, self.loc.shape[2])).mT
 
-    def sample(self, n_paths: int, generator: torch.Generator | None = None) -> Float[Tensor, "B S H"]:
+    def sample(self, n_paths: int, generator: Generators = None) -> Float[Tensor, "B S H"]:
         """Joint paths, whose errors at each step depend on those before (:mod:`.dependence`).
 
         At every step one path is in each of S intervals of equal probability, at a place that follows another
-        such draw: their mean and quantiles match those of the step better than independent draws.
+        such draw: their mean and quantiles match those of the step better than independent draws. With a
+        generator for each series, what is drawn for one depends on no other.
         """
         drawn, within = (self._scores(n_paths, generator) for _ in range(2))
         rank = drawn.argsort(1).argsort(1)
         return self.at_normal(torch.special.ndtri((rank + torch.special.ndtr(within)) / n_paths))
 
-    def _scores(self, n_paths: int, generator: torch.Generator | None) -> Float[Tensor, "B S H"]:
+    def _scores(self, n_paths: int, generator: Generators) -> Float[Tensor, "B S H"]:
         """Normal scores of joint paths."""
-        size = (len(self.loc), n_paths, self.loc.shape[2])
-        noise = torch.randn(size, generator=generator, dtype=self.loc.dtype, device=self.loc.device)
-        walk = torch.randn(size, generator=generator, dtype=self.loc.dtype, device=self.loc.device)
+        size, kind = (n_paths, self.loc.shape[2]), self.loc.dtype
+        each = generator if isinstance(generator, Sequence) else [generator] * len(self.loc)
+        drawn = ([torch.randn(size, generator=one, dtype=kind) for one in each] for _ in range(2))
+        noise, walk = map(torch.stack, drawn)
         of_walk = walk_memory(self.scale[:, -1] ** self.power[:, None])
-        for step in range(1, size[2]):
+        for step in range(1, size[1]):
             rho = of_walk[:, step - 1, None]
             for scores, part in ((walk, rho), (noise, rho * self.memory[:, None])):
                 scores[..., step].mul_((1 - part**2).sqrt()).add_(part * scores[..., step - 1])
@@ -240,11 +244,7 @@ def _forecast(
     fit = fit_combination(y, horizon, seasons)
     unit = fit.unit
     # Of what was seen up to each origin; but whether a season says when is judged by all of it.
-    # Of the zeros before the first other value, which clean values lack, fewer than a season may be its own.
-    leading = (y == 0) & fit.clean.isnan()
-    own = leading & (leading.sum(1, keepdim=True) < min(seasons, default=1))
-    closed = season_of_zeros(torch.where(own, 0.0, fit.clean), seasons)
-    intermittent = is_intermittent(y) & ~closed[:, None]
+    intermittent = is_intermittent(y) & ~fit.closed[:, None]
     demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1), horizon)
     loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
     scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
@@ -257,8 +257,8 @@ def _forecast(
     one = ((~y.isnan()).sum(1, keepdim=True) == 1) & (torch.nan_to_num(y) != 0).any(1, keepdim=True)
     single = one & ~intermittent[:, -1:]
     low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
-    if bool(closed.any()):
-        rest = ~(closed[:, None] & zero_so_far(y, horizon, seasons))
+    if bool(fit.closed.any()):
+        rest = ~(fit.closed[:, None] & zero_places(y, horizon, seasons)[1])
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
     if bool(single.any()):
         value = torch.nan_to_num(y).sum(1, keepdim=True)

@@ -48,6 +48,9 @@ class LinearPathBaseline(LinearBaseline):
     ----------
     n_context, horizon, shift : int
         See :class:`~taylorformer_forecast.baselines.linear.LinearBaseline`.
+    carries : bool, default=True
+        Whether errors are carried on. They are not on irregular times: the autoregression is one from step to
+        step of a grid, and where points are closer it would let paths explode.
 
     Examples
     --------
@@ -63,17 +66,22 @@ class LinearPathBaseline(LinearBaseline):
     carries_errors = True
     weights: Tensor
 
-    def __init__(self, n_context: int, horizon: int, shift: int = 0) -> None:
+    def __init__(self, n_context: int, horizon: int, shift: int = 0, *, carries: bool = True) -> None:
         super().__init__(n_context, horizon, shift)
+        self.carries = carries
         weights = torch.zeros(horizon, N_ERROR_LAGS)
-        weights[:, -1] = 1.0  # before the fit errors stay as they are
+        weights[:, -1] = float(carries)  # before the fit errors stay as they are
         self.register_buffer("weights", weights)
 
     def settle(self, inside: Residuals, outside: Residuals) -> None:
         """Set the autoregression of errors, and the scale of what it leaves."""
-        weights = outside.autoregression(N_ERROR_LAGS, self.horizon)
-        self.weights.copy_(weights)
+        weights = self.weights
+        if self.carries:
+            weights.copy_(outside.autoregression(N_ERROR_LAGS, self.horizon))
         self._fit_scale(inside.after(weights), outside.after(weights))
+
+    def _like(self) -> LinearPathBaseline:
+        return type(self)(self.n_context, self.horizon, self.shift, carries=self.carries).to(self.log_scale)
 
     def encode(self, window: Window, n_paths: int) -> LinearState:
         """Forecasts, scales and weights at the targets."""

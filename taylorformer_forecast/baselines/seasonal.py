@@ -233,19 +233,30 @@ def _adjustment(
     return torch.where(F.pad(known[:, :-1], (1, 0)), before, start)
 
 
-def zero_so_far(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int]) -> Bool[Tensor, "B H"]:
-    """Steps ahead at whose place in a season all values were zero, eight or more, where none is negative.
+def zero_places(
+    y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int]
+) -> tuple[Bool[Tensor, "B n"], Bool[Tensor, "B H"]]:
+    """Values, and steps ahead, at whose place in a season all values were zero, where none is negative.
+
+    Four zeros at least, and eight with those at both neighbouring places that were always zero, too.
 
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.seasonal import zero_so_far
-    >>> zero_so_far(torch.tensor([5.0, 0.0, 4.0]).repeat(8)[None], 4, [3]).tolist()
-    [[False, True, False, False]]
+    >>> from taylorformer_forecast.baselines.seasonal import zero_places
+    >>> past, ahead = zero_places(torch.tensor([5.0, 0.0, 4.0]).repeat(8)[None], 4, [3])
+    >>> ahead.tolist(), past[0, :4].tolist()
+    ([[False, True, False, False]], [False, True, False, False])
     """
-    found = torch.zeros(len(y), horizon, dtype=torch.bool, device=y.device)
+    past = torch.zeros_like(y, dtype=torch.bool)
+    ahead = torch.zeros(len(y), horizon, dtype=torch.bool, device=y.device)
     for season in seasons:
-        cycles, _ = in_cycles(y, season)
-        zeros = ((cycles == 0) | cycles.isnan()).all(1) & ((cycles == 0).sum(1) >= 2 * MIN_SEASONAL_CYCLES)
-        found |= zeros[:, torch.arange(horizon, device=y.device) % season]
-    return found & ~(y < 0).any(1, keepdim=True)
+        cycles, pad = in_cycles(y, season)
+        always = ((cycles == 0) | cycles.isnan()).all(1)
+        count = (cycles == 0).sum(1) * always
+        beside = count.roll(1, 1) + count.roll(-1, 1) if season > 2 else 0
+        zeros = (count >= MIN_SEASONAL_CYCLES) & (count + beside >= 2 * MIN_SEASONAL_CYCLES)
+        past |= zeros.repeat(1, cycles.shape[1])[:, pad:]
+        ahead |= zeros[:, torch.arange(horizon, device=y.device) % season]
+    positive = ~(y < 0).any(1, keepdim=True)
+    return past & positive, ahead & positive

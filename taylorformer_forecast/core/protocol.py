@@ -57,7 +57,8 @@ class ForecastNet(nn.Module):
         super().__init__()
         self.head = head
         self.baseline: Any = baseline
-        self.calibration = Calibration(1.0 if baseline is None else weight)
+        weight = 1.0 if baseline is None else weight
+        self.calibration = Calibration(mean_weight=weight) if head.has_modes else Calibration(weight)
 
     @property
     def dtype(self) -> torch.dtype:

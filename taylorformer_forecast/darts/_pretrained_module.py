@@ -19,7 +19,7 @@ from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
 from taylorformer_forecast.engine.explanation import with_part
-from taylorformer_forecast.engine.mixtures import Mixture
+from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
 from taylorformer_forecast.engine.pretrained import build_direct
 from taylorformer_forecast.models.spec import Task
 
@@ -89,7 +89,9 @@ class PretrainedModule(ForecastModule):
         sizes = n, paths.shape[1], horizon, self.output_chunk_shift
         requests, found = self.statistics.forecasts(batch, *sizes, self.additions, added)
         parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2))
-        quantiles = Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS).reshape(len(found), n, -1)
+        quantiles = (
+            Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS, ROUGH_STEP).reshape(len(found), n, -1)
+        )
         blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may
         averages = [
             own if alone else average_quantiles(own, request, levels, drawn, self.share)

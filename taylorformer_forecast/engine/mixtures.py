@@ -18,6 +18,8 @@ Array: TypeAlias = np.ndarray
 PIECES, REACH = 128, 20.0  # of a mapped distribution: how many, and how many deviations to either side
 NUMBERS_AT_ONCE = 2**17  # in a temporary array: bounds the memory and stays in the processor's cache
 NODES, TOLERANCE = 8, 3e-6  # of quadrature: in a panel, and in mean distances
+LAST_STEP = 1e-6  # of a search for quantiles, in scales of the narrowest component: its error is the square
+ROUGH_STEP = 1e-2  # the same for quantiles that are averaged with others
 STEPS = 3  # of the search for quantiles with an approximation of the distribution function
 
 
@@ -161,10 +163,14 @@ class Mixture:
         half = np.maximum(half, np.spacing(np.abs(middle)))
         return Mixture(find_component("uniform"), middle, half, np.maximum(weights, 0))
 
-    def at_levels(self, levels: Sequence[float]) -> Array:
+    def at_levels(self, levels: Sequence[float], last_step: float = LAST_STEP) -> Array:
         """Quantiles of mixtures (R, D, K) at some levels, (R, D, L), in double precision."""
         shape, wide = self.loc.shape[:2], self.map(lambda value: np.asarray(value, dtype=float))
-        return np.stack([wide.by_rows(Mixture.quantiles, np.full(shape, level)) for level in levels], -1)
+
+        def at(part: Mixture, level: Array) -> Array:
+            return part.quantiles(level, last_step)
+
+        return np.stack([wide.by_rows(at, np.full(shape, level)) for level in levels], -1)
 
     def end(self, sign: int) -> Array:
         """The lowest (-1) or highest (1) possible value."""
@@ -172,8 +178,11 @@ class Mixture:
         possible = ends if self.weights is None else np.where(self.weights > 0, ends, -np.inf)
         return sign * possible.max(-1, initial=-np.inf)
 
-    def quantiles(self, p: Array) -> Array:
-        """Quantiles at probabilities p of the shape of the cells; NaN beyond 0 and 1."""
+    def quantiles(self, p: Array, last_step: float = LAST_STEP) -> Array:
+        """Quantiles at probabilities p of the shape of the cells; NaN beyond 0 and 1.
+
+        The search ends at a step of that many scales of the narrowest component: the error is its square.
+        """
         cells, level, out = self.flat(), p.ravel(), np.full(p.size, np.nan)
         if self.family.inverts_mixtures:
             found = self.family.mixture_quantile(level.clip(0, 1), cells.loc, cells.scale, cells.weights)
@@ -181,7 +190,7 @@ class Mixture:
         for end, sign in ((0, -1), (1, 1)):
             out[level == end] = cells[level == end].end(sign)
         inside = (level > 0) & (level < 1)
-        out[inside] = _inverted(cells[inside], level[inside])
+        out[inside] = _inverted(cells[inside], level[inside], last_step)
         return out.reshape(p.shape)
 
 
@@ -232,7 +241,7 @@ def _newton_step(goal: Array, f: Array, density: Array) -> Array:
         return (goal - score) * np.exp(-0.5 * score * score - 0.5 * np.log(2 * np.pi)) / density
 
 
-def _inverted(cells: Mixture, p: Array) -> Array:
+def _inverted(cells: Mixture, p: Array, last_step: float) -> Array:
     """Quantiles of a row of mixtures at 0 < p < 1: Newton steps on ndtri(F(x)) = ndtri(p).
 
     Steps that leave the bracket or stall are bisections. The score ndtri(F) is nearly straight, so three to
@@ -267,7 +276,9 @@ def _inverted(cells: Mixture, p: Array) -> Array:
         x, step = new, np.abs(new - x)
         out[live] = sign * x
         # The error after a Newton step is about the square of the step, in widths of the narrowest component.
-        more = (step > 1e-12 * np.maximum(np.abs(x), width)) & ~(newton & (step < 1e-6 * cells.scale.min(-1)))
+        more = (step > 1e-12 * np.maximum(np.abs(x), width)) & ~(
+            newton & (step < last_step * cells.scale.min(-1))
+        )
         if not more.any():
             break
         if not more.all():

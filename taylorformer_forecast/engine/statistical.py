@@ -42,7 +42,8 @@ def forecast_series(
     """Forecast one or many series by the combination of statistical forecasts.
 
     Series of like length are forecast in one batch, which takes a tenth of the time that they take one by
-    one. But for the draw of its paths, every series is forecast as it is by itself.
+    one. Every series is forecast as it is by itself; its paths are drawn from a seed of its own, which
+    follows from its number among the requests.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def forecast_series(
     n_paths : int
         Paths S.
     seed : int
-        Seed of the paths.
+        Seed of the paths of the first.
     correct : callable, optional
         Corrects the combination, as :class:`~taylorformer_forecast.engine.correction.PretrainedCorrection`.
     horizon : int, default=1
@@ -126,7 +127,6 @@ def _forecast(
         for own, steps, q in zip(each, ahead, requests, strict=True)
     ]
     order = sorted(range(len(requests)), key=keys.__getitem__)
-    generator = torch.Generator().manual_seed(seed)
     forecasts: dict[int, SeriesForecast] = {}
     while len(forecasts) < len(order):
         # The first of the rest, and those of at least half its length with the same seasons and horizon.
@@ -141,14 +141,15 @@ def _forecast(
         adjusted = without_effects(above, effects)
         effects = effects + least
         found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)
-        paths, ends = found.sample(n_paths, generator), found.quantiles(STATISTICAL_LEVELS)
+        generators = [torch.Generator().manual_seed(seed + number) for number in batch]
+        paths, ends = found.sample(n_paths, generators), found.quantiles(STATISTICAL_LEVELS)
         limits = list(zip(*(end.tolist() for end in bounds(y)), strict=True))
         for row, number in enumerate(batch):
             own = Forecast(**{name: value[row : row + 1] for name, value in vars(found).items()})
             part = own, ends[row], paths[row], effects[row], limits[row]
-            one = _columns(*part, requests[number], y[row], generator)
+            one = _columns(*part, requests[number], y[row], generators[row])
             if one.intermittent and not requests[number].multiplied:
-                one = with_season(one, requests[number], whole, seed)
+                one = with_season(one, requests[number], whole, seed + number)
             forecasts[number] = one
     return [forecasts[number] for number in range(len(requests))]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -67,7 +69,7 @@ def fit(
     patience : int, default=10
         Validation checks without improvement before training stops. The best weights are kept.
     n_checks : int, default=20
-        Validation checks in ``max_steps``.
+        Validation checks in ``max_steps``, about.
     device : str, default="auto"
         "auto" takes a CUDA device if there is one, else the CPU; or "cpu", "cuda", "cuda:1".
     verbose : bool, default=True
@@ -117,7 +119,7 @@ def fit(
     }
     if validation is not None:
         of_a_step = extra.get("accumulate_grad_batches", 1)  # batches of the optimiser
-        settings["val_check_interval"] = max(1, max_steps // n_checks) * of_a_step
+        settings["val_check_interval"] = max(1, round(max_steps / n_checks)) * of_a_step
         settings["check_val_every_n_epoch"] = None
         callbacks = [pl.callbacks.EarlyStopping("val_loss", patience=patience), BestWeights()]
     if verbose and is_watched() and not extra.get("enable_progress_bar"):
@@ -134,11 +136,11 @@ def fit(
     net.to("cpu").eval()
     if net.dtype != dtype:  # of the trainer's precision, which is that of training only
         net.to(dtype)
+    diverged = f"training diverged after {trainer.global_step} steps: {{}}. Try a smaller lr than {lr}."
     if not all(bool(torch.isfinite(p).all()) for p in net.parameters()):
-        raise RuntimeError(
-            f"training diverged after {trainer.global_step} steps: weights are not finite. "
-            f"Try a smaller lr than {lr}."
-        )
+        raise RuntimeError(diverged.format("weights are not finite"))
+    if not math.isfinite(metrics.get("val_loss", 0.0)):
+        warnings.warn(diverged.format("the best weights before are kept"), stacklevel=2)
     return {"steps": trainer.global_step, **metrics}
 
 

@@ -195,7 +195,10 @@ class ContiFormerPaths(ContinuousLayers, StepwiseNet):
 
 
 def build_contiformer(
-    joint: bool | None = None, linear: tuple[int, ...] | None = None, **options: Any
+    joint: bool | None = None,
+    linear: tuple[int, ...] | None = None,
+    regular: bool = True,
+    **options: Any,
 ) -> ContinuousLayers:
     """Build the network for joint paths or the direct one.
 
@@ -206,6 +209,8 @@ def build_contiformer(
     linear : tuple of int, optional
         Context length, horizon and maybe shift of a linear baseline; by default locations are measured from
         the last value.
+    regular : bool, default=True
+        Whether times are regular, so that errors of the linear baseline are carried along a path.
     **options
         Arguments of the network.
 
@@ -228,5 +233,6 @@ def build_contiformer(
             and options.get("attention", "full") == "full"
         )
     if linear is not None:
-        options["baseline"] = (LinearPathBaseline if joint else LinearBaseline)(*linear)
+        along = LinearPathBaseline(*linear, carries=regular)
+        options["baseline"] = along if joint else LinearBaseline(*linear)
     return (ContiFormerPaths if joint else ContiFormer)(**options)

@@ -31,6 +31,8 @@ class Task:
         Predictive distribution of a point.
     weight : float, default=1.0
         Weight of what the network adds to its baseline.
+    regular : bool, default=True
+        Whether times are steps of a grid, enough of them observed for what follows from the step before.
     """
 
     n_context: int
@@ -40,6 +42,7 @@ class Task:
     n_columns: int = 1
     family: str | Family = "studentt"
     weight: float = 1.0
+    regular: bool = True
 
     @property
     def has_location(self) -> bool:

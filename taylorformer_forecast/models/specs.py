@@ -29,10 +29,10 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         Layers of each of the two streams, at least 2.
     linear_path : bool
         Whether a point is predicted around a linear forecast from the context, fitted in closed form before
-        training, and the errors of that forecast on the path so far. What the network adds has weight
-        {weight}; it has weight 1 with covariates, which the linear forecast does not see, and for point
-        forecasts. Without it, and with a distribution that has no location, a point is predicted around the
-        value at its nearest earlier neighbour, as in the paper.
+        training, and on regular times the errors of that forecast on the path so far. What the network adds
+        has weight {weight}; it has weight 1 with covariates, which the linear forecast does not see, and for
+        point forecasts. Without it, and with a distribution that has no location, a point is predicted around
+        the value at its nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}
         Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int
@@ -74,8 +74,10 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         raise ValueError(f"taylor_order={options['taylor_order']}, but it must be 0 or 1")
     baseline: Baseline | None = None
     if linear_path and task.has_location:
-        kind = LinearTwoSidedBaseline if order == "random" else LinearPathBaseline
-        baseline = kind(task.n_context, task.horizon, task.shift)
+        sizes = task.n_context, task.horizon, task.shift
+        baseline = LinearPathBaseline(*sizes, carries=task.regular)
+        if order == "random":
+            baseline = LinearTwoSidedBaseline(*sizes)
     return Taylorformer(
         dim_covariates=task.n_covariates,
         distribution=task.family,
@@ -164,7 +166,8 @@ def _contiformer(task: Task, joint: bool | None, **options: Any) -> ContinuousLa
         units, solved step by step, which is an order of magnitude slower; or none.
     solver : str
         Solver of the equation; see
-        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`.
+        :class:`~taylorformer_forecast.core.continuous.attention.ContinuousAttention`. Linear dynamics need
+        none.
     attention : {"full", "local"}
         "local" attends the last ``4 ceil(ln n)`` observed points. Steps are then predicted at once: sums
         along paths are over all points. Kernels are refused, as scores here are averages over time.
@@ -174,6 +177,7 @@ def _contiformer(task: Task, joint: bool | None, **options: Any) -> ContinuousLa
         dim_covariates=task.n_covariates,
         distribution=task.family,
         linear=(task.n_context, task.horizon, task.shift) if task.has_location else None,
+        regular=task.regular,
         weight=task.weight,
         **options,
     )

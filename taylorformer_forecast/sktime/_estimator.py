@@ -45,8 +45,8 @@ class Estimator(Documented, Host):
         series: strategy, lengths, seasons, outliers, units, and what X adds. By default training uses all of
         the series and takes all of its steps.
     patience : int
-        With a ``validation_split``: checks without improvement (20 in all) before training stops. The best
-        weights are kept.
+        With a ``validation_split``: checks without improvement (about 20 in all) before training stops. The
+        best weights are kept.
     time_features : "auto", None or tuple of str
         Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees. "auto"
         takes those that the index resolves and that the series covers at least twice. Statistical forecasts

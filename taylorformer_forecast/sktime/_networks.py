@@ -186,5 +186,6 @@ class NetworkFitting(Averaging):
             n_columns=self._cur_y.shape[1],
             family=self.distribution,
             weight=self.spec.weight_of(alone, not self._is_point),
+            regular=self.spec.regular or self._irregular() is None,
         )
         return self.spec.build(task, **self.spec.options(vars(self)))

@@ -14,7 +14,7 @@ from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
 from taylorformer_forecast.engine.demand_ratios import tilt_demand
-from taylorformer_forecast.engine.mixtures import Mixture
+from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.windows import Series
 
@@ -160,7 +160,7 @@ class Predictive:
 
         ``share`` is the weight of those.
         """
-        levels = self.mixture.at_levels(STATISTICAL_LEVELS)
+        levels = self.mixture.at_levels(STATISTICAL_LEVELS, ROUGH_STEP)
         found, first = [], 0
         for number, (statistical, request) in enumerate(zip(forecasts, requests, strict=True)):
             d, rows = number % levels.shape[1], slice(first, first + len(request.at))
@@ -177,7 +177,8 @@ class Predictive:
     def within(self, least: np.ndarray, most: np.ndarray) -> Predictive:
         """All that is outside bounds (R, D) at these, of pieces of constant density; infinite for none."""
         loc, scale = self.mixture.loc, self.mixture.scale
-        low, high = ((loc + end * scale).clip(least[..., None], most[..., None]) for end in (-1, 1))
+        half = np.where(self.mixture.family.points(loc, scale), 0.0, scale)  # half of a point is none
+        low, high = ((loc + end * half).clip(least[..., None], most[..., None]) for end in (-1, 1))
         tiny = POINT_MASS * np.maximum(np.abs(low), np.abs(high)).max(-1, keepdims=True).clip(1e-300)
         half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least) | np.isfinite(most)
         loc, scale = (

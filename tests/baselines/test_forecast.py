@@ -12,7 +12,7 @@ from taylorformer_forecast.baselines.errors import shape
 from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative, without_closed
 from taylorformer_forecast.baselines.members import members
-from taylorformer_forecast.baselines.seasonal import season_of_zeros
+from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 
 NAN, N, H = float("nan"), 40, 12
 DECILES = [k / 10 for k in range(1, 10)]
@@ -597,3 +597,33 @@ def test_after_three_weeks_a_monday_is_forecast_from_mondays(steps):
     n, horizon = 21 * steps, steps // 3
     found = forecast(y[None, :n], horizon, [[steps, 7 * steps]]).quantiles([0.5])[0, :, 0]
     assert (found - day[n:]).abs().mean() < 20  # that of the days before is 60
+
+
+def calls(n_series, weeks, closed=True):
+    """Calls by the hour: none at night and on Sundays, if closed."""
+    hour = torch.arange(24 * 7 * weeks)
+    is_open = (hour % 24 >= 8) & (hour % 24 < 20) & (hour // 24 % 7 != 6)
+    level = 40 + 20 * torch.sin(hour / 24 * 2 * math.pi)
+    level = level * (is_open if closed else 1.0)
+    rates = level.expand(n_series, -1).double()
+    return torch.poisson(rates, generator=torch.Generator().manual_seed(0)), is_open
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_hours_that_are_closed_take_no_width_from_those_that_are_open(closed):
+    y, is_open = calls(8, 7, closed)
+    past, ahead = y[:, :-168], y[:, -168:]
+    found = forecast(past, 168, [[24, 168]] * 8).quantiles([0.1, 0.9])
+    inside = (ahead >= found[..., 0]) & (ahead <= found[..., 1])
+    assert 0.76 <= inside[:, is_open[-168:]].double().mean() <= 0.92
+    if closed:
+        assert (found[:, ~is_open[-168:]] == 0).all()
+
+
+def test_a_place_in_a_season_is_zero_where_enough_values_say_so():
+    week = torch.tensor([5.0, 4.0, 0.0, 6.0, 0.0, 0.0, 0.0])
+    for n_weeks, expected in ((3, []), (4, [4, 5, 6]), (7, [4, 5, 6]), (8, [2, 4, 5, 6])):
+        past, ahead = zero_places(week.repeat(n_weeks)[None], 7, [7])
+        assert ahead[0].nonzero().flatten().tolist() == expected
+        assert torch.equal(past[0], ahead[0].repeat(n_weeks))
+    assert not zero_places(torch.cat([week.repeat(8), -week])[None], 7, [7])[1].any()

@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
+from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.calibration import Calibration
 from taylorformer_forecast.core.families import FAMILIES, affine, center_of, components, find_family
+from taylorformer_forecast.models.taylorformer import Taylorformer
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -154,3 +156,12 @@ def test_a_neutral_state_that_is_loaded_is_neutral_again():
 
 def test_nothing_of_it_is_trained_by_gradients():
     assert list(Calibration().parameters()) == []
+
+
+@pytest.mark.parametrize("family", ["mixture", "normal", "quantile"])
+def test_a_part_of_what_a_network_learns_is_taken_of_the_mean_alone_where_there_are_modes(family):
+    baseline = LinearPathBaseline(8, 4)
+    net = Taylorformer(d_model=8, n_heads=2, n_layers=2, baseline=baseline, distribution=family, weight=0.5)
+    modes = family == "mixture"
+    assert net.calibration.weight == (1.0 if modes else 0.5)
+    assert net.calibration.mean_weight == (0.5 if modes else 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -427,3 +428,11 @@ def test_a_uniform_number_of_zero_makes_no_absurd_draw(name, dtype, monkeypatch)
         drawn.append(float(draw(marginals, torch.Generator())))
     assert np.isfinite(drawn).all()
     assert abs(drawn[0]) < 1.2 * abs(drawn[1])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_a_mixture_starts_with_components_side_by_side_that_have_its_mean_and_deviation_together(n):
+    family = replace(find_family("mixture"), n_components=n)
+    d = family(torch.zeros(1, 1, 3 * n), torch.full((1, 1), 5.0), torch.full((1, 1), 2.0))
+    np.testing.assert_allclose([d.mean.item(), d.stddev.item()], [5.0, 2.0], rtol=2e-3)
+    assert (components(d).loc[0, 0].diff() > 0.5).all()

@@ -303,3 +303,15 @@ def test_all_of_a_series_is_seen_whatever_the_model_was_fitted_to(fitted):
         np.testing.assert_allclose(
             found.values(), alone.predict(6, predict_likelihood_parameters=True).values()
         )
+
+
+def test_paths_of_a_backtest_do_not_depend_on_values_after_their_origin():
+    values = SEASON.copy()
+    values[50:] += 100 * np.arange(10)  # other seasons are sought then, in another batch
+    options = {"forecast_horizon": 6, "start": 40, "stride": 4, "last_points_only": False, "num_samples": 10}
+    found = []
+    for own in (SEASON, values):
+        model = make(random_state=3).fit(from_values(own[:36]))
+        found.append(model.historical_forecasts(from_values(own), retrain=False, **options))
+    same = [np.array_equal(one.all_values(), other.all_values()) for one, other in zip(*found, strict=True)]
+    assert same == [True, True, True, False]  # from 40, 44, 48 and 52 values

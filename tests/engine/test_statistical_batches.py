@@ -108,3 +108,12 @@ def test_between_steps_a_forecast_lies_between_those_of_both(name):
         before = np.concatenate([np.full_like(table[:1], y[-1]), table[:-1]])
         between = table if found.intermittent else 0.75 * before + 0.25 * table
         np.testing.assert_allclose(got[::2], between, rtol=1e-12, atol=1e-12)
+
+
+def test_paths_of_a_series_do_not_depend_on_what_others_are():
+    same = question(SERIES["walk"][0], 12)
+    for name in ("long", "counts", "short"):
+        found = forecast_series([same, question(SERIES[name][0], 12)], [[12.0], SERIES[name][1]], 10, seed=0)
+        alone = forecast_series([same], [12.0], 10, seed=0)[0]
+        np.testing.assert_allclose(found[0].paths, alone.paths, rtol=1e-9)
+        assert abs(np.corrcoef(found[0].paths[:, -1], found[1].paths[:, -1])[0, 1]) < 0.9

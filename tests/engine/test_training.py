@@ -168,6 +168,12 @@ def test_checks_are_spread_over_the_steps(n_checks, accumulated):
     assert len(record.losses) == n_checks
 
 
+def test_checks_are_about_as_many_as_asked_for_where_steps_are_not_a_multiple():
+    record = Record()
+    trained(max_steps=39, validation=True, patience=100, trainer_kwargs={"callbacks": [record]})
+    assert len(record.losses) == 19
+
+
 def test_training_stops_early_without_improvement():
     _, result = trained(max_steps=400, validation=True, patience=2, lr=3e-2, series=not_learnable())
     assert result["steps"] < 400
@@ -195,6 +201,17 @@ def test_the_rate_has_decayed_when_the_time_is_up():
 def test_training_that_diverges_is_an_error():
     with pytest.raises(RuntimeError, match=r"training diverged after \d+ steps: weights are not finite"):
         trained(max_steps=20, lr=1e30)
+
+
+def test_training_that_diverges_after_a_check_warns_and_keeps_the_best_weights():
+    class Spoil(Callback):
+        def on_train_batch_start(self, trainer, module, *args):
+            if trainer.global_step == 12:
+                next(module.parameters()).data.fill_(float("nan"))
+
+    with pytest.warns(UserWarning, match=r"diverged after \d+ steps: the best weights before are kept"):
+        net, _ = trained(max_steps=20, validation=True, n_checks=4, trainer_kwargs={"callbacks": [Spoil()]})
+    assert torch.isfinite(numbers(net)).all()
 
 
 # --- the trainer's arguments ------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from skpro.distributions import Empirical, Normal
 from skpro.utils.estimator_checks import check_estimator
 from sktime.performance_metrics.forecasting.probabilistic import CRPS, LogLoss, PinballLoss
 
+from taylorformer_forecast.core.families import find_component
 from taylorformer_forecast.core.families.base import POINT_MASS
-from taylorformer_forecast.engine.mixtures import Mixture
+from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
 from taylorformer_forecast.sktime import TaylorformerForecaster
 from taylorformer_forecast.sktime.distributions import PathMixture
 from taylorformer_forecast.sktime.sample_paths import SamplePaths
@@ -627,3 +628,13 @@ def test_more_draws_than_paths_are_told():
         warnings.simplefilter("error")
         d.sample(100)
         d.sample(3)
+
+
+@pytest.mark.parametrize("kind", ["t", "normal"])
+def test_quantiles_that_are_averaged_are_off_by_less_than_a_ten_thousandth(kind):
+    params = components(kind, (20, C, 30))
+    shape = {"df": params["df"]} if "df" in params else {}
+    family = find_component("studentt" if shape else "normal")
+    mixture = Mixture(family, params["mu"], params["sigma"], None, shape)
+    near, exact = mixture.at_levels(ALPHAS, ROUGH_STEP), mixture.at_levels(ALPHAS)
+    assert np.abs((near - exact) / params["sigma"].min(-1)[..., None]).max() < 1e-4

@@ -496,3 +496,15 @@ def test_forecasts_with_covariates_stop_where_values_did_until_one_goes_farther(
     assert largest() == pytest.approx(100, abs=1e-6)
     forecaster.update(pd.Series([101.0], index[240:241]), X=X[240:241])
     assert largest() > 101
+
+
+def test_days_that_are_always_zero_stay_so_beside_x_that_adds_nothing():
+    rng = np.random.default_rng(1)
+    index = pd.date_range("2023-01-01", periods=400, freq="D")
+    y = pd.Series(rng.poisson(np.where(index.dayofweek == 6, 0, 40)).astype(float), index, name="calls")
+    X = pd.DataFrame({"noise": rng.normal(size=len(y))}, index)
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[:-28], X[:-28], fh=range(1, 29))
+    found = forecaster.predict_quantiles(alpha=[0.01, 0.5, 0.99], X=X[-28:])
+    closed = (index[-28:].dayofweek == 6).tolist()
+    assert (found[closed] == 0).all(axis=None)
+    assert (found.iloc[:, 1][[not own for own in closed]] > 20).all()

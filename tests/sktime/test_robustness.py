@@ -140,3 +140,36 @@ def test_a_thousand_steps_stay_within_the_growth_of_the_series(name):
     assert np.isfinite(mean).all()
     assert (mean > y.min() - 1.01 * np.ptp(y)).all()
     assert (mean < y.max() + np.ptp(y) * 3 * 1.01).all()  # along the line, three times as far as it goes back
+
+
+def test_components_of_a_mixture_learn_different_modes():
+    rng = np.random.default_rng(0)
+    y = pd.Series(np.where(rng.random(600) < 0.5, -2.0, 2.0) + rng.normal(0, 0.3, 600))
+    sizes = {
+        "d_model": 16,
+        "n_heads": 2,
+        "context_length": 24,
+        "max_steps": 150,
+        "num_epochs": None,
+        "lr": 1e-2,
+    }
+    for name, options in (("Taylorformer", {"strategy": "train"}), ("LAM", {}), ("ContiFormer", {})):
+        own = forecaster(name, sizes | options | {"distribution": "mixture"})
+        found = own.fit(y, fh=range(1, 7)).predict_proba()
+        middle = (found.cdf(found.mean() * 0 + 1.0) - found.cdf(found.mean() * 0 - 1.0)).to_numpy()
+        assert middle.mean() < 0.25, name  # 0.38 of a normal distribution of this deviation
+
+
+@pytest.mark.parametrize(("name", "options"), [("Taylorformer", {"strategy": "train"}), ("ContiFormer", {})])
+def test_paths_at_irregular_times_do_not_run_away(name, options):
+    rng = np.random.default_rng(1)
+    t = np.sort(rng.uniform(0, 300, 420))
+    distance = np.sqrt(3) * np.abs(t[:, None] - t) / 3
+    smooth = np.linalg.cholesky((1 + distance) * np.exp(-distance) + 0.01 * np.eye(len(t)))
+    index = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.round(t * 3.6e6), unit="ms")
+    y = pd.Series(smooth @ rng.normal(size=len(t)), index)
+    own = forecaster(name, SMALL | options | {"num_samples": 50}).fit(y[:300], fh=range(1, 9))
+    for origin in range(300, 412, 8):
+        interval = own.predict_interval(fh=y.index[origin : origin + 8], coverage=0.8).to_numpy()
+        assert (interval[:, 1] - interval[:, 0]).max() < 12 * y.std()
+        own.update(y[origin : origin + 8], update_params=False)

@@ -149,6 +149,8 @@ class Family(ABC):
         Whether its distributions are single values, without intervals or a density.
     has_location : bool
         Whether values may be moved and stretched, so that a baseline can predict a location.
+    has_modes : bool
+        Whether parameters place several modes: to halve them would move the modes, not halve what is learnt.
     """
 
     scale: str = "exp"
@@ -156,6 +158,7 @@ class Family(ABC):
     kind: ClassVar[type[Any]]  # of distributions; their arguments differ
     is_point: ClassVar[bool] = False
     has_location: ClassVar[bool] = True
+    has_modes: ClassVar[bool] = False
 
     @property
     @abstractmethod

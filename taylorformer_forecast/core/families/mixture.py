@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, MixtureSameFamily, Normal
 
@@ -15,6 +16,9 @@ from taylorformer_forecast.core.families.registry import family_of
 @dataclass(frozen=True)
 class MixtureFamily(Family):
     """Mixture of Gaussians, for predictive distributions with several modes or skew.
+
+    Networks that start at zeros start from components side by side, of mean ``loc`` and deviation ``scale``
+    together: components that begin alike would learn alike, and stay a single Gaussian.
 
     Mixtures of other registered location-scale families can be taken apart and drawn from, too.
 
@@ -36,6 +40,7 @@ class MixtureFamily(Family):
     n_components: int = 3
 
     kind = MixtureSameFamily
+    has_modes = True
 
     @property
     def n_params(self) -> int:
@@ -43,11 +48,20 @@ class MixtureFamily(Family):
         return 3 * self.n_components
 
     def distribution(self, raw: Raw, loc: Location, scale: ResidualScale = 1.0) -> Distribution:
-        """Mixture with component locations ``loc + scale * raw``."""
+        """Mixture with component locations ``loc + scale * raw``, but for where each starts."""
         shift, log_scale, logits = raw.chunk(3, -1)
         scale = scale[..., None] if isinstance(scale, Tensor) else scale
-        parts = Normal(loc[..., None] + scale * shift, scale * self.positive(log_scale), validate_args=False)
+        start, width = self._start(raw)
+        positive = scale * width * self.positive(log_scale)
+        parts = Normal(loc[..., None] + scale * (start + shift), positive, validate_args=False)
         return MixtureSameFamily(Categorical(logits=logits, validate_args=False), parts, validate_args=False)
+
+    def _start(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """Locations (K,) and scale of the components at raw parameters of zero, of deviation 1 together."""
+        n = self.n_components
+        ends = 1 - 1 / n
+        start = torch.linspace(-ends, ends, n, dtype=like.dtype, device=like.device)
+        return start, (1 - start.square().mean()).sqrt()
 
     @property
     def component(self) -> Family:
