@@ -119,7 +119,9 @@ def summarise(
         baseline, inflation = "statistical forecasts", 1.0
     else:
         network = trained = cast("ForecastNet", net)
-        weight, inflation = float(trained.calibration.weight), float(trained.calibration.inflation)
+        calibration = trained.calibration  # of mixtures the weight is that of the mean
+        weight = float(calibration.weight * calibration.mean_weight)
+        inflation = float(calibration.inflation)
         baseline = "" if trained.baseline is None else type(trained.baseline).__name__
     parameters = [] if network is None else [p for p in network.parameters() if p.requires_grad]
     name = "none" if network is None else type(network).__name__
