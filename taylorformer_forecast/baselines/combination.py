@@ -163,7 +163,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     closed = season_of_zeros(torch.where(first, 0.0, clean), seasons)
     error = past_errors(clean, loc)
     if bool(closed.any()):  # where all is zero, errors say nothing of those elsewhere
-        zero = zero_places(clean, horizon, seasons)[0] & closed[:, None]
+        zero = closed[:, None] & zero_places(clean, torch.arange(y.shape[1]), seasons)
         error = past_errors(torch.where(zero, torch.nan, clean), loc)
     share, own = found.by_season(weights)
     scale = error_scale(error / size, mean_step(clean, season) / size[..., 0], share, own)

@@ -258,7 +258,7 @@ def _forecast(
     single = one & ~intermittent[:, -1:]
     low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
     if bool(fit.closed.any()):
-        rest = ~(fit.closed[:, None] & zero_places(y, horizon, seasons)[1])
+        rest = ~(fit.closed[:, None] & zero_places(y, y.shape[1] + torch.arange(horizon), seasons))
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
     if bool(single.any()):
         value = torch.nan_to_num(y).sum(1, keepdim=True)

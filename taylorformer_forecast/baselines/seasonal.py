@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.smoothing import Grid, smooth
@@ -234,29 +234,27 @@ def _adjustment(
 
 
 def zero_places(
-    y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int]
-) -> tuple[Bool[Tensor, "B n"], Bool[Tensor, "B H"]]:
-    """Values, and steps ahead, at whose place in a season all values were zero, where none is negative.
+    y: Float[Tensor, "B n"], at: Int[Tensor, " k"], seasons: Sequence[int]
+) -> Bool[Tensor, "B k"]:
+    """Whether all values at the place in a season of some positions were zero, where none is negative.
 
     Four zeros at least, and eight with those at both neighbouring places that were always zero, too.
+    Positions count from the first value; those from n on are steps ahead.
 
     Examples
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.seasonal import zero_places
-    >>> past, ahead = zero_places(torch.tensor([5.0, 0.0, 4.0]).repeat(8)[None], 4, [3])
-    >>> ahead.tolist(), past[0, :4].tolist()
-    ([[False, True, False, False]], [False, True, False, False])
+    >>> y = torch.tensor([5.0, 0.0, 4.0]).repeat(8)[None]
+    >>> zero_places(y, torch.tensor([0, 1, 24, 25]), [3]).tolist()
+    [[False, True, False, True]]
     """
-    past = torch.zeros_like(y, dtype=torch.bool)
-    ahead = torch.zeros(len(y), horizon, dtype=torch.bool, device=y.device)
+    found = torch.zeros(len(y), len(at), dtype=torch.bool, device=y.device)
     for season in seasons:
         cycles, pad = in_cycles(y, season)
         always = ((cycles == 0) | cycles.isnan()).all(1)
         count = (cycles == 0).sum(1) * always
         beside = count.roll(1, 1) + count.roll(-1, 1) if season > 2 else 0
         zeros = (count >= MIN_SEASONAL_CYCLES) & (count + beside >= 2 * MIN_SEASONAL_CYCLES)
-        past |= zeros.repeat(1, cycles.shape[1])[:, pad:]
-        ahead |= zeros[:, torch.arange(horizon, device=y.device) % season]
-    positive = ~(y < 0).any(1, keepdim=True)
-    return past & positive, ahead & positive
+        found |= zeros[:, (at + pad) % season]
+    return found & ~(y < 0).any(1, keepdim=True)

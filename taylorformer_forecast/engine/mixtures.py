@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -166,10 +167,7 @@ class Mixture:
     def at_levels(self, levels: Sequence[float], last_step: float = LAST_STEP) -> Array:
         """Quantiles of mixtures (R, D, K) at some levels, (R, D, L), in double precision."""
         shape, wide = self.loc.shape[:2], self.map(lambda value: np.asarray(value, dtype=float))
-
-        def at(part: Mixture, level: Array) -> Array:
-            return part.quantiles(level, last_step)
-
+        at = partial(Mixture.quantiles, last_step=last_step)
         return np.stack([wide.by_rows(at, np.full(shape, level)) for level in levels], -1)
 
     def end(self, sign: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -233,6 +234,6 @@ def build_contiformer(
             and options.get("attention", "full") == "full"
         )
     if linear is not None:
-        along = LinearPathBaseline(*linear, carries=regular)
-        options["baseline"] = along if joint else LinearBaseline(*linear)
+        path = partial(LinearPathBaseline, carries=regular)
+        options["baseline"] = (path if joint else LinearBaseline)(*linear)
     return (ContiFormerPaths if joint else ContiFormer)(**options)

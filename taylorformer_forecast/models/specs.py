@@ -75,9 +75,10 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
     baseline: Baseline | None = None
     if linear_path and task.has_location:
         sizes = task.n_context, task.horizon, task.shift
-        baseline = LinearPathBaseline(*sizes, carries=task.regular)
         if order == "random":
             baseline = LinearTwoSidedBaseline(*sizes)
+        else:
+            baseline = LinearPathBaseline(*sizes, carries=task.regular)
     return Taylorformer(
         dim_covariates=task.n_covariates,
         distribution=task.family,

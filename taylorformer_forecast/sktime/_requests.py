@@ -177,8 +177,8 @@ class Predictive:
     def within(self, least: np.ndarray, most: np.ndarray) -> Predictive:
         """All that is outside bounds (R, D) at these, of pieces of constant density; infinite for none."""
         loc, scale = self.mixture.loc, self.mixture.scale
-        half = np.where(self.mixture.family.points(loc, scale), 0.0, scale)  # half of a point is none
-        low, high = ((loc + end * half).clip(least[..., None], most[..., None]) for end in (-1, 1))
+        reach = np.where(self.mixture.family.points(loc, scale), 0.0, scale)  # a point has none
+        low, high = ((loc + end * reach).clip(least[..., None], most[..., None]) for end in (-1, 1))
         tiny = POINT_MASS * np.maximum(np.abs(low), np.abs(high)).max(-1, keepdims=True).clip(1e-300)
         half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least) | np.isfinite(most)
         loc, scale = (

@@ -623,7 +623,8 @@ def test_hours_that_are_closed_take_no_width_from_those_that_are_open(closed):
 def test_a_place_in_a_season_is_zero_where_enough_values_say_so():
     week = torch.tensor([5.0, 4.0, 0.0, 6.0, 0.0, 0.0, 0.0])
     for n_weeks, expected in ((3, []), (4, [4, 5, 6]), (7, [4, 5, 6]), (8, [2, 4, 5, 6])):
-        past, ahead = zero_places(week.repeat(n_weeks)[None], 7, [7])
+        found = zero_places(week.repeat(n_weeks)[None], torch.arange(7 * n_weeks + 7), [7])
+        past, ahead = found.split([7 * n_weeks, 7], 1)
         assert ahead[0].nonzero().flatten().tolist() == expected
         assert torch.equal(past[0], ahead[0].repeat(n_weeks))
-    assert not zero_places(torch.cat([week.repeat(8), -week])[None], 7, [7])[1].any()
+    assert not zero_places(torch.cat([week.repeat(8), -week])[None], 63 + torch.arange(7), [7]).any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -51,17 +52,13 @@ class MixtureFamily(Family):
         """Mixture with component locations ``loc + scale * raw``, but for where each starts."""
         shift, log_scale, logits = raw.chunk(3, -1)
         scale = scale[..., None] if isinstance(scale, Tensor) else scale
-        start, width = self._start(raw)
-        positive = scale * width * self.positive(log_scale)
-        parts = Normal(loc[..., None] + scale * (start + shift), positive, validate_args=False)
-        return MixtureSameFamily(Categorical(logits=logits, validate_args=False), parts, validate_args=False)
-
-    def _start(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Locations (K,) and scale of the components at raw parameters of zero, of deviation 1 together."""
         n = self.n_components
-        ends = 1 - 1 / n
-        start = torch.linspace(-ends, ends, n, dtype=like.dtype, device=like.device)
-        return start, (1 - start.square().mean()).sqrt()
+        start = torch.linspace(1 / n - 1, 1 - 1 / n, n, dtype=raw.dtype, device=raw.device)
+        width = math.sqrt((2 + 1 / n**2) / 3) * self.positive(
+            log_scale
+        )  # together of deviation 1 at the start
+        parts = Normal(loc[..., None] + scale * (start + shift), scale * width, validate_args=False)
+        return MixtureSameFamily(Categorical(logits=logits, validate_args=False), parts, validate_args=False)
 
     @property
     def component(self) -> Family:
