@@ -132,7 +132,7 @@ FEWEST_RUNS = 3  # of zeros or outliers, from which on they may be a part of the
 CLOSED_SHARE = 0.8  # of whether a value is zero, that a season explains if it says when; by hand
 MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
 AWAKE_RUN = 6  # values in a row that are not zero, from which on there may be no more zeros; by hand
-AWAKE_CHANCE = 0.001  # of such a run, if there were as many zeros as before; by hand
+ZEROS_CHANCE = 0.001  # of so many zeros or other values, if there were as many zeros as elsewhere; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand
 DEMAND_DECAYS = (1.0, 0.97, 0.9, 0.8)  # weight of a value relative to the next; by hand
 ENDED_DECAY = 0.9  # the largest of these where demand may have ended; by hand
@@ -149,6 +149,7 @@ MOST_BINS = 64  # largest count with a bin of its own; other values have so many
 
 # --- Effects of covariates, and of the calendar on daily and monthly series ---------------------------------
 EFFECT_KNOTS = 4  # values at which the line of a covariate may bend: quintiles; by hand
+MOST_CODES = 10  # different values of a covariate whose line does not bend, and that may close; by hand
 EFFECT_DELAYS = 7  # steps after which it may still add something; by hand
 EFFECT_ROWS_PER_TERM = 15  # of all series, if lines are to bend, or to count later; by hand
 LEAST_LOCAL_DEMAND = 0.05  # level of intermittent demand that covariates multiply, in its means; by hand
@@ -219,8 +220,7 @@ MOST_MULTIPLES = 8  # of a period, whose peaks say how long it is; by hand
 LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much; by hand
 
 # --- Strategy and lengths ----------------------------------------------------------------------------------
-# Horizons of observed values of the longest series; measured: with fewer a trained network is no better.
-MIN_HORIZONS_TO_TRAIN = 16
+MIN_HORIZONS_TO_TRAIN = 16  # in the longest series; measured: with fewer a trained network is no better
 DECILES = tuple(k / 10 for k in range(1, 10))  # at which forecasts are compared; by definition
 N_SHARE_ORIGINS = 16  # of forecasts of the past, whose losses decide the weight of statistics; by hand
 MOST_SHARE_SERIES = 16  # whose past is forecast, of many; by hand

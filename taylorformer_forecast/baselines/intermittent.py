@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
-    AWAKE_CHANCE,
     AWAKE_RUN,
     CLOSED_EDGE,
     CLOSED_RUN,
@@ -21,6 +20,7 @@ from taylorformer_forecast.defaults import (
     LEAST_ELASTICITY,
     MIN_CHECKED_VALUES,
     MOST_LEADING_ZEROS,
+    ZEROS_CHANCE,
 )
 
 
@@ -85,7 +85,7 @@ def _awake(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     run = count - before
     longest = torch.where(y == 0, F.pad(run, (1, 0))[:, :-1], 0).cummax(1).values  # of those that are over
     chance = (1 - zeros / before.clamp_min(1)).clamp_min(1e-12) ** run
-    return (run >= AWAKE_RUN) & (run > longest) & (chance < AWAKE_CHANCE)
+    return (run >= AWAKE_RUN) & (run > longest) & (chance < ZEROS_CHANCE)
 
 
 def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:

@@ -236,7 +236,7 @@ def _adjustment(
 def zero_places(
     y: Float[Tensor, "B n"], at: Int[Tensor, " k"], seasons: Sequence[int]
 ) -> Bool[Tensor, "B k"]:
-    """Whether all values at the place in a season of some positions were zero, where none is negative.
+    """Whether all values at the place in a season of some positions were zero.
 
     Four zeros at least, and eight with those at both neighbouring places that were always zero, too.
     Positions count from the first value; those from n on are steps ahead.
@@ -257,4 +257,4 @@ def zero_places(
         beside = count.roll(1, 1) + count.roll(-1, 1) if season > 2 else 0
         zeros = (count >= MIN_SEASONAL_CYCLES) & (count + beside >= 2 * MIN_SEASONAL_CYCLES)
         found |= zeros[:, (at + pad) % season]
-    return found & ~(y < 0).any(1, keepdim=True)
+    return found

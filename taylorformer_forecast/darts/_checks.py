@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from darts import TimeSeries
 
+from taylorformer_forecast.calendar.steps import on_steps
 from taylorformer_forecast.engine.covariates import warn_of_values
 from taylorformer_forecast.engine.rules import LARGEST, is_whole
 
@@ -155,3 +156,13 @@ def _check_values(series: Sequence[TimeSeries], name: str) -> None:
 
 def _first_infinite(numbers: Any) -> str:
     return numbers.columns[np.isinf(numbers.to_numpy(dtype=float)).any(0)][0]
+
+
+def gaps_too_wide(series: Sequence[TimeSeries]) -> str | None:
+    """Why series cannot have statistical forecasts: one has few values among many that are missing."""
+    for one in series:
+        for name, values in zip(one.components, one.all_values(copy=False)[:, :, 0].T, strict=True):
+            seen = np.flatnonzero(~np.isnan(values))
+            if len(seen) and on_steps(seen) is None:
+                return f"most values of component {name!r} are missing, too many for statistical forecasts"
+    return None

@@ -11,10 +11,11 @@ import torch
 from darts import TimeSeries
 from darts.utils.data.torch_datasets.utils import PLModuleInput, TorchInferenceBatch
 from darts.utils.ts_utils import series2seq
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.intermittent import is_intermittent
+from taylorformer_forecast.engine.closures import ZeroPlaces
 from taylorformer_forecast.engine.demand_ratios import multiplied
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects, with_earlier
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
@@ -54,6 +55,7 @@ def effects_on_components(
         else None,
         "length": length,
         "names": covariates[0].components.tolist(),
+        "seasons": list(seasons),
     }
 
 
@@ -89,6 +91,8 @@ class Additions:
         Values within which deviations are meant that are units.
     names : sequence of str
         Names of the covariates.
+    seasons : sequence of float
+        Lengths of seasons, in which some places may always be zero.
     """
 
     def __init__(
@@ -97,15 +101,10 @@ class Additions:
         units: Sequence[Sequence[float]] | None,
         length: int,
         names: Sequence[str],
+        seasons: Sequence[float],
     ) -> None:
-        self.effects = [
-            CovariateEffects(
-                **{name: np.array(value) for name, value in fields.items() if name != "relative"},
-                relative=fields["relative"],
-            )
-            for fields in effects
-        ]
-        self.units, self.length, self.names = units, length, names
+        self.effects = [_as_arrays(fields) for fields in effects]
+        self.units, self.length, self.names, self.seasons = units, length, names, seasons
 
     @property
     def of_demand(self) -> bool:
@@ -113,7 +112,7 @@ class Additions:
         return all(bool(effects.of_demand.all()) for effects in self.effects)
 
     def __call__(self, x: PLModuleInput | TorchInferenceBatch, n: int, shift: int) -> Float[Tensor, "B N C"]:
-        """Additions at the past of a batch and ``n`` targets.
+        """Additions at the past of a batch and ``n`` targets, NaN where covariates say that all is zero.
 
         Parameters
         ----------
@@ -125,7 +124,7 @@ class Additions:
             Steps between past and targets.
         """
         every, y = self._of_batch(x, n, shift)
-        return torch.as_tensor(every * self._units(y)[:, None], device=x.past_target.device)
+        return torch.as_tensor(self._in_units(every, y), device=x.past_target.device)
 
     def multiply(
         self, forecasts: Sequence[SeriesForecast], x: TorchInferenceBatch, n: int, shift: int
@@ -134,7 +133,8 @@ class Additions:
         if not any(effects.of_demand.any() for effects in self.effects):
             return list(forecasts)
         every, y = self._of_batch(x, n, shift)
-        ratios, demand = np.exp(every), self._demand(y)
+        y = _while_open(y, every)
+        ratios, demand = np.exp(np.nan_to_num(every)), self._demand(y)
         rng = np.random.default_rng(int(torch.randint(2**31 - 1, ())))  # from the generator that darts seeds
         found = []
         for number, one in enumerate(forecasts):
@@ -145,23 +145,34 @@ class Additions:
             found.append(one)
         return found
 
-    def marked(self, requests: Sequence[SeriesRequest], past: Tensor) -> list[SeriesRequest]:
+    def closed(self, x: Float[Tensor, "B n F"]) -> Bool[Tensor, "B n C"]:
+        """Where covariates say that all of a component is zero."""
+        values = x.detach().cpu().double().numpy()
+        found = np.stack([effects.closed(values) for effects in self.effects], -1)
+        return torch.as_tensor(found, device=x.device)
+
+    def marked(
+        self, requests: Sequence[SeriesRequest], past: Tensor, added: Float[Tensor, "B N C"]
+    ) -> list[SeriesRequest]:
         """Requests for all components, with those of demand whose mean covariates multiply marked."""
-        demand = self._demand(past.detach().cpu().double().numpy()).ravel()
+        y, effects = (part.detach().cpu().double().numpy() for part in (past, added))
+        demand = self._demand(_while_open(y, effects)).ravel()
         return [replace(one, multiplied=bool(own)) for one, own in zip(requests, demand, strict=True)]
 
     def rest(self, past: Tensor, added: Float[Tensor, "B N C"]) -> Float[Tensor, "B L C"]:
         """Past values less what is added to them, without zeros before the first other value."""
         y = past.detach().cpu().double().numpy()
-        started = since_start(y.swapaxes(1, 2)).swapaxes(1, 2) - added[:, : y.shape[1]].cpu().numpy()
-        return torch.as_tensor(np.where(self._demand(y)[:, None], y, started))
+        before = added[:, : y.shape[1]].cpu().numpy()
+        demand = self._demand(_while_open(y, before))[:, None]
+        started = np.where(demand, y, since_start(y.swapaxes(1, 2)).swapaxes(1, 2))
+        return torch.as_tensor(started - before)  # nothing is added to demand, but NaN where it is closed
 
     def rest_of(self, series: TimeSeries, covariates: TimeSeries) -> TimeSeries:
         """A series less what covariates add to it."""
         values = series.all_values(copy=False)[None, :, :, 0]
         y = values.astype(float)
-        added = torch.as_tensor(self._at(_at_series(covariates, series)[None], y) * self._units(y)[:, None])
-        rest = self.rest(torch.as_tensor(y), added).numpy()
+        added = self._in_units(self._at(_at_series(covariates, series)[None], y), y)
+        rest = self.rest(torch.as_tensor(y), torch.as_tensor(added)).numpy()
         return series.with_values(rest[0, ..., None].astype(values.dtype))
 
     def _of_batch(
@@ -176,26 +187,42 @@ class Additions:
         return every[:, np.r_[0:length, length + shift : every.shape[1]]], y
 
     def _at(self, x: Float[np.ndarray, "B N F"], y: Float[np.ndarray, "B L C"]) -> np.ndarray:
-        """Effects (B, N, C) at steps of a grid, in units, on series with these values."""
+        """Effects (B, N, C) at steps of a grid, in units, on series with these values in front."""
         # Means and memory of covariates are alike for all components.
         given = x[..., : len(self.effects[0].means)]
         every = with_earlier(self.effects[0].filled(given), max(effects.reach for effects in self.effects))
         shape, points = every.shape[:2], every.reshape(-1, *every.shape[2:])
+        closed = np.stack([effects.closed(x[:, : y.shape[1]]) for effects in self.effects], -1)
+        y = np.where(closed, np.nan, y)
         numbers = np.where(self._demand(y), -2, -1).repeat(shape[1], 0)
         found = [effects(points, numbers[:, c]) for c, effects in enumerate(self.effects)]
-        return np.stack(found, 1).reshape(*shape, -1)
+        return np.stack(found, 1).reshape(*shape, -1) * ~self._zero_places(y, shape[1])
+
+    def _zero_places(self, y: Float[np.ndarray, "B L C"], n: int) -> Bool[np.ndarray, "B n C"]:
+        """Which of ``n`` steps since the first value lie at places in a season that are always zero."""
+        found = np.zeros((len(y), n, y.shape[2]), dtype=bool)
+        for b, c in np.argwhere((y == 0).any(1)):
+            found[b, :, c] = ZeroPlaces.of(since_start(y[b, :, c]), self.seasons).at(np.arange(n))
+        return found
 
     def _demand(self, y: Float[np.ndarray, "B L C"]) -> np.ndarray:
         """Which components of every series are intermittent demand; (B, C)."""
         found = np.empty((len(y), len(self.effects)), dtype=bool)
         for c, effects in enumerate(self.effects):
-            mixed = effects.of_demand.any() and not effects.of_demand.all()
-            found[:, c] = (
-                is_intermittent(torch.as_tensor(y[..., c]))[:, -1] if mixed else effects.of_demand[0]
-            )
+            found[:, c] = effects.of_demand[0]
+            if effects.of_demand.any() and not effects.of_demand.all():
+                own = is_intermittent(torch.as_tensor(y[..., c]))[:, -1].numpy()
+                own[own] = [not ZeroPlaces.of(since_start(one), self.seasons).cycles for one in y[own, :, c]]
+                found[:, c] = own
         return found
 
-    def _units(self, y: Float[np.ndarray, "B L C"]) -> Float[np.ndarray, "B C"]:
+    def _in_units(self, every: Float[np.ndarray, "B N C"], y: Float[np.ndarray, "B L C"]) -> np.ndarray:
+        """Effects on series with these values in front, in the units of these."""
+        return every * self._units(y, self._demand(_while_open(y, every)))[:, None]
+
+    def _units(
+        self, y: Float[np.ndarray, "B L C"], demand: Bool[np.ndarray, "B C"]
+    ) -> Float[np.ndarray, "B C"]:
         """Units of the additions to all components of every series."""
         found = np.empty((len(y), len(self.effects)))
         for c, effects in enumerate(self.effects):
@@ -204,4 +231,16 @@ class Additions:
                 usual, least, most = self.units[c]
                 alike = (own >= least / MOST_RATIO) & (own <= most * MOST_RATIO)
                 found[alike, c] = usual
-        return np.where(self._demand(y), 0.0, found)
+        return np.where(demand, 0.0, found)
+
+
+def _as_arrays(fields: Mapping[str, Any]) -> CovariateEffects:
+    """Effects whose arrays are lists."""
+    arrays = {name: np.array(value) for name, value in fields.items() if name != "relative"}
+    whole = {name: arrays[name].astype(int) for name in ("columns", "delays", "closing")}
+    return CovariateEffects(**{**arrays, **whole}, relative=fields["relative"])
+
+
+def _while_open(y: Float[np.ndarray, "B L C"], effects: Float[np.ndarray, "B N C"]) -> np.ndarray:
+    """Values but where covariates say that all is zero: there effects are NaN."""
+    return np.where(np.isnan(effects[:, : y.shape[1]]), np.nan, y)

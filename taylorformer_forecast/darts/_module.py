@@ -16,6 +16,7 @@ from einops import rearrange
 from torch import Tensor
 
 from taylorformer_forecast.core.families import Components, center_of, components
+from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.rolling import forecast_paths
 from taylorformer_forecast.core.sampling import PathSamples, sample_paths
@@ -189,7 +190,7 @@ class ForecastModule(JointWindows, ObservedLoss):
         window, scale = self.scaled(self.window(x_in, n, added=added))
         predicting = x_in.stage is ModuleStage.PREDICT
         parts = self.follow(window) if predicting else components(self.net(window))
-        loc = scale.loc if added is None else scale.loc + self.of_targets(added, n)
+        loc = scale.loc if added is None else scale.loc + self.of_targets(added, n).nan_to_num(0.0)
         parts = parts.affine(loc[..., None], scale.scale[..., None])
         return PLModuleOutput(prediction=self.by_series(self.head.to_raw(parts)))
 
@@ -269,10 +270,11 @@ class ForecastModule(JointWindows, ObservedLoss):
     def predicted(
         self, samples: PathSamples, batch: TorchInferenceBatch, added: Tensor | None = None
     ) -> Tensor:
-        """Samples (S, B, n, C) of a batch, or parameters (1, B, n, C * P), with what is added."""
+        """Samples (S, B, n, C) of a batch, or parameters (1, B, n, C * P), with additions; 0 where NaN is."""
         if added is not None:
             loc = self.of_targets(added, self.pred_n)[:, None]
-            samples = samples.affine(loc, torch.ones_like(loc))
+            point = POINT_MASS if self.predict_likelihood_parameters else 0.0
+            samples = samples.affine(loc.nan_to_num(0.0), torch.where(loc.isnan(), point, 1.0))
         if self.predict_likelihood_parameters:
             raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
             return self.likelihood.predict_likelihood_parameters(raw)[None]

@@ -16,8 +16,9 @@ from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.darts._average import share_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
+from taylorformer_forecast.darts._checks import gaps_too_wide
 from taylorformer_forecast.darts._effects import Additions
-from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, gaps_too_wide, request_of
+from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.correction import PretrainedCorrection, choose_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained

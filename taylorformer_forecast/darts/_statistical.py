@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from darts import TimeSeries
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput, TorchInferenceBatch
 from einops import rearrange
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.calendar.steps import on_steps
+from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import joint_components
@@ -98,8 +97,8 @@ class Statistics(nn.Module):
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
         values = np.where(np.isnan(series).all(1)[:, None], 0.0, series)
         requests = [request_of(y, shift + np.arange(n), date) for y, date in zip(values, before, strict=True)]
-        if additions is not None:
-            requests = additions.marked(requests, batch.past_target)
+        if additions is not None and added is not None:
+            requests = additions.marked(requests, batch.past_target, added)
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
         options = n_paths, seed, self.correction(), shift + horizon
         schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)
@@ -145,7 +144,7 @@ def as_predicted(
     parameters : bool
         Whether parameters of distributions are wanted instead of sample paths.
     added : Tensor of shape (B, L + n, C), optional
-        What is added to past and forecasts.
+        What is added to past and forecasts; NaN where these are zero.
 
     Returns
     -------
@@ -155,8 +154,12 @@ def as_predicted(
     describe = _parameters if parameters else _paths
     found = torch.as_tensor(np.stack([describe(one) for one in forecasts]))
     if added is not None:  # to paths, or to the first parameter, the location
-        found[..., 0] += rearrange(added[:, -found.shape[2] :], "b n c -> (b c) 1 n").cpu()
-        if not parameters:
+        added = rearrange(added[:, -found.shape[2] :], "b n c -> (b c) 1 n").cpu()
+        closed = added.isnan()
+        found[..., 0] = (found[..., 0] + added).masked_fill(closed, 0.0)
+        if parameters:
+            found[..., 1] *= torch.where(closed, POINT_MASS, 1.0)
+        else:
             ends = bounds(rearrange(batch.past_target, "b l c -> (b c) l").cpu().double())
             found = found.clamp(*(end.view(-1, 1, 1, 1) for end in ends))
     unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1 1 1").cpu()
@@ -284,13 +287,3 @@ def _parameters(found: SeriesForecast) -> np.ndarray:
     excess = fourth / variance**2 - 3
     df = 4 + 6 / np.maximum(excess, 6 / (NEARLY_NORMAL_DF - 4))
     return np.stack([loc, unit[:, 0] * np.sqrt(variance * (df - 2) / df), df], 1)[None]
-
-
-def gaps_too_wide(series: Sequence[TimeSeries]) -> str | None:
-    """Why series cannot have statistical forecasts: one has few values among many that are missing."""
-    for one in series:
-        for name, values in zip(one.components, one.all_values(copy=False)[:, :, 0].T, strict=True):
-            seen = np.flatnonzero(~np.isnan(values))
-            if len(seen) and on_steps(seen) is None:
-                return f"most values of component {name!r} are missing, too many for statistical forecasts"
-    return None

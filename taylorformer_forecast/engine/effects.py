@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.core.window import evenly
@@ -17,7 +17,9 @@ from taylorformer_forecast.defaults import (
     EFFECT_KNOTS,
     EFFECT_ROWS_PER_TERM,
     MIN_SERIES_POINTS,
+    MOST_CODES,
 )
+from taylorformer_forecast.engine.closures import beside_codes, while_open
 from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.engine.demand_effects import DemandRows
 from taylorformer_forecast.engine.effect_rows import Rows
@@ -36,7 +38,8 @@ class CovariateEffects:
 
     Every covariate adds a line that may bend at some values, and lines some steps later. All additions are 0
     on average over the data of all series of the fit together. To intermittent demand nothing is added: its
-    mean is multiplied by the exponential of such a sum.
+    mean is multiplied by the exponential of such a sum. At places in a season that are always zero, and
+    beside codes that close, values do not count.
 
     Parameters
     ----------
@@ -57,6 +60,8 @@ class CovariateEffects:
         Mean of every covariate, and correlation of its neighbouring values: see :meth:`filled`.
     relative : float
         Median over series of their units, in mean sizes of their values.
+    closing, codes : ndarray of shape (Q,)
+        Number of each covariate, and its code, beside which all values are zero.
     """
 
     columns: np.ndarray
@@ -69,6 +74,8 @@ class CovariateEffects:
     means: np.ndarray
     memory: np.ndarray
     relative: float = 0.0
+    closing: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    codes: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def reach(self) -> int:
@@ -93,8 +100,15 @@ class CovariateEffects:
         away = self.memory ** (step - last) * (before - self.means)
         return np.where(known | (last < 0), x, self.means + away)
 
+    def closed(self, x: Float[np.ndarray, "*B C"]) -> Bool[np.ndarray, "*B"]:
+        """Whether covariates say that all is zero."""
+        return beside_codes(x, self.closing, self.codes)
+
     def terms(self, x: Float[np.ndarray, "n R C"]) -> Float[np.ndarray, "n P"]:
-        """Lines and bends in their units; 0, the mean, where a covariate is not known."""
+        """Lines and bends in their units; 0, the mean, where a covariate is not known or its code closes."""
+        x = x.copy()
+        for column, code in zip(self.closing, self.codes, strict=True):
+            x[..., column][x[..., column] == code] = np.nan
         return np.nan_to_num((self._raw(x) - self.centers) / self.units)
 
     def _raw(self, x: Float[np.ndarray, "n R C"]) -> Float[np.ndarray, "n P"]:
@@ -107,6 +121,8 @@ class CovariateEffects:
     ) -> Float[np.ndarray, " n"]:
         """What covariates add to the values of series, or to the logarithm of the mean of demand.
 
+        It is NaN where they say that all is zero.
+
         Parameters
         ----------
         x : ndarray of shape (n, reach + 1, C)
@@ -114,7 +130,7 @@ class CovariateEffects:
         number : int or int ndarray of shape (n,)
             Number of the series, -1 of none of the fit, -2 of none with intermittent demand.
         """
-        return (self.terms(x) * self.slopes[number]).sum(1)
+        return np.where(self.closed(x[:, 0]), np.nan, (self.terms(x) * self.slopes[number]).sum(1))
 
 
 def with_earlier(x: Float[np.ndarray, "*B n C"], reach: int) -> Float[np.ndarray, "*B n R C"]:
@@ -180,14 +196,18 @@ def fit_effects(
     >>> ((effects(at) - effects(at)[0]) * effects.unit(y)).round().tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
-    of_demand = np.array([bool(is_intermittent(torch.as_tensor(own)[None])[0, -1]) for own in y])
+    started = [since_start(own) for own in y]
+    units = np.array([float(deviation(own, length)) for own in started])
+    y, places, closing, codes = while_open(y, x, seasons)
+    demand = [bool(is_intermittent(torch.as_tensor(own)[None])[0, -1]) for own in y]
+    of_demand = np.array(demand) & [not zero.cycles for zero in places]
     y = [since_start(own) for own in y]
-    units = np.array([float(deviation(own, length)) for own in y])
-    varied = [k for k, unit in enumerate(units) if unit > 0]
+    varied = [k for k, own in enumerate(y) if units[k] > 0 and deviation(own) > 0]
     if not varied:  # constants: nothing adds anything
-        return _without_slopes(x, of_demand)
+        return replace(_without_slopes(x, of_demand), closing=closing, codes=codes)
     latest, known = ({k: one[k][-VALUES_AT_ONCE:] for k in varied} for one in (y, x))
     found = _without_slopes([known[k][~np.isnan(latest[k])] for k in varied], of_demand)
+    found = replace(found, closing=closing, codes=codes)
     added: dict[int, Rows] = {}
     multiplied: dict[int, DemandRows] = {}
     for k in varied:
@@ -205,7 +225,7 @@ def fit_effects(
             slopes[other], each = _slopes(rows_of_kind, found)
             slopes[:-2][of_demand == (other == -2)] = slopes[other]
             slopes[list(each)] = list(each.values())
-    sizes = [units[k] / float(mean_size(y[k])) for k in added]
+    sizes = [units[k] / float(mean_size(started[k])) for k in added]
     return replace(found, slopes=slopes, relative=float(np.median(sizes)) if sizes else 0.0)
 
 
@@ -237,7 +257,7 @@ def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], of_demand: np.ndarray
     every = np.concatenate(x)
     n_columns = every.shape[1]
     count = np.array([len(np.unique(column[~np.isnan(column)])) for column in every.T])
-    varied, many = count > 1, count > 2 * (EFFECT_KNOTS + 1)
+    varied, many = count > 1, count > MOST_CODES
     most = len(every) / EFFECT_ROWS_PER_TERM if varied.sum() <= COVARIATES_AT_ONCE else 0.0
     bends = many & (most >= varied.sum() + EFFECT_KNOTS * many.sum())
     later = varied & (most >= (1 + EFFECT_DELAYS) * varied.sum())

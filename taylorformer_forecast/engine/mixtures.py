@@ -184,12 +184,26 @@ class Mixture:
         cells, level, out = self.flat(), p.ravel(), np.full(p.size, np.nan)
         if self.family.inverts_mixtures:
             found = self.family.mixture_quantile(level.clip(0, 1), cells.loc, cells.scale, cells.weights)
-            return np.where((level >= 0) & (level <= 1), found, np.nan).reshape(p.shape)
-        for end, sign in ((0, -1), (1, 1)):
-            out[level == end] = cells[level == end].end(sign)
-        inside = (level > 0) & (level < 1)
-        out[inside] = _inverted(cells[inside], level[inside], last_step)
-        return out.reshape(p.shape)
+            out = np.where((level >= 0) & (level <= 1), found, out)
+        else:
+            for end, sign in ((0, -1), (1, 1)):
+                out[level == end] = cells[level == end].end(sign)
+            inside = (level > 0) & (level < 1)
+            out[inside] = _inverted(cells[inside], level[inside], last_step)
+        return flushed(out).reshape(p.shape)
+
+
+def flushed(x: Array) -> Array:
+    """Numbers of which those too small for full precision are 0: scales as small stand for that value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.mixtures import flushed
+    >>> flushed(np.array([1e-312, 1e-300, np.nan])).tolist()
+    [0.0, 1e-300, nan]
+    """
+    return np.where(np.abs(x) < np.finfo(float).tiny, 0.0, x)
 
 
 def _self_distance_by_panels(cells: Mixture) -> Array:

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from itertools import product
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
-import torch
 
-from taylorformer_forecast.baselines.bounds import bounds
-from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
 from taylorformer_forecast.calendar.steps import on_steps, snapped
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.demand_ratios import demand_ahead
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
-from taylorformer_forecast.engine.series_scale import since_start
 from taylorformer_forecast.engine.strategy import WITH_STATISTICS, Strategy
 from taylorformer_forecast.sktime._frames import labels_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel, by_name, instances_of, rows_of_instances
 from taylorformer_forecast.sktime._requests import Predictive
+from taylorformer_forecast.sktime._series_effects import SeriesEffects
 
 PARTS = 1000  # of a step, by which times are told apart
 
@@ -61,43 +56,6 @@ def on_the_way(stamps: pd.Index, asked: pd.Index) -> pd.Index:
     own = pd.Series(asked.get_level_values(-1), asked.droplevel(-1))
     last = own.groupby(level=list(range(asked.nlevels - 1))).max()
     return every[every.get_level_values(-1) <= pd.Index(last.reindex(every.droplevel(-1)))]
-
-
-def _true_of(test: Callable[[torch.Tensor], torch.Tensor], values: np.ndarray) -> bool:
-    """Whether something is true of a series, all values of which are seen."""
-    return bool(test(torch.as_tensor(values)[None])[0, -1])
-
-
-@dataclass(frozen=True)
-class SeriesEffects:
-    """What is known of a series for the effects of X on it.
-
-    Parameters
-    ----------
-    number : int
-        Its number among those of the fit, or what stands for others.
-    of_demand : bool
-        Whether it is intermittent demand, whose mean X multiplies.
-    unit : float
-        Unit of additions.
-    low, high : float
-        Bounds of values; infinite for none.
-    start : float
-        Number of the time stamp before which zeros are missing values.
-    """
-
-    number: int
-    of_demand: bool
-    unit: float
-    low: float
-    high: float
-    start: float
-
-    def within(self, y: np.ndarray) -> SeriesEffects:
-        """The same with those bounds alone that further values (n,) keep to."""
-        positive = self.low != 0 or _true_of(never_negative, y)
-        low = self.low if positive and not (y < self.low).any() else -np.inf
-        return replace(self, low=low, high=np.inf if (y > self.high).any() else self.high)
 
 
 class ExogenousEffects(Host):
@@ -153,30 +111,20 @@ class ExogenousEffects(Host):
         assert self._effects is not None
         values, numbers = to_float(y).copy(), self._axis.numbers(y.index.get_level_values(-1))
         origins, of_series = dict(self._origins), dict(self._of_series)  # an update may fail later
+        closed = self._effects.closed(self._scaler.ahead(self._cur_X.reindex(y.index)))
         for key, own in rows_of_instances(y.index).items():
-            origins.setdefault(key, numbers[own].min())
+            steps = snapped(numbers[own] - origins.setdefault(key, numbers[own].min()))
             for d, column in enumerate(y.columns):
                 known, seen = of_series.get((key, column)), values[own, d]
                 if known is None:
-                    known = self._measured((key, column), numbers[own], seen)
+                    about = self._effects, self._effect_numbers.get((key, column)), self._seasonal.lengths
+                    known = SeriesEffects.of(numbers[own], steps, seen, closed[own], *about)
                 else:
-                    known = known.within(seen)
+                    known = known.within(steps, seen)
                 of_series[key, column] = known
                 values[own, d] = np.where((numbers[own] < known.start) & (seen == 0), np.nan, seen)
         self._origins, self._of_series = origins, of_series
         return pd.DataFrame(values - self._additions(y.index, self._cur_X), y.index, y.columns)
-
-    def _measured(self, name: tuple, numbers: np.ndarray, y: np.ndarray) -> SeriesEffects:
-        """What is known of a new series by its values."""
-        assert self._effects is not None
-        demand, ends = _true_of(is_intermittent, y), bounds(torch.as_tensor(y)[None])
-        number = self._effect_numbers.get(name, -2 if demand else -1)
-        if number >= 0:
-            demand = bool(self._effects.of_demand[number])
-        unit = 0.0 if demand else float(self._effects.unit(y))
-        started = ~np.isnan(since_start(y))
-        start = numbers[started].min() if started.any() and not demand else -np.inf
-        return SeriesEffects(number, demand, unit, ends[0].item(), ends[1].item(), start)
 
     def _steps(self, stamps: pd.Index, origins: np.ndarray) -> np.ndarray:
         """Steps of time stamps since origins, in parts by which they are told apart."""
@@ -189,8 +137,14 @@ class ExogenousEffects(Host):
         return np.array(known)[which]
 
     def _additions(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
-        """What X adds to all columns at some rows; X has these and those before."""
-        return self._found(index, X) * self._each("unit", index)
+        """What X adds to all columns at some rows, NaN where it closes; X has these and those before."""
+        added, numbers = self._found(index, X), self._axis.numbers(index.get_level_values(-1))
+        added = added * self._each("unit", index)
+        for key, own in rows_of_instances(index).items():
+            for d, column in enumerate(self._cur_y.columns):
+                if (places := self._of_series[key, column].places).cycles:
+                    added[own, d] *= ~places.at(snapped(numbers[own] - self._origins[key]))
+        return added
 
     def _found(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
         """Effects of X on all columns at some rows, in units; on the logarithm of the mean of demand."""
@@ -226,16 +180,17 @@ class ExogenousEffects(Host):
             self._scaler.check(X, "predict")
             raise ValueError(labels_are_missing(missing))
         self._scaler.check_known(stored.reindex(needed), "predict")
-        found = found.shifted(self._additions(index, stored))
-        if self._strategy.name not in WITH_STATISTICS:
-            return found
-        demand = self._each("of_demand", index)
-        low, high = (
-            np.where(demand, none, self._each(name, index))
-            for name, none in (("low", -np.inf), ("high", np.inf))
-        )
-        found = found.within(low, high)
-        return self._multiplied(index, found, stored) if demand.any() else found
+        added = self._additions(index, stored)
+        found, closed = found.shifted(np.nan_to_num(added)), np.isnan(added)
+        if self._strategy.name in WITH_STATISTICS:
+            demand = self._each("of_demand", index)
+            low, high = (
+                np.where(demand, none, self._each(name, index))
+                for name, none in (("low", -np.inf), ("high", np.inf))
+            )
+            found = found.within(low, high)
+            found = self._multiplied(index, found, stored) if demand.any() else found
+        return found.zero_at(closed) if closed.any() else found
 
     def _multiplied(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
         """A forecast whose means of intermittent demand X multiplies, after the last value of each series."""
@@ -243,7 +198,7 @@ class ExogenousEffects(Host):
         past = self._cur_y[self._cur_y.index.get_level_values(-1) <= self.cutoff[0]]
         values, rows = to_float(past), rows_of_instances(past.index)
         stamps, times = (part.get_level_values(-1) for part in (past.index, index))
-        before, ahead = (np.exp(self._found(part, X)) for part in (past.index, index))
+        before, ahead = (np.exp(np.nan_to_num(self._found(part, X))) for part in (past.index, index))
         for key, asked in rows_of_instances(index).items():
             for d, column in enumerate(past.columns):
                 y, own = values[rows[key], d], rows[key]

@@ -186,6 +186,18 @@ class Predictive:
         )
         return Predictive(self.paths.clip(least, most), replace(self.mixture, loc=loc, scale=scale))
 
+    def zero_at(self, closed: np.ndarray) -> Predictive:
+        """The distribution with zero in some cells (R, D) for certain."""
+        loc, scale, weights = self.mixture.loc.copy(), self.mixture.scale.copy(), self.mixture.weights
+        loc[closed], scale[closed] = 0.0, POINT_MASS * np.finfo(float).tiny
+        if self.mixture.family.inverts_mixtures and weights is not None:
+            # There single values have probabilities: zero is one beside a larger one of no weight.
+            weights = weights.copy()
+            loc[closed, -1], weights[closed] = 1.0, np.eye(1, weights.shape[-1])
+        return Predictive(
+            np.where(closed, 0.0, self.paths), replace(self.mixture, loc=loc, scale=scale, weights=weights)
+        )
+
     def copy(self) -> Predictive:
         """A copy whose arrays may be changed."""
         return Predictive(self.paths.copy(), self.mixture.map(np.copy))

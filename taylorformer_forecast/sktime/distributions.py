@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.core.families import Family, find_component
-from taylorformer_forecast.engine.mixtures import Mixture
+from taylorformer_forecast.engine.mixtures import Mixture, flushed
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
 
@@ -218,7 +218,8 @@ class PathMixture(ArrayDistribution):
         drawn = cells[cell, chosen]
         noise = self._kind.random(rng, chosen.shape, drawn.shape)
         points = self._kind.points(cells.loc, cells.scale)[cell, chosen]
-        return np.where(points, drawn.loc, drawn.loc + drawn.scale * noise).reshape(n, *self.shape)
+        found = np.where(points, drawn.loc, flushed(drawn.loc + drawn.scale * noise))
+        return found.reshape(n, *self.shape)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

@@ -627,4 +627,5 @@ def test_a_place_in_a_season_is_zero_where_enough_values_say_so():
         past, ahead = found.split([7 * n_weeks, 7], 1)
         assert ahead[0].nonzero().flatten().tolist() == expected
         assert torch.equal(past[0], ahead[0].repeat(n_weeks))
-    assert not zero_places(torch.cat([week.repeat(8), -week])[None], 63 + torch.arange(7), [7]).any()
+    signed = torch.cat([week.repeat(8), -week])[None]  # what is left without the effects of X
+    assert zero_places(signed, 63 + torch.arange(7), [7])[0].nonzero().flatten().tolist() == [2, 4, 5, 6]

@@ -228,7 +228,8 @@ def test_what_statistics_cannot_use_needs_a_network():
     y, X = promoted()
     with pytest.raises(ValueError, match="past_covariates are given, which only a new network can use"):
         chosen("corrected").fit(y[:N], past_covariates=X, verbose=False)
-    demand = y.map(lambda values: np.where(np.arange(len(values))[:, None, None] % 5, 0, values))
+    sold = np.random.default_rng(1).random(len(y))[:, None, None] < 0.2
+    demand = y.map(lambda values: np.where(sold, values, 0))
     with pytest.raises(ValueError, match="effects on intermittent demand the pretrained network cannot use"):
         chosen("pretrained").fit(demand[:N], future_covariates=X, verbose=False)
 

@@ -1,0 +1,106 @@
+"""What is known of each series for the effects of X on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+
+from taylorformer_forecast.baselines.bounds import bounds
+from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
+from taylorformer_forecast.engine.closures import ZeroPlaces
+from taylorformer_forecast.engine.effects import CovariateEffects
+from taylorformer_forecast.engine.series_scale import since_start
+
+
+@dataclass(frozen=True)
+class SeriesEffects:
+    """What is known of a series for the effects of X on it.
+
+    Parameters
+    ----------
+    number : int
+        Its number among those of the fit, or what stands for others.
+    of_demand : bool
+        Whether it is intermittent demand, whose mean X multiplies.
+    unit : float
+        Unit of additions.
+    low, high : float
+        Bounds of values; infinite for none.
+    start : float
+        Number of the time stamp before which zeros are missing values.
+    places : ZeroPlaces
+        Where in a season it is always zero, from the first time stamp of its instance on.
+    """
+
+    number: int
+    of_demand: bool
+    unit: float
+    low: float
+    high: float
+    start: float
+    places: ZeroPlaces
+
+    @classmethod
+    def of(
+        cls,
+        numbers: Float[np.ndarray, " n"],
+        steps: Float[np.ndarray, " n"],
+        y: Float[np.ndarray, " n"],
+        closed: Bool[np.ndarray, " n"],
+        effects: CovariateEffects,
+        number: int | None,
+        seasons: Sequence[float],
+    ) -> SeriesEffects:
+        """What is known of a series that was not seen before, by its values.
+
+        Parameters
+        ----------
+        numbers, steps : ndarray of shape (n,)
+            Numbers of its time stamps, and steps since the first.
+        y : ndarray of shape (n,)
+            Values.
+        closed : bool ndarray of shape (n,)
+            Where X says that all is zero.
+        effects : CovariateEffects
+            Effects of X.
+        number : int, optional
+            Number of the series, if it was in their fit.
+        seasons : sequence of float
+            Lengths of seasons.
+        """
+        while_open, ends = np.where(closed, np.nan, y), bounds(torch.as_tensor(y)[None])
+        places = _zero_places(steps, while_open, seasons)
+        demand = not places.cycles and _true_of(is_intermittent, while_open)
+        number = number if number is not None else -2 if demand else -1
+        if number >= 0:
+            demand = bool(effects.of_demand[number])
+        unit = 0.0 if demand else float(effects.unit(y))
+        started = ~np.isnan(since_start(y))
+        start = numbers[started].min() if started.any() and not demand else -np.inf
+        return cls(number, demand, unit, ends[0].item(), ends[1].item(), start, places)
+
+    def within(self, steps: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> SeriesEffects:
+        """The same with those bounds and zero places alone that further values at some steps keep to."""
+        positive = self.low != 0 or _true_of(never_negative, y)
+        low = self.low if positive and not (y < self.low).any() else -np.inf
+        places = self.places.without(steps[(y != 0) & ~np.isnan(y)])
+        return replace(self, low=low, high=np.inf if (y > self.high).any() else self.high, places=places)
+
+
+def _true_of(test: Callable[[torch.Tensor], torch.Tensor], values: np.ndarray) -> bool:
+    """Whether something is true of a series, all values of which are seen."""
+    return bool(test(torch.as_tensor(values)[None])[0, -1])
+
+
+def _zero_places(steps: np.ndarray, y: np.ndarray, seasons: Sequence[float]) -> ZeroPlaces:
+    """Where in a season a series with values at some steps is always zero; nowhere beside whole steps."""
+    at = steps.astype(int)
+    if (at != steps).any() or not (y == 0).any():
+        return ZeroPlaces()
+    grid = np.full(at.max() + 1, np.nan)
+    grid[at] = y
+    return ZeroPlaces.of(since_start(grid), seasons)
