@@ -13,6 +13,8 @@ from torch import Tensor
 from taylorformer_forecast.baselines.smoothing import Grid, smooth
 from taylorformer_forecast.defaults import (
     CLOSED_SHARE,
+    LEAST_PAST_CYCLES,
+    LONGEST_PAST,
     MIN_SEASONAL_CYCLES,
     REPETITION_MEMORY,
     SEASON_DECAY,
@@ -46,7 +48,9 @@ def in_cycles(y: Float[Tensor, "B n"], season: int) -> tuple[Float[Tensor, "B C 
 
 
 def season_of_zeros(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Tensor, " B"]:
-    """Whether the other cycles of a season tell which values of each are zero; four cycles at least.
+    """Whether the other cycles of a season tell which values of each are zero.
+
+    Four cycles at least, or three of seasons so long that no more are seen.
 
     A shop that is closed at weekends and the sun at night are zero as often as intermittent demand is, but
     one can say when. Demand that is only seldom outside its season is intermittent.
@@ -80,8 +84,13 @@ def season_of_zeros(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Bool[Ten
         rest = (cycles - cycles.sum(1, keepdim=True) / (others + 1)) * known
         rest = torch.where(others > 0, rest * (others + 1) / others.clamp_min(1), cycles)
         explained = rest.square().sum((1, 2)) < (1 - CLOSED_SHARE) * whole.nan_to_num().square().sum(1)
-        found |= explained & (seen.sum(1) >= MIN_SEASONAL_CYCLES * season)
+        found |= explained & (seen.sum(1) >= _fewest_cycles(season) * season)
     return found
+
+
+def _fewest_cycles(season: int) -> int:
+    """Cycles that tell where a season is zero: of long seasons, forecasts see no more than three."""
+    return MIN_SEASONAL_CYCLES if MIN_SEASONAL_CYCLES * season <= LONGEST_PAST else LEAST_PAST_CYCLES
 
 
 def carry(y: Float[Tensor, "B n"], season: int = 1) -> Float[Tensor, "B n"]:
@@ -238,7 +247,8 @@ def zero_places(
 ) -> Bool[Tensor, "B k"]:
     """Whether all values at the place in a season of some positions were zero.
 
-    Four zeros at least, and eight with those at both neighbouring places that were always zero, too.
+    Four zeros at least (three of long seasons), and eight with those at both neighbouring places that were
+    always zero, too.
     Positions count from the first value; those from n on are steps ahead.
 
     Examples
@@ -255,6 +265,6 @@ def zero_places(
         always = ((cycles == 0) | cycles.isnan()).all(1)
         count = (cycles == 0).sum(1) * always
         beside = count.roll(1, 1) + count.roll(-1, 1) if season > 2 else 0
-        zeros = (count >= MIN_SEASONAL_CYCLES) & (count + beside >= 2 * MIN_SEASONAL_CYCLES)
+        zeros = (count >= _fewest_cycles(season)) & (count + beside >= 2 * MIN_SEASONAL_CYCLES)
         found |= zeros[:, (at + pad) % season]
     return found

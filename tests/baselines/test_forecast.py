@@ -627,5 +627,9 @@ def test_a_place_in_a_season_is_zero_where_enough_values_say_so():
         past, ahead = found.split([7 * n_weeks, 7], 1)
         assert ahead[0].nonzero().flatten().tolist() == expected
         assert torch.equal(past[0], ahead[0].repeat(n_weeks))
+    long = torch.tensor([5.0, 0.0, 0.0, 0.0] * 75)  # three cycles are all that is seen of it
+    assert season_of_zeros(long.repeat(3)[None], [300]).tolist() == [True]
+    assert zero_places(long.repeat(3)[None], torch.arange(4), [300]).tolist() == [[False, False, True, False]]
+    assert season_of_zeros(week.repeat(3)[None], [7]).tolist() == [False]
     signed = torch.cat([week.repeat(8), -week])[None]  # what is left without the effects of X
     assert zero_places(signed, 63 + torch.arange(7), [7])[0].nonzero().flatten().tolist() == [2, 4, 5, 6]
