@@ -61,7 +61,10 @@ NO_DEFAULTS = {
     "points of quadrature": ("NODES", "PANELS", "PIECES", "REACH", "STEPS", "TAIL"),
     "ends of a search": ("LAST_STEP", "ROUGH_STEP"),
     "derived from the defaults": ("BASE",),
-    "a single value": ("POINT_MASS",),
+    "a single value": (
+        "CERTAIN",
+        "POINT_MASS",
+    ),
     "units": ("CYCLES", "LONGEST_MONTH", "MOST_RATIO", "UNITS", "UNIT_SCALE", "WEEK", "YEAR"),
     "rounds that more would not change": ("N_ITERATIONS", "N_ROUNDS", "N_STEPS"),
     "bounds of what is divided by": ("FARTHEST_LOG", "LEAST_VARIANCE", "MOST_VARIANCE", "RIDGE"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,7 +51,10 @@ def effects_on_components(
         "effects": [
             {name: np.asarray(value).tolist() for name, value in vars(effects).items()} for effects in found
         ],
-        "units": [_usual_units(effects, y[0], length) for effects, y in zip(found, columns, strict=True)]
+        "units": [
+            _usual_units(effects, np.where(effects.closed(known[0]), np.nan, y[0]), length)
+            for effects, y in zip(found, columns, strict=True)
+        ]
         if len(values) == 1
         else None,
         "length": length,
@@ -218,7 +222,8 @@ class Additions:
 
     def _in_units(self, every: Float[np.ndarray, "B N C"], y: Float[np.ndarray, "B L C"]) -> np.ndarray:
         """Effects on series with these values in front, in the units of these."""
-        return every * self._units(y, self._demand(_while_open(y, every)))[:, None]
+        y = _while_open(y, every)
+        return every * self._units(y, self._demand(y))[:, None]
 
     def _units(
         self, y: Float[np.ndarray, "B L C"], demand: Bool[np.ndarray, "B C"]
@@ -239,6 +244,31 @@ def _as_arrays(fields: Mapping[str, Any]) -> CovariateEffects:
     arrays = {name: np.array(value) for name, value in fields.items() if name != "relative"}
     whole = {name: arrays[name].astype(int) for name in ("columns", "delays", "closing")}
     return CovariateEffects(**{**arrays, **whole}, relative=fields["relative"])
+
+
+def without_closed(
+    batch: Any, additions: Additions | None, unknown: Callable[[Any], Tensor] | None = None
+) -> Any:
+    """A batch whose values are missing where covariates say that all is zero.
+
+    A warning names components of which nothing is left: ``unknown`` says of a batch which have nothing.
+    """
+    if additions is None or not any(len(effects.closing) for effects in additions.effects):
+        return batch
+    length = batch.past_target.shape[1]
+    closed = additions.closed(batch.historic_future_covariates[:, -length:])
+    hidden = {"past_target": batch.past_target.masked_fill(closed, torch.nan)}
+    if hasattr(batch, "future_target"):
+        ahead = additions.closed(batch.future_covariates)
+        hidden["future_target"] = batch.future_target.masked_fill(ahead, torch.nan)
+    found = replace(batch, **hidden)
+    if unknown is not None and bool((unknown(found) & ~unknown(batch)).any()):
+        warnings.warn(
+            "future_covariates say that a series was closed at all times from which it is forecast: these "
+            "forecasts are NaN. A longer input_chunk_length may help",
+            stacklevel=2,
+        )
+    return found
 
 
 def _while_open(y: Float[np.ndarray, "B L C"], effects: Float[np.ndarray, "B N C"]) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from darts.utils.data.torch_datasets.utils import PLModuleOutput, TorchTrainingB
 from torch import Tensor
 
 from taylorformer_forecast.darts._adapters import LikelihoodFamily, QuantileAdapter
-from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._effects import Additions, without_closed
 from taylorformer_forecast.darts._windows import without_unknown_past
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 
@@ -43,10 +42,7 @@ class ObservedLoss(PLForecastingModule):
             self.likelihood.first, self.likelihood.quantiles_tensor = True, None
 
     def _train_val_step(self, batch: TorchTrainingBatch, *args: Any, **kwargs: Any) -> Tensor:
-        batch = without_unknown_past(batch)
-        if self.additions is not None:
-            closed = self.additions.closed(batch.future_covariates)
-            batch = replace(batch, future_target=batch.future_target.masked_fill(closed, torch.nan))
+        batch = without_unknown_past(without_closed(batch, self.additions))
         return super()._train_val_step(batch, *args, **kwargs)
 
     def _compute_loss(

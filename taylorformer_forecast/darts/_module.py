@@ -24,7 +24,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
-from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._effects import Additions, without_closed
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._losses import ObservedLoss
 from taylorformer_forecast.darts._state import evaluating, finished_state
@@ -239,7 +239,7 @@ class ForecastModule(JointWindows, ObservedLoss):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
-        n = self.pred_n
+        n, batch = self.pred_n, without_closed(batch, self.additions, self.unknown)
         added = self.added(batch, n)
         near = self.near(batch, added)
         future = near.historic_future_covariates, near.future_covariates

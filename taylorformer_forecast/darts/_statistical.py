@@ -19,7 +19,7 @@ from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.darts._covariates import check_gaps
-from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._effects import Additions, without_closed
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.copula import standardised_errors
@@ -240,6 +240,7 @@ class StatisticalModule(PLForecastingModule):
         if self.additions is not None:
             known = batch.historic_future_covariates[:, -self.input_chunk_length :], batch.future_covariates
             check_gaps(known, self.future_flags, "future_covariates")
+            batch = without_closed(batch, self.additions, lambda one: one.past_target.isnan().all(1))
             added = self.additions(batch, self.pred_n, self.output_chunk_shift)
         _, forecasts = self.statistics.forecasts(batch, *sizes, self.additions, added)
         out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, added)

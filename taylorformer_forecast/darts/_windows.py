@@ -22,7 +22,7 @@ from torch import Tensor
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._adapters import LikelihoodFamily
-from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._effects import Additions, without_closed
 from taylorformer_forecast.darts._outliers import late_outliers
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, FARTHEST_X
 from taylorformer_forecast.engine.windows import least_scale
@@ -75,7 +75,7 @@ class BatchWindows(PLForecastingModule):
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
         """Scaled windows of samples of a training set, without the targets whose weight is zero."""
-        batch = without_unknown_past(collate(samples))
+        batch = without_unknown_past(without_closed(collate(samples), self.additions))
         if batch.sample_weight is not None:
             target = batch.future_target.masked_fill(batch.sample_weight == 0, torch.nan)
             batch = replace(batch, future_target=target)

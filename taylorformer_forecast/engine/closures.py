@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
-from taylorformer_forecast.defaults import MOST_CODES, ZEROS_CHANCE
+from taylorformer_forecast.defaults import MOST_CODES, SPARSEST_STEPS, ZEROS_CHANCE
 from taylorformer_forecast.engine.series_scale import since_start
 from taylorformer_forecast.engine.statistical import past_length, whole_seasons
 
@@ -72,8 +72,9 @@ def closing_codes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Covariates, and those of their codes beside which all values are zero: a shop that is not open.
 
-    A covariate with few different values is a code. Two values at least have to be zero, and so many that
-    chance would not do it with the share of zeros beside other codes.
+    A covariate with few different values is a code. It closes if zeros lie beside it twice at least, with
+    other codes between them, and if they are so many that chance would not do it with the share of zeros
+    beside other codes. A quarter of all values at least has to be beside these.
 
     Parameters
     ----------
@@ -97,16 +98,20 @@ def closing_codes(
     ([0], [0.0])
     """
     values, known = np.concatenate(y), np.concatenate(x)
+    number = np.concatenate([np.full(len(own), k) for k, own in enumerate(y)])  # of the series
     seen = ~np.isnan(values)
-    zero, known = values[seen] == 0, known[seen]
+    zero, known, number = values[seen] == 0, known[seen], number[seen]
     columns, codes = [], []
     for column in range(known.shape[1]) if zero.any() else ():
         of_code, which = np.unique(known[:, column], return_inverse=True)
         if len(of_code) > MOST_CODES:
             continue
-        count, zeros = (np.bincount(which, weights, len(of_code)) for weights in (None, zero))
-        others = (zeros.sum() - zeros + 1) / (count.sum() - count + 2)
-        closes = (zeros == count) & (count > 1) & (others**count < ZEROS_CHANCE) & ~np.isnan(of_code)
+        first = np.append(True, (np.diff(which) != 0) | (np.diff(number) != 0))  # of a run of a code
+        count, zeros, runs = (np.bincount(which, weights, len(of_code)) for weights in (None, zero, first))
+        others, open_ = count.sum() - count, (~zero).sum() - (count - zeros)
+        closes = (zeros == count) & (runs > 1) & (open_ > 0) & (others * SPARSEST_STEPS > count.sum())
+        closes &= ((others - open_ + 1) / (others + 2)) ** count < ZEROS_CHANCE
+        closes &= ~np.isnan(of_code)
         columns += [column] * int(closes.sum())
         codes += of_code[closes].tolist()
     return np.array(columns, dtype=int), np.array(codes, dtype=float)
@@ -146,7 +151,7 @@ def while_open(
 
 def beside_codes(x: Float[np.ndarray, "*B C"], columns: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Whether any of some columns has its code."""
-    return (x[..., columns] == codes).any(-1)
+    return (np.float32(x[..., columns]) == np.float32(codes)).any(-1)  # precisions of x may differ
 
 
 def _without(y: Sequence[np.ndarray], hidden: Sequence[np.ndarray]) -> list[np.ndarray]:

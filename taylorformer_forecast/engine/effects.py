@@ -108,7 +108,7 @@ class CovariateEffects:
         """Lines and bends in their units; 0, the mean, where a covariate is not known or its code closes."""
         x = x.copy()
         for column, code in zip(self.closing, self.codes, strict=True):
-            x[..., column][x[..., column] == code] = np.nan
+            x[..., column][np.float32(x[..., column]) == np.float32(code)] = np.nan
         return np.nan_to_num((self._raw(x) - self.centers) / self.units)
 
     def _raw(self, x: Float[np.ndarray, "n R C"]) -> Float[np.ndarray, "n P"]:
@@ -196,9 +196,11 @@ def fit_effects(
     >>> ((effects(at) - effects(at)[0]) * effects.unit(y)).round().tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
-    started = [since_start(own) for own in y]
+    values, places, closing, codes = while_open(y, x, seasons)
+    closed = [beside_codes(known, closing, codes) for known in x]
+    started = [since_start(np.where(at, np.nan, own)) for at, own in zip(closed, y, strict=True)]
     units = np.array([float(deviation(own, length)) for own in started])
-    y, places, closing, codes = while_open(y, x, seasons)
+    y = values
     demand = [bool(is_intermittent(torch.as_tensor(own)[None])[0, -1]) for own in y]
     of_demand = np.array(demand) & [not zero.cycles for zero in places]
     y = [since_start(own) for own in y]

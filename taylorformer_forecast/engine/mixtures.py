@@ -100,14 +100,18 @@ class Mixture:
         """Values in units of the components."""
         return (x[..., None] - self.loc) / self.scale
 
+    def points(self) -> Array:
+        """Which components stand for a single value."""
+        return self.family.points(self.loc, self.scale)
+
     def cdf(self, x: Array) -> Array:
         """Probability of values up to x, a single value that has a probability included."""
-        z, points = self.standard(x), self.family.points(self.loc, self.scale)
+        z, points = self.standard(x), self.points()
         return self.average(self.family.cdf(np.where(points & (z >= -1), np.inf, z), self.shape))
 
     def pmf(self, x: Array) -> Array:
         """Probability of the single value x, which only values that stand for themselves have."""
-        points = self.family.points(self.loc, self.scale) & (np.abs(self.standard(x)) <= 1)
+        points = self.points() & (np.abs(self.standard(x)) <= 1)
         return self.average(points.astype(float))
 
     def log_pdf(self, x: Array) -> Array:
@@ -122,7 +126,7 @@ class Mixture:
     def variance(self) -> Array:
         """Variance."""
         means = self.loc + self.scale * self.family.mean(self.shape)
-        within = self.scale**2 * self.family.variance(self.shape)
+        within = np.where(self.points(), 0.0, self.scale**2) * self.family.variance(self.shape)
         return self.average(within + (means - self.average(means)[..., None]) ** 2)
 
     def spread(self) -> Array:
@@ -190,20 +194,9 @@ class Mixture:
                 out[level == end] = cells[level == end].end(sign)
             inside = (level > 0) & (level < 1)
             out[inside] = _inverted(cells[inside], level[inside], last_step)
-        return flushed(out).reshape(p.shape)
-
-
-def flushed(x: Array) -> Array:
-    """Numbers of which those too small for full precision are 0: scales as small stand for that value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.engine.mixtures import flushed
-    >>> flushed(np.array([1e-312, 1e-300, np.nan])).tolist()
-    [0.0, 1e-300, nan]
-    """
-    return np.where(np.abs(x) < np.finfo(float).tiny, 0.0, x)
+        certain = (cells.points() & (cells.loc == cells.loc[:, :1])).all(-1) & ~np.isnan(out)
+        out[certain] = cells.loc[certain, 0]
+        return out.reshape(p.shape)
 
 
 def _self_distance_by_panels(cells: Mixture) -> Array:

@@ -124,7 +124,9 @@ class ExogenousEffects(Host):
                 of_series[key, column] = known
                 values[own, d] = np.where((numbers[own] < known.start) & (seen == 0), np.nan, seen)
         self._origins, self._of_series = origins, of_series
-        return pd.DataFrame(values - self._additions(y.index, self._cur_X), y.index, y.columns)
+        added = self._additions(y.index, self._cur_X)
+        added[np.isnan(added) & ~self._each("hides", y.index)] = 0.0
+        return pd.DataFrame(values - added, y.index, y.columns)
 
     def _steps(self, stamps: pd.Index, origins: np.ndarray) -> np.ndarray:
         """Steps of time stamps since origins, in parts by which they are told apart."""

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from taylorformer_forecast.core.families import find_component
-from taylorformer_forecast.core.families.base import POINT_MASS
+from taylorformer_forecast.core.families.base import CERTAIN, POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
@@ -177,7 +177,7 @@ class Predictive:
     def within(self, least: np.ndarray, most: np.ndarray) -> Predictive:
         """All that is outside bounds (R, D) at these, of pieces of constant density; infinite for none."""
         loc, scale = self.mixture.loc, self.mixture.scale
-        reach = np.where(self.mixture.family.points(loc, scale), 0.0, scale)  # a point has none
+        reach = np.where(self.mixture.points(), 0.0, scale)  # a point has none
         low, high = ((loc + end * reach).clip(least[..., None], most[..., None]) for end in (-1, 1))
         tiny = POINT_MASS * np.maximum(np.abs(low), np.abs(high)).max(-1, keepdims=True).clip(1e-300)
         half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least) | np.isfinite(most)
@@ -188,15 +188,9 @@ class Predictive:
 
     def zero_at(self, closed: np.ndarray) -> Predictive:
         """The distribution with zero in some cells (R, D) for certain."""
-        loc, scale, weights = self.mixture.loc.copy(), self.mixture.scale.copy(), self.mixture.weights
-        loc[closed], scale[closed] = 0.0, POINT_MASS * np.finfo(float).tiny
-        if self.mixture.family.inverts_mixtures and weights is not None:
-            # There single values have probabilities: zero is one beside a larger one of no weight.
-            weights = weights.copy()
-            loc[closed, -1], weights[closed] = 1.0, np.eye(1, weights.shape[-1])
-        return Predictive(
-            np.where(closed, 0.0, self.paths), replace(self.mixture, loc=loc, scale=scale, weights=weights)
-        )
+        at = closed[..., None]
+        loc, scale = np.where(at, 0.0, self.mixture.loc), np.where(at, CERTAIN, self.mixture.scale)
+        return Predictive(np.where(closed, 0.0, self.paths), replace(self.mixture, loc=loc, scale=scale))
 
     def copy(self) -> Predictive:
         """A copy whose arrays may be changed."""

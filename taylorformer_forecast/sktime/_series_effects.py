@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 
 from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
+from taylorformer_forecast.defaults import SPARSEST_STEPS
 from taylorformer_forecast.engine.closures import ZeroPlaces
 from taylorformer_forecast.engine.effects import CovariateEffects
 from taylorformer_forecast.engine.series_scale import since_start
@@ -34,6 +35,8 @@ class SeriesEffects:
         Number of the time stamp before which zeros are missing values.
     places : ZeroPlaces
         Where in a season it is always zero, from the first time stamp of its instance on.
+    hides : bool
+        Whether values where X says that all is zero count as missing: not if too few others are left.
     """
 
     number: int
@@ -43,6 +46,7 @@ class SeriesEffects:
     high: float
     start: float
     places: ZeroPlaces
+    hides: bool
 
     @classmethod
     def of(
@@ -72,16 +76,18 @@ class SeriesEffects:
         seasons : sequence of float
             Lengths of seasons.
         """
-        while_open, ends = np.where(closed, np.nan, y), bounds(torch.as_tensor(y)[None])
+        seen, ends = ~np.isnan(y), bounds(torch.as_tensor(y)[None])
+        hides = bool((seen & ~closed).sum() * SPARSEST_STEPS > seen.sum())
+        while_open = np.where(closed, np.nan, y) if hides else y
         places = _zero_places(steps, while_open, seasons)
         demand = not places.cycles and _true_of(is_intermittent, while_open)
         number = number if number is not None else -2 if demand else -1
         if number >= 0:
             demand = bool(effects.of_demand[number])
-        unit = 0.0 if demand else float(effects.unit(y))
+        unit = 0.0 if demand else float(effects.unit(while_open))
         started = ~np.isnan(since_start(y))
         start = numbers[started].min() if started.any() and not demand else -np.inf
-        return cls(number, demand, unit, ends[0].item(), ends[1].item(), start, places)
+        return cls(number, demand, unit, ends[0].item(), ends[1].item(), start, places, hides)
 
     def within(self, steps: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> SeriesEffects:
         """The same with those bounds and zero places alone that further values at some steps keep to."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.core.families import Family, find_component
-from taylorformer_forecast.engine.mixtures import Mixture, flushed
+from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.sktime._array_distribution import ArrayDistribution
 
 
@@ -102,7 +102,7 @@ class PathMixture(ArrayDistribution):
             exact = [method for method in self.get_tag("capabilities:exact") if method != "energy"]
             self.set_tags(**{"capabilities:exact": exact, "capabilities:approx": ["energy", "pdfnorm"]})
         mixture = self._mixture()
-        if mixture.family.points(mixture.loc, mixture.scale).any():  # as of counts
+        if mixture.points().any():  # as of counts
             self.set_tags(**{"distr:measuretype": "mixed"})
 
     @classmethod
@@ -217,9 +217,8 @@ class PathMixture(ArrayDistribution):
             chosen = np.clip(chosen, 0, k - 1)
         drawn = cells[cell, chosen]
         noise = self._kind.random(rng, chosen.shape, drawn.shape)
-        points = self._kind.points(cells.loc, cells.scale)[cell, chosen]
-        found = np.where(points, drawn.loc, flushed(drawn.loc + drawn.scale * noise))
-        return found.reshape(n, *self.shape)
+        points = cells.points()[cell, chosen]
+        return np.where(points, drawn.loc, drawn.loc + drawn.scale * noise).reshape(n, *self.shape)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

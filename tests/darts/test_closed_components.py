@@ -61,6 +61,24 @@ def test_closed_days_of_the_past_count_as_missing_in_training():
     np.testing.assert_allclose(*(own[~closed[N:]] for own in found), rtol=0.05)
 
 
+@pytest.mark.parametrize("strategy", ["auto", "averaged", "train"])
+def test_a_shop_that_opens_again_is_forecast_from_before_or_not_at_all(strategy):
+    y, X = shop()
+    shut = np.arange(N + H) >= N - 50
+    shut &= np.arange(N + H) < N
+    X = X.with_values(np.where(shut[:, None, None] & [[[1], [0]]], 0.0, X.all_values()))
+    y = y.with_values(np.where(shut[:, None, None], 0.0, y.all_values()))
+    model = model_of(strategy).fit(y[:N], future_covariates=X, verbose=False)
+    usual = ~closed_in(X[N:])
+    if strategy == "train":  # its input chunk of 35 days shows nothing
+        with pytest.warns(UserWarning, match="closed at all times from which it is forecast"):
+            found = model.predict(H, num_samples=20, future_covariates=X).all_values()[:, 0]
+        assert np.isnan(found).all()
+    else:
+        found = model.predict(H, num_samples=20, future_covariates=X).all_values()[:, 0]
+        assert (np.median(found[usual], 1) > 80).all()
+
+
 def test_series_are_closed_by_their_own_flags_in_backtests_and_after_saving(tmp_path):
     series, covariates = zip(*(shop(seed) for seed in range(2)), strict=True)
     model = model_of().fit([y[:N] for y in series], future_covariates=covariates, verbose=False)

@@ -100,6 +100,44 @@ def test_demand_is_zero_where_a_code_closes():
     assert found[X["open"][280:] == 1].mean() == pytest.approx(0.7, abs=0.15)
 
 
+def test_a_shop_that_never_opened_is_forecast_beside_others():
+    y, X = shop()
+    y, X = (pd.concat([part, 0 * part], keys=["a", "b"]) for part in (y, X))
+    early = X.index.get_level_values(-1) < X.index.get_level_values(-1).max() - pd.Timedelta(H - 1, "D")
+    X.loc[("b", X[~early].index.get_level_values(-1)[-7:]), "open"] = 1.0  # it will
+    forecaster = TaylorformerForecaster(random_state=0).fit(y[early].to_frame(), X[early], fh=range(1, H + 1))
+    found = forecaster.predict(X=X[~early])["sales"]
+    assert (found["b"] < 5).all()
+    assert (found["a"][closed_in(X[~early].loc["a"]) == 0] > 50).all()
+
+
+@pytest.mark.parametrize("strategy", ["corrected", "averaged"])
+def test_a_market_on_one_day_of_the_week_has_statistical_forecasts(strategy):
+    rng = np.random.default_rng(0)
+    index = pd.date_range("2023-01-02", periods=N + H, freq="D")
+    X = pd.DataFrame({"open": (index.dayofweek == 5).astype(float)}, index)
+    y = ((100 + rng.normal(0, 4, N + H)) * X["open"]).rename("sales")
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=5, num_samples=40, random_state=0)
+    found = forecaster.fit(y[:N], X[:N], fh=range(1, H + 1)).predict(X=X[N:])
+    assert (found[closed_in(X[N:])] == 0).all()
+    assert found[~closed_in(X[N:])].between(90, 110).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("cls", [TaylorformerForecaster, LAMForecaster])
+def test_zero_is_a_single_value_in_every_distribution(cls):
+    y, X = shop()
+    forecaster = cls(max_steps=5, num_samples=20, random_state=0).fit(y[:N], X[:N], fh=range(1, H + 1))
+    found, closed = forecaster.predict_proba(X=X[N:]), closed_in(X[N:])
+    actual = y[N:].to_frame()
+    for name, expected in (("pmf", 1.0), ("cdf", 1.0), ("energy", 0.0)):
+        assert getattr(found, name)(actual).to_numpy()[closed] == pytest.approx(expected, abs=1e-12)
+    assert found.energy().to_numpy()[closed] == pytest.approx(0, abs=1e-12)
+    assert (found.cdf(actual - 1).to_numpy()[closed] == 0).all()
+    assert (found.quantile([0.0, 0.3, 1.0]).to_numpy().reshape(H, 3)[closed] == 0).all()
+    assert np.isfinite(found.log_pdf(actual)).all(axis=None)
+
+
 def nightly(n=24 * 42):
     """Calls by the hour, from 8 to 20, that follow the temperature."""
     rng = np.random.default_rng(0)

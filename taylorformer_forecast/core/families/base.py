@@ -15,6 +15,7 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.defaults import LARGEST_LOG_SCALE, SCALE_FLOOR
 
+CERTAIN = 1e-100  # scale of components all of which stand for zero
 POINT_MASS = 1e-12  # scale of a component that stands for a single value, in units of the largest value
 
 Raw: TypeAlias = Float[Tensor, "*b D P"]  # unconstrained parameters

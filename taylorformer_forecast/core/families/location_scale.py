@@ -14,6 +14,7 @@ from torch.distributions import Categorical, Distribution, MixtureSameFamily
 
 from taylorformer_forecast.core.families import numeric
 from taylorformer_forecast.core.families.base import (
+    CERTAIN,
     Components,
     Family,
     Generator,
@@ -168,7 +169,7 @@ class LocationScaleFamily(Family):
 
     def points(self, m: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Which components of mixtures with these locations and scales (..., K) stand for a single value."""
-        return np.zeros_like(s, dtype=bool)
+        return s == CERTAIN
 
     def mixture_quantile(self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: Weights) -> np.ndarray:
         """Quantiles at p (n,) of mixtures with these locations, scales, weights (n, K), if exactly known."""

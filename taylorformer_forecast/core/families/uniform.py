@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.distributions import Distribution, Uniform
 
 from taylorformer_forecast.core.families.base import (
+    CERTAIN,
     POINT_MASS,
     Components,
     Generator,
@@ -95,7 +96,7 @@ class UniformFamily(LocationScaleFamily):
 
     def points(self, m: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Which components of mixtures (..., K) stand for a single value."""
-        return s <= 1.5 * POINT_MASS * (np.abs(m) + s).max(-1, keepdims=True)
+        return (s == CERTAIN) | (s <= 1.5 * POINT_MASS * (np.abs(m) + s).max(-1, keepdims=True))
 
     def mixture_quantile(self, p: np.ndarray, m: np.ndarray, s: np.ndarray, w: Weights) -> np.ndarray:
         """Quantiles of mixtures: between the ends of components the distribution function is straight."""
