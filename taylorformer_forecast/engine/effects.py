@@ -107,8 +107,8 @@ class CovariateEffects:
     def terms(self, x: Float[np.ndarray, "n R C"]) -> Float[np.ndarray, "n P"]:
         """Lines and bends in their units; 0, the mean, where a covariate is not known or its code closes."""
         x = x.copy()
-        for column, code in zip(self.closing, self.codes, strict=True):
-            x[..., column][np.float32(x[..., column]) == np.float32(code)] = np.nan
+        for k, column in enumerate(self.closing):
+            x[..., column][beside_codes(x, self.closing[k : k + 1], self.codes[k : k + 1])] = np.nan
         return np.nan_to_num((self._raw(x) - self.centers) / self.units)
 
     def _raw(self, x: Float[np.ndarray, "n R C"]) -> Float[np.ndarray, "n P"]:
