@@ -84,6 +84,8 @@ def _at_series(covariates: TimeSeries, series: TimeSeries) -> Float[np.ndarray, 
 class Additions:
     """What covariates add to the components of series.
 
+    Batches have no values where covariates say that all is zero: see :func:`without_closed`.
+
     Parameters
     ----------
     effects : sequence of mapping
@@ -128,7 +130,7 @@ class Additions:
             Steps between past and targets.
         """
         every, y = self._of_batch(x, n, shift)
-        return torch.as_tensor(self._in_units(every, y), device=x.past_target.device)
+        return torch.as_tensor(every * self._units(y)[:, None], device=x.past_target.device)
 
     def multiply(
         self, forecasts: Sequence[SeriesForecast], x: TorchInferenceBatch, n: int, shift: int
@@ -137,7 +139,6 @@ class Additions:
         if not any(effects.of_demand.any() for effects in self.effects):
             return list(forecasts)
         every, y = self._of_batch(x, n, shift)
-        y = _while_open(y, every)
         ratios, demand = np.exp(np.nan_to_num(every)), self._demand(y)
         rng = np.random.default_rng(int(torch.randint(2**31 - 1, ())))  # from the generator that darts seeds
         found = []
@@ -151,31 +152,30 @@ class Additions:
 
     def closed(self, x: Float[Tensor, "B n F"]) -> Bool[Tensor, "B n C"]:
         """Where covariates say that all of a component is zero."""
-        values = x.detach().cpu().double().numpy()
-        found = np.stack([effects.closed(values) for effects in self.effects], -1)
-        return torch.as_tensor(found, device=x.device)
+        return torch.as_tensor(self._closed(x.detach().cpu().double().numpy()), device=x.device)
 
-    def marked(
-        self, requests: Sequence[SeriesRequest], past: Tensor, added: Float[Tensor, "B N C"]
-    ) -> list[SeriesRequest]:
+    def _closed(self, x: Float[np.ndarray, "B n F"]) -> Bool[np.ndarray, "B n C"]:
+        """The same of arrays."""
+        return np.stack([effects.closed(x) for effects in self.effects], -1)
+
+    def marked(self, requests: Sequence[SeriesRequest], past: Float[Tensor, "B L C"]) -> list[SeriesRequest]:
         """Requests for all components, with those of demand whose mean covariates multiply marked."""
-        y, effects = (part.detach().cpu().double().numpy() for part in (past, added))
-        demand = self._demand(_while_open(y, effects)).ravel()
+        demand = self._demand(past.detach().cpu().double().numpy()).ravel()
         return [replace(one, multiplied=bool(own)) for one, own in zip(requests, demand, strict=True)]
 
-    def rest(self, past: Tensor, added: Float[Tensor, "B N C"]) -> Float[Tensor, "B L C"]:
+    def rest(self, past: Float[Tensor, "B L C"], added: Float[Tensor, "B N C"]) -> Float[Tensor, "B L C"]:
         """Past values less what is added to them, without zeros before the first other value."""
         y = past.detach().cpu().double().numpy()
         before = added[:, : y.shape[1]].cpu().numpy()
-        demand = self._demand(_while_open(y, before))[:, None]
+        demand = self._demand(y)[:, None]
         started = np.where(demand, y, since_start(y.swapaxes(1, 2)).swapaxes(1, 2))
         return torch.as_tensor(started - before)  # nothing is added to demand, but NaN where it is closed
 
     def rest_of(self, series: TimeSeries, covariates: TimeSeries) -> TimeSeries:
         """A series less what covariates add to it."""
-        values = series.all_values(copy=False)[None, :, :, 0]
-        y = values.astype(float)
-        added = self._in_units(self._at(_at_series(covariates, series)[None], y), y)
+        values, x = series.all_values(copy=False)[None, :, :, 0], _at_series(covariates, series)[None]
+        y = np.where(self._closed(x), np.nan, values.astype(float))
+        added = self._at(x, y) * self._units(y)[:, None]
         rest = self.rest(torch.as_tensor(y), torch.as_tensor(added)).numpy()
         return series.with_values(rest[0, ..., None].astype(values.dtype))
 
@@ -196,8 +196,6 @@ class Additions:
         given = x[..., : len(self.effects[0].means)]
         every = with_earlier(self.effects[0].filled(given), max(effects.reach for effects in self.effects))
         shape, points = every.shape[:2], every.reshape(-1, *every.shape[2:])
-        closed = np.stack([effects.closed(x[:, : y.shape[1]]) for effects in self.effects], -1)
-        y = np.where(closed, np.nan, y)
         numbers = np.where(self._demand(y), -2, -1).repeat(shape[1], 0)
         found = [effects(points, numbers[:, c]) for c, effects in enumerate(self.effects)]
         return np.stack(found, 1).reshape(*shape, -1) * ~self._zero_places(y, shape[1])
@@ -220,15 +218,8 @@ class Additions:
                 found[:, c] = own
         return found
 
-    def _in_units(self, every: Float[np.ndarray, "B N C"], y: Float[np.ndarray, "B L C"]) -> np.ndarray:
-        """Effects on series with these values in front, in the units of these."""
-        y = _while_open(y, every)
-        return every * self._units(y, self._demand(y))[:, None]
-
-    def _units(
-        self, y: Float[np.ndarray, "B L C"], demand: Bool[np.ndarray, "B C"]
-    ) -> Float[np.ndarray, "B C"]:
-        """Units of the additions to all components of every series."""
+    def _units(self, y: Float[np.ndarray, "B L C"]) -> Float[np.ndarray, "B C"]:
+        """Units of the additions to all components of every series with these values in front."""
         found = np.empty((len(y), len(self.effects)))
         for c, effects in enumerate(self.effects):
             found[:, c] = own = effects.unit(y[..., c], self.length)
@@ -236,7 +227,7 @@ class Additions:
                 usual, least, most = self.units[c]
                 alike = (own >= least / MOST_RATIO) & (own <= most * MOST_RATIO)
                 found[alike, c] = usual
-        return np.where(demand, 0.0, found)
+        return np.where(self._demand(y), 0.0, found)
 
 
 def _as_arrays(fields: Mapping[str, Any]) -> CovariateEffects:
@@ -269,8 +260,3 @@ def without_closed(
             stacklevel=2,
         )
     return found
-
-
-def _while_open(y: Float[np.ndarray, "B L C"], effects: Float[np.ndarray, "B N C"]) -> np.ndarray:
-    """Values but where covariates say that all is zero: there effects are NaN."""
-    return np.where(np.isnan(effects[:, : y.shape[1]]), np.nan, y)

@@ -98,7 +98,7 @@ class Statistics(nn.Module):
         values = np.where(np.isnan(series).all(1)[:, None], 0.0, series)
         requests = [request_of(y, shift + np.arange(n), date) for y, date in zip(values, before, strict=True)]
         if additions is not None and added is not None:
-            requests = additions.marked(requests, batch.past_target, added)
+            requests = additions.marked(requests, batch.past_target)
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
         options = n_paths, seed, self.correction(), shift + horizon
         schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)
