@@ -27,6 +27,7 @@ from taylorformer_forecast.defaults import (
 from taylorformer_forecast.engine.series_requests import SeriesForecast
 
 N_STEPS = 60  # of bisection
+CELLS_AT_ONCE = 500  # of distributions that are changed together, which bounds the memory
 
 
 def level_of_demand(y: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"]) -> float:
@@ -122,30 +123,6 @@ def alike_demand(
     return found[which]
 
 
-def demand_ahead(
-    values: Float[np.ndarray, " K"],
-    weights: Float[np.ndarray, " K"],
-    y: Float[np.ndarray, " n"],
-    before: Float[np.ndarray, " n"],
-    ahead: Float[np.ndarray, " r"],
-) -> tuple[Float[np.ndarray, "r K"], Float[np.ndarray, " r"]]:
-    """Distributions of demand that is multiplied at each step ahead, and the means they are to have.
-
-    Parameters
-    ----------
-    values, weights, y, before, ahead : ndarray
-        See :func:`alike_demand`.
-
-    Returns
-    -------
-    base : ndarray of shape (r, K)
-        Those of :func:`alike_demand`, for :func:`tilt_demand`.
-    mean : ndarray of shape (r,)
-        The ratio of each step, times the :func:`level_of_demand`.
-    """
-    return alike_demand(values, weights, y, before, ahead), ahead * level_of_demand(y, before)
-
-
 def multiplied(
     forecast: SeriesForecast,
     future: Bool[np.ndarray, " r"],
@@ -169,8 +146,11 @@ def multiplied(
     """
     paths, weights, quantiles = forecast.paths.copy(), forecast.weights.copy(), forecast.quantiles.copy()
     values, usual = forecast.loc[future], weights[future]
-    base, mean = demand_ahead(values[0], usual[0], y, before, ahead)
-    paths[:, future], weights[future] = tilt_demand(paths[:, future], values, usual, base, mean, rng)
+    base = alike_demand(values[0], usual[0], y, before, ahead)
+    mean, at = ahead * level_of_demand(y, before), np.flatnonzero(future)
+    for part in np.array_split(np.arange(len(at)), -(-len(at) // CELLS_AT_ONCE)):
+        about = values[part], usual[part], base[part], mean[part]
+        paths[:, at[part]], weights[at[part]] = tilt_demand(paths[:, at[part]], *about, rng)
     below = weights[future].cumsum(1)[:, None] < np.array(STATISTICAL_LEVELS)[:, None]
     place = np.minimum(below.sum(2), np.count_nonzero(usual, 1).max() - 1)
     quantiles[future] = np.take_along_axis(values, place, 1)

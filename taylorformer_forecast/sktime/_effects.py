@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import product
 from zlib import crc32
 
@@ -11,8 +12,9 @@ import pandas as pd
 
 from taylorformer_forecast.calendar.steps import on_steps, snapped
 from taylorformer_forecast.core.families import find_family
-from taylorformer_forecast.engine.demand_ratios import demand_ahead
+from taylorformer_forecast.engine.demand_ratios import multiplied
 from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
+from taylorformer_forecast.engine.series_requests import SeriesForecast
 from taylorformer_forecast.engine.strategy import WITH_STATISTICS, Strategy
 from taylorformer_forecast.sktime._frames import labels_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
@@ -169,8 +171,8 @@ class ExogenousEffects(Host):
         known, numbers_of_fit = np.stack(earlier, 1), self._each("number", index)
         return np.stack([self._effects(known, column) for column in numbers_of_fit.T], 1)
 
-    def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame | None) -> Predictive:
-        """A forecast with what X adds, as it is stored and, for other times and the future, given."""
+    def _known_for(self, index: pd.Index, X: pd.DataFrame | None) -> pd.DataFrame:
+        """X that a forecast at some rows needs: as stored and, for other times and the future, given."""
         stored = self._cur_X
         if X is not None:
             past = stored.index[stored.index.get_level_values(-1) <= self.cutoff[0]]
@@ -182,7 +184,11 @@ class ExogenousEffects(Host):
             self._scaler.check(X, "predict")
             raise ValueError(labels_are_missing(missing))
         self._scaler.check_known(stored.reindex(needed), "predict")
-        added = self._additions(index, stored)
+        return stored
+
+    def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
+        """A forecast with what X adds."""
+        added = self._additions(index, X)
         found, closed = found.shifted(np.nan_to_num(added)), np.isnan(added)
         if self._strategy.name in WITH_STATISTICS:
             demand = self._each("of_demand", index)
@@ -191,28 +197,41 @@ class ExogenousEffects(Host):
                 for name, none in (("low", -np.inf), ("high", np.inf))
             )
             found = found.within(low, high)
-            found = self._multiplied(index, found, stored) if demand.any() else found
         return found.zero_at(closed) if closed.any() else found
 
-    def _multiplied(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
-        """A forecast whose means of intermittent demand X multiplies, after the last value of each series."""
-        found = found.copy()
+    def _multiplied(
+        self,
+        forecasts: Sequence[SeriesForecast],
+        names: Sequence[tuple],
+        index: pd.Index,
+        X: pd.DataFrame,
+    ) -> list[SeriesForecast]:
+        """Statistical forecasts whose means X multiplies after the last value, if they are of demand.
+
+        A series that was demand at the fit, and is none with the values of an update, is left alone.
+        """
+        forecasts = list(forecasts)
+        demand = [
+            number
+            for number, (name, found) in enumerate(zip(names, forecasts, strict=True))
+            if found.intermittent and self._of_series[name].of_demand
+        ]
+        if not demand:
+            return forecasts
         past = self._cur_y[self._cur_y.index.get_level_values(-1) <= self.cutoff[0]]
-        values, rows = to_float(past), rows_of_instances(past.index)
-        stamps, times = (part.get_level_values(-1) for part in (past.index, index))
+        values, rows, asked = to_float(past), rows_of_instances(past.index), rows_of_instances(index)
         before, ahead = (np.exp(np.nan_to_num(self._found(part, X))) for part in (past.index, index))
-        for key, asked in rows_of_instances(index).items():
-            for d, column in enumerate(past.columns):
-                y, own = values[rows[key], d], rows[key]
-                if not self._of_series[key, column].of_demand or np.isnan(y).all():
-                    continue
-                last = stamps[own[~np.isnan(y)]].max()
-                future = asked[times[asked] > last]
-                if len(future):
-                    rng = np.random.default_rng([self._seed, crc32(repr((key, column)).encode())])
-                    masses = found.masses(future[0], d)
-                    found.tilt(future, d, *demand_ahead(*masses, y, before[own, d], ahead[future, d]), rng)
-        return found
+        stamps, times = (part.get_level_values(-1) for part in (past.index, index))
+        for number in demand:
+            key, column = names[number]
+            own, at, d = rows[key], asked[key], past.columns.get_loc(column)
+            y = values[own, d]
+            future = np.asarray(times[at] > stamps[own[~np.isnan(y)]].max())
+            if future.any():
+                rng = np.random.default_rng([self._seed, crc32(repr((key, column)).encode())])
+                ratios = before[own, d], ahead[at[future], d]
+                forecasts[number] = multiplied(forecasts[number], future, y, *ratios, rng)
+        return forecasts
 
     def _needed(self, index: pd.Index) -> pd.Index:
         """Rows of X that a forecast needs: those after the last value, and those on the way to them."""

@@ -97,7 +97,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             stamps, steps = alike[at.tobytes()]
             asked.append(stamps)
             numbers.append(steps)
-        requests, seasons = [], []
+        requests, seasons, names = [], [], []
         sought = self.time_features == "auto"  # effects of the calendar
         dates = panel.last_dates(axis) if sought else repeat(None)
         for k, ((key, first, y), last) in enumerate(zip(panel.on_grids(axis), dates, strict=False)):
@@ -107,22 +107,26 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 )
             steps = snapped(numbers[k // len(panel.columns)] - first)
             name = key, panel.columns[k % len(panel.columns)]
+            names.append(name)
             multiplied = self._effects is not None and self._of_series[name].of_demand
             requests.append(SeriesRequest(y, steps, last, multiplied))
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
         forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction, self._n_ahead)
+        keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
+        index = self._index(keys, asked)
+        if self._effects is not None:
+            X = self._known_for(index, X)
+            forecasts = self._multiplied(forecasts, names, index, X)
         if network is not None:
             forecasts = network.averaged_with(forecasts, requests, self._strategy.share)
-        keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
-        result = Predictive.of_columns(forecasts, len(panel.columns))
-        return self._as_given(self._index(keys, asked), keys, result, X)
+        return self._as_given(index, keys, Predictive.of_columns(forecasts, len(panel.columns)), X)
 
     def _as_given(self, index, keys, result, X):
         """Instances and columns in the order of the data, with what X adds."""
         if (across := by_name(self._cur_y.columns)) != sorted(across):
             result = result.take(columns=np.argsort(across))
         if self._effects is not None:
-            result = self._with_effects(index, result, X)
+            result = self._with_effects(index, result, self._known_for(index, X))
         if index.nlevels == 1:
             return index, result
         first = self._cur_y.index.droplevel(-1).unique()

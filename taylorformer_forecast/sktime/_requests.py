@@ -13,12 +13,9 @@ from taylorformer_forecast.core.families.base import CERTAIN, POINT_MASS
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.average import average_quantiles
-from taylorformer_forecast.engine.demand_ratios import tilt_demand
 from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.windows import Series
-
-CELLS_AT_ONCE = 500  # of distributions that are changed together, which bounds the memory
 
 
 @dataclass(frozen=True)
@@ -191,28 +188,6 @@ class Predictive:
         at = closed[..., None]
         loc, scale = np.where(at, 0.0, self.mixture.loc), np.where(at, CERTAIN, self.mixture.scale)
         return Predictive(np.where(closed, 0.0, self.paths), replace(self.mixture, loc=loc, scale=scale))
-
-    def copy(self) -> Predictive:
-        """A copy whose arrays may be changed."""
-        return Predictive(self.paths.copy(), self.mixture.map(np.copy))
-
-    def masses(self, row: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-        """Single values that demand may have in a row of a column, and their probabilities."""
-        assert self.mixture.weights is not None
-        return self.mixture.loc[row, d], self.mixture.weights[row, d]
-
-    def tilt(
-        self, rows: np.ndarray, d: int, base: np.ndarray, mean: np.ndarray, rng: np.random.Generator
-    ) -> None:
-        """Give demand in some rows of a column other distributions with given means, in place."""
-        weights = self.mixture.weights
-        assert weights is not None
-        for at in np.array_split(np.arange(len(rows)), -(-len(rows) // CELLS_AT_ONCE)):
-            own = rows[at]
-            found = tilt_demand(
-                self.paths[:, own, d], self.mixture.loc[own, d], weights[own, d], base[at], mean[at], rng
-            )
-            self.paths[:, own, d], weights[own, d] = found
 
     def take(self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)):
         """Some rows or columns, or all of them in another order."""

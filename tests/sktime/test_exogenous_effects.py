@@ -322,6 +322,15 @@ def test_new_values_of_demand_move_what_is_usual():
     assert float(forecaster.predict(X=X[250:]).iloc[0, 0]) == pytest.approx(2.5, abs=0.8)
 
 
+def test_what_was_demand_at_the_fit_and_is_no_longer_is_not_multiplied():
+    y, X = demand(n=200)
+    y[100:] = 50 + np.random.default_rng(1).normal(0, 3, (len(y) - 100, 1))
+    forecaster = TaylorformerForecaster(strategy="corrected", random_state=0).fit(y[:100], X[:100], fh=FH)
+    forecaster.update(y[100:200], X[100:200], update_params=False)
+    assert forecaster.predict(X=X[200:])["sold"].between(46, 54).all()
+    assert (forecaster.predict_interval(X=X[200:], coverage=0.8).to_numpy()[:, 0] > 20).all()
+
+
 def test_earlier_origins_of_demand_use_x_as_later_ones():
     y, X = demand(n=100)
     late = TaylorformerForecaster(strategy="corrected", random_state=0).fit(y[:100], X[:100], fh=[1, 2, 3])
