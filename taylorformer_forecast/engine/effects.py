@@ -205,21 +205,21 @@ def fit_effects(
     of_demand = np.array(demand) & [not zero.cycles for zero in places]
     y = [since_start(own) for own in y]
     varied = [k for k, own in enumerate(y) if units[k] > 0 and deviation(own) > 0]
+    latest, known = ([own[-VALUES_AT_ONCE:] for own in one] for one in (y, x))
+    seen = [~np.isnan(own) if k in varied else np.zeros(len(own), bool) for k, own in enumerate(latest)]
+    found = replace(_without_slopes(known, seen, of_demand), closing=closing, codes=codes)
     if not varied:  # constants: nothing adds anything
-        return replace(_without_slopes(x, of_demand), closing=closing, codes=codes)
-    latest, known = ({k: one[k][-VALUES_AT_ONCE:] for k in varied} for one in (y, x))
-    found = _without_slopes([known[k][~np.isnan(latest[k])] for k in varied], of_demand)
-    found = replace(found, closing=closing, codes=codes)
+        return found
     added: dict[int, Rows] = {}
     multiplied: dict[int, DemandRows] = {}
     for k in varied:
         terms = found.terms(with_earlier(found.filled(known[k]), found.reach))
-        seen = ~np.isnan(known[k]).all(1)
+        given = ~np.isnan(known[k]).all(1)
         if of_demand[k]:
-            seen &= ~np.isnan(latest[k])
-            if latest[k][seen].sum() > 0:
-                multiplied[k] = DemandRows(latest[k][seen], terms[seen])
-        elif rows := Rows.of((latest[k] - np.nanmean(y[k])) / units[k], terms, seen, found.reach, seasons):
+            given &= seen[k]
+            if latest[k][given].sum() > 0:
+                multiplied[k] = DemandRows(latest[k][given], terms[given])
+        elif rows := Rows.of((latest[k] - np.nanmean(y[k])) / units[k], terms, given, found.reach, seasons):
             added[k] = rows
     slopes = found.slopes
     for rows_of_kind, other in ((added, -1), (multiplied, -2)):
@@ -254,9 +254,14 @@ def _slopes(
     return common, slopes
 
 
-def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], of_demand: np.ndarray) -> CovariateEffects:
-    """Terms of covariates: lines, and where there are many rows bends and later lines, with slopes of 0."""
-    every = np.concatenate(x)
+def _without_slopes(
+    x: Sequence[Float[np.ndarray, "n C"]], seen: Sequence[Bool[np.ndarray, " n"]], of_demand: np.ndarray
+) -> CovariateEffects:
+    """Terms of rows with values, their slopes 0: lines and, where rows are many, bends and later lines."""
+    every, means = (
+        np.concatenate([one[at] for one, at in zip(x, seen, strict=True)]),
+        center_and_spread(np.concatenate(x))[0],
+    )
     n_columns = every.shape[1]
     count = np.array([len(np.unique(column[~np.isnan(column)])) for column in every.T])
     varied, many = count > 1, count > MOST_CODES
@@ -273,11 +278,11 @@ def _without_slopes(x: Sequence[Float[np.ndarray, "n C"]], of_demand: np.ndarray
     columns, delays, knots = (np.array(part) for part in zip(*places, strict=True))
     zero = np.zeros(len(columns))
     slopes = np.zeros((len(of_demand) + 2, len(columns)))
-    means, _ = center_and_spread(every)
     found = CovariateEffects(
         columns, delays, knots, zero, zero + 1, slopes, of_demand, means, _memory(x, means)
     )
-    terms = np.concatenate([found._raw(with_earlier(one, found.reach)) for one in x])
+    earlier = [with_earlier(one, found.reach) for one in x]
+    terms = np.concatenate([found._raw(one[at]) for one, at in zip(earlier, seen, strict=True)])
     centers, units = center_and_spread(terms)
     return replace(found, centers=centers, units=units)
 

@@ -260,3 +260,12 @@ def test_covariates_that_are_not_known_lie_between_their_last_value_and_their_me
     np.testing.assert_allclose(found[2], effects.means + effects.memory * (3 - effects.means))
     assert found[3, 0] > 1.5
     assert abs(found[3, 1] - effects.means[1]) < 0.3
+
+
+def test_what_covariates_are_like_does_not_depend_on_gaps_of_values():
+    flag = np.tile([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0], 20)[:, None]
+    y = np.random.default_rng(0).normal(size=140)
+    gappy = np.where(flag[:, 0] == 0, np.nan, y)  # never observed at weekends
+    whole, found = fit_effects([y], [flag], [7]), fit_effects([gappy], [flag], [7])
+    assert found.means == pytest.approx(whole.means)
+    assert found.memory == pytest.approx(whole.memory)
