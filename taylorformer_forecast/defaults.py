@@ -130,7 +130,7 @@ FEW_ZEROS = 0.05  # of the others; by hand
 CLOSED_EDGE = 0.25  # of a usual value, those beside such zeros at least: seasons end slowly; by hand
 FEWEST_RUNS = 3  # of zeros or outliers, from which on they may be a part of the series; by hand
 CLOSED_SHARE = 0.8  # of whether a value is zero, that a season explains if it says when; by hand
-MIN_SEASONAL_CYCLES = 4  # from which on demand may be seasonal; by hand
+MIN_SEASONAL_CYCLES = 4  # for a season of demand, or a multiple of a calendar cycle; by hand
 AWAKE_RUN = 6  # values in a row that are not zero, from which on there may be no more zeros; by hand
 ZEROS_CHANCE = 0.001  # of so many zeros or other values, if there were as many zeros as elsewhere; by hand
 MOST_LEADING_ZEROS = 4  # that count for this; by hand
@@ -183,10 +183,14 @@ MIN_SCALE_VALUES = 3  # before an origin whose errors show a scale; by hand
 LOWER_TAIL = (1e-6, 1e-4, 0.001, 0.005, 0.01, 0.025)  # levels of the next, in the tails; by hand
 # Levels between which the density of a statistical forecast is constant; by hand.
 STATISTICAL_LEVELS = (*LOWER_TAIL, *(k / 20 for k in range(1, 20)), *(1 - p for p in LOWER_TAIL[::-1]))
+N_ANALOGUES = 8  # of each length; measured: 6 to 12 are alike
+MIN_ANALOGUE_LENGTH = 8  # values that are compared; by hand
+ANALOGUE_DECAY = 4.0  # of weights within a window, as a logarithm; measured: 0 is worse by 1 %, 6 alike
+ANALOGUE_FACTOR = 2.0  # of deviations, at most, by which what followed is multiplied; measured: 4 is worse
+ANALOGUE_ODDS = 0.5  # beside others of the same loss; measured: with 1 intervals are too narrow
 
 # --- Pretrained correction of statistical forecasts ---------------------------------------------------------
 SEEN_VALUES = 128  # latest values that the network sees; by hand
-MOST_CORRECTED_STEPS = 1024  # by themselves; later steps as the last: memory grows with the square; by hand
 CORRECTION_SHIFT = 1.5  # largest shift of the network's own, in scales of the step; by hand
 CORRECTION_WIDTH = 1.2  # largest logarithm of a factor of the widths; by hand
 FARTHEST_FAMILY = 5.0  # scales up to which the forecast of a family is followed; by hand
@@ -203,7 +207,6 @@ TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 SPARSEST_GRID = 10  # steps for each row of a series that is put on a regular grid; by hand
 FEW_WEEKDAYS = 20  # dates without any weekend that are taken for weekdays, at least; by hand
 FEWEST_SPARSE_DATES = 5  # on steps of a finer grid; fewer are apart by chance, as after gaps; by hand
-YEARS_OF_DATES = (1678, 2261)  # first and last; by definition: nanoseconds count no others
 N_HARMONICS = 2  # of every cycle; by hand
 LEAST_FOUND_CYCLES = 3  # of a season that is found in the values of a series; by hand
 MOST_FOUND_SEASONS = 2  # in the values of a series; by hand
@@ -217,13 +220,10 @@ MULTIPLE_TOLERANCE = 0.1  # of a season, from a multiple of it; by hand
 MULTIPLE_SHARE = 0.05  # the same as a part of the multiple, if that is more; by hand
 LEAST_MULTIPLE = 0.9  # height of the peak at a multiple, relative to that of the period; by hand
 MOST_MULTIPLES = 8  # of a period, whose peaks say how long it is; by hand
-LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much; by hand
 
 # --- Strategy and lengths ----------------------------------------------------------------------------------
 MIN_HORIZONS_TO_TRAIN = 16  # in the longest series; measured: with fewer a trained network is no better
 DECILES = tuple(k / 10 for k in range(1, 10))  # at which forecasts are compared; by definition
-N_SHARE_ORIGINS = 16  # of forecasts of the past, whose losses decide the weight of statistics; by hand
-MOST_SHARE_SERIES = 16  # whose past is forecast, of many; by hand
 SHARE_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measured: 3 to 6 are alike
 LEAST_SHARE = 0.05  # of statistics: with less, "auto" leaves them out; by hand
 SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.frequency import check_range, dates_after, frequency, kind_of, name_of
-from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS, YEARS_OF_DATES
+from taylorformer_forecast.calendar.steps import YEARS_OF_DATES
+from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS
 
 STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
 # Cycles of the calendar: name -> length in days.

@@ -14,12 +14,9 @@ import torch
 from taylorformer_forecast.baselines.outliers import without_outliers
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
-from taylorformer_forecast.defaults import (
-    LEAST_FOUND_CYCLES,
-    LONGEST_CONTEXT_PERIOD,
-    MOST_OWN_MAPS,
-    N_HARMONICS,
-)
+from taylorformer_forecast.defaults import LEAST_FOUND_CYCLES, MOST_OWN_MAPS, N_HARMONICS
+
+LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much
 
 
 @dataclass(frozen=True)
@@ -103,6 +100,9 @@ class SeasonalFeatures:
     ) -> list[float]:
         """Lengths of the cycles and seasons of one series of a panel, chosen by that series where left open.
 
+        The first ones count most, as statistical forecasts try few: what the user gave, and seasons for which
+        there is strong evidence before the longer cycles of the calendar.
+
         Parameters
         ----------
         y : ndarray of shape (n,)
@@ -116,11 +116,12 @@ class SeasonalFeatures:
         if isinstance(cycles, str) and cycles == "auto":
             names = _usual_cycles(self.axis, len(y) - 1)
         lengths = [self.axis.cycle_steps(name) for name in names]
-        if isinstance(periods, str) and periods == "auto":
-            t, values = torch.arange(len(y), dtype=torch.float64), torch.tensor(y)
-            seasons = tuple(seasons_beside(lengths, without_outliers(t, values).numpy()))
-            seasons += tuple(p for p in longer if len(y) // LEAST_FOUND_CYCLES <= p <= len(y) / 2)
-        return [*lengths, *seasons]
+        if not (isinstance(periods, str) and periods == "auto"):
+            return [*seasons, *lengths]
+        t, values = torch.arange(len(y), dtype=torch.float64), torch.tensor(y)
+        found: list[float] = [*seasons_beside(lengths, without_outliers(t, values).numpy())]
+        found += [p for p in longer if len(y) // LEAST_FOUND_CYCLES <= p <= len(y) / 2]
+        return [*lengths[:1], *found, *lengths[1:]]
 
     def __call__(self, index: pd.Index) -> np.ndarray:
         """Features, shape (n, ``width``), those of the shortest cycle or season first."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.defaults import FEW_WEEKDAYS, FEWEST_SPARSE_DATES, YEARS_OF_DATES
+from taylorformer_forecast.calendar.steps import YEARS_OF_DATES
+from taylorformer_forecast.defaults import FEW_WEEKDAYS, FEWEST_SPARSE_DATES
 
 # Frequencies that count months: WOM and LWOM are of some weekday of every month, as the second Tuesday.
 MONTHLY = ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE", "WOM", "LWOM")

@@ -12,6 +12,7 @@ from taylorformer_forecast.defaults import (
     LEAST_FOUND_CYCLES,
     LEAST_MULTIPLE,
     MIN_AUTOCORRELATION,
+    MIN_SEASONAL_CYCLES,
     MOST_FOUND_SEASONS,
     MOST_MULTIPLES,
     MULTIPLE_SHARE,
@@ -54,9 +55,10 @@ def detect_periods(y: np.ndarray, standard_errors: float = SEASON_STANDARD_ERROR
 
 
 def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
-    """Seasonal periods that are not multiples of known cycles: the calendar has those more exactly.
+    """Seasonal periods beside known cycles, which the calendar has more exactly.
 
-    A series with a calendar cycle seldom has another season. So the evidence for one has to be stronger.
+    A series with a calendar cycle seldom has another season. So the evidence for one has to be stronger. A
+    multiple of a cycle, as a roster of two weeks, has to show in what is left without the cycles, and often.
 
     Parameters
     ----------
@@ -69,12 +71,41 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     -------
     list of int
         As for :func:`detect_periods`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.seasonality import seasons_beside
+    >>> day = np.arange(280)
+    >>> week, roster = day % 7 < 5, day % 28 < 14
+    >>> seasons_beside([7], 1.0 * week), seasons_beside([7], 1.0 * week + roster)
+    ([], [28])
     """
     cycles = [c for c in cycles if c > 1]  # of a cycle of one step every period is a multiple
-    errors = SEASON_BESIDE_CALENDAR_ERRORS if cycles else SEASON_STANDARD_ERRORS
-    found = detect_periods(y, standard_errors=errors)
-    nearest = {(p, c): max(round(p / c), 1) * c for p in found for c in cycles}
-    return [p for p in found if all(abs(p - nearest[p, c]) > MULTIPLE_TOLERANCE * c for c in cycles)]
+    if not cycles:
+        return detect_periods(y)
+    found = detect_periods(y, SEASON_BESIDE_CALENDAR_ERRORS)
+    left = detect_periods(_without_cycles(y, cycles), SEASON_BESIDE_CALENDAR_ERRORS)
+    times = {(p, c): max(round(p / c), 1) for p in found + left for c in cycles}
+    near = {(p, c) for (p, c), n in times.items() if abs(p - n * c) <= MULTIPLE_TOLERANCE * c}
+    beside = [p for p in found if not any((p, c) in near for c in cycles)]
+    for period in left:
+        close = [c for c in cycles if (period, c) in near]
+        if close and all(times[period, c] > 1 for c in close) and MIN_SEASONAL_CYCLES * period <= len(y):
+            beside.append(round(times[period, close[-1]] * close[-1]))
+    return sorted(set(beside))[:MOST_FOUND_SEASONS]
+
+
+def _without_cycles(y: np.ndarray, cycles: Sequence[float] = ()) -> np.ndarray:
+    """Values less the line through all, and less the means of the steps of cycles that are seen often."""
+    known, t = np.isfinite(y), np.arange(len(y))
+    rest = y - np.polyval(np.polyfit(t[known], y[known], 1), t) if known.sum() > 1 else y
+    for cycle in cycles:
+        if len(y) >= LEAST_FOUND_CYCLES * cycle:
+            step = (t % cycle).astype(int)
+            sums, counts = (np.bincount(step[known], by, int(cycle) + 1) for by in (rest[known], None))
+            rest = rest - (sums / np.maximum(counts, 1))[step]
+    return rest
 
 
 def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -87,11 +118,10 @@ def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def _peaks(y: np.ndarray, threshold: float) -> list[int]:
-    known, t = np.isfinite(y), np.arange(len(y))
+    known = np.isfinite(y)
     if known.sum() < 2:
         return []  # differences of neighbours, where every other value is missing
-    trend = np.polyval(np.polyfit(t[known], y[known], 1), t)
-    residual = np.where(known, y - trend, 0.0)
+    residual = np.where(known, _without_cycles(y), 0.0)
     if np.abs(residual).max() <= 1e-9 * np.abs(y[known]).max():
         return []  # a straight line
     acf = _autocorrelation(residual, known)

@@ -6,6 +6,8 @@ import numpy as np
 
 from taylorformer_forecast.defaults import LARGEST_OFFSET, SPARSEST_STEPS
 
+YEARS_OF_DATES = (1678, 2261)  # first and last: nanoseconds count no others
+
 
 def snapped(steps: np.ndarray) -> np.ndarray:
     """Numbers of steps, those that are nearly whole as whole ones.

@@ -1,4 +1,4 @@
-"""The weight of statistical forecasts in an average with a network, from forecasts of the past."""
+"""Weights of a network, statistics and analogues in an average, from forecasts of the past."""
 
 from __future__ import annotations
 
@@ -7,20 +7,28 @@ from typing import Any
 
 import numpy as np
 from darts import TimeSeries
+from jaxtyping import Float
 
 from taylorformer_forecast.core.window import evenly
-from taylorformer_forecast.defaults import DECILES, MOST_SHARE_SERIES, N_HELD_OUT_PATHS
-from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
+from taylorformer_forecast.darts._statistical import Statistics, request_of
+from taylorformer_forecast.defaults import DECILES, N_HELD_OUT_PATHS
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.correction import holds_correction
+from taylorformer_forecast.engine.past_losses import (
+    MOST_SHARE_SERIES,
+    decile_loss,
+    losses_of_statistics,
+    origins_to_compare,
+    weights_by_losses,
+)
 from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.statistical import MOST_PAST
 
 # What keeps files or reports of a fit, and what draws components together: nothing that a comparison needs.
 LEFT_OUT = ("force_reset", "joint", "log_tensorboard", "model_name", "save_checkpoints", "work_dir")
 
 
-def share_from_past(model: Any, series: Sequence[TimeSeries]) -> float:
-    """Weight of statistics in an average that forecasts from origins in the last quarter of series show.
+def weights_from_past(model: Any, series: Sequence[TimeSeries]) -> tuple[float, float]:
+    """Weights in an average that forecasts from origins in the last quarter of series show.
 
     The pretrained network stands in for a new one, which sees these values when it is trained.
 
@@ -33,8 +41,8 @@ def share_from_past(model: Any, series: Sequence[TimeSeries]) -> float:
 
     Returns
     -------
-    float
-        Between 0 and 1.
+    statistics, analogues : float
+        Between 0 and 1; the rest is the network's.
     """
     reach = model.output_chunk_shift + model.output_chunk_length
     lengths = model._seasonal.lengths if model._seasonal else ()
@@ -47,13 +55,12 @@ def share_from_past(model: Any, series: Sequence[TimeSeries]) -> float:
             compared.append((own, robust_columns(np.arange(len(own)), values, lengths), origins))
             early.append(own[: origins[0]])
     if not compared:
-        return share_of_statistics([], [])
+        return weights_by_losses([], [], [])
     with private_rng(0):
-        models = [_stand_in(model, name).fit(early) for name in ("pretrained", "corrected")]
-        network, statistics = (
-            np.concatenate([_past_losses(one, *given) for given in compared]) for one in models
-        )
-    return share_of_statistics(network, statistics)
+        network = _pretrained(model).fit(early)
+        of_network = [_losses(network, *one) for one in compared]
+    of_others = [_other_losses(model, *one) for one in compared]
+    return weights_by_losses(np.concatenate(of_network), *np.concatenate(of_others, 1))
 
 
 def _not_ended(series: Sequence[TimeSeries], reach: int) -> list[TimeSeries]:
@@ -69,17 +76,12 @@ def _not_ended(series: Sequence[TimeSeries], reach: int) -> list[TimeSeries]:
     return [one[one.components[places].tolist()] for one in usable]
 
 
-def _stand_in(model: Any, strategy: str) -> Any:
-    """Return a model with the same parameters and another strategy, which reports nothing."""
+def _pretrained(model: Any) -> Any:
+    """Return a model with the same parameters and the pretrained network, which reports nothing."""
     params = {name: value for name, value in model.model_params.items() if name not in LEFT_OUT}
     found = type(model)(**params)
-    found._arguments = {**found._arguments, "strategy": strategy, "joint": None}
-    # Each takes the file that was given only if that is its own.
-    if strategy == "pretrained":
-        takes_file = model._arguments["strategy"] == "zero_shot"
-    else:
-        takes_file = holds_correction(model._arguments["pretrained"])
-    if not takes_file:
+    found._arguments = {**found._arguments, "strategy": "pretrained", "joint": None}
+    if model._arguments["strategy"] != "zero_shot":  # the file that was given is not its own
         found._arguments["pretrained"] = "default"
     quiet = dict.fromkeys(
         ("logger", "enable_progress_bar", "enable_checkpointing", "enable_model_summary"), False
@@ -89,8 +91,8 @@ def _stand_in(model: Any, strategy: str) -> Any:
     return found
 
 
-def _past_losses(model: Any, series: TimeSeries, truth: np.ndarray, origins: range) -> np.ndarray:
-    """Sums of the losses of every component from some origins, compared with the truth (n, C)."""
+def _losses(model: Any, series: TimeSeries, truth: np.ndarray, origins: range) -> Float[np.ndarray, " C"]:
+    """Losses of a network for every component, sums over origins, compared with the truth (n, C)."""
     forecasts = model.historical_forecasts(
         series,
         start=origins[0],
@@ -109,3 +111,22 @@ def _past_losses(model: Any, series: TimeSeries, truth: np.ndarray, origins: ran
         deciles = np.moveaxis(np.quantile(one.all_values(copy=False), DECILES, axis=2), 0, -1)
         losses.append(decile_loss(deciles, truth[start : start + len(one)]))
     return np.concatenate(losses).sum(0)
+
+
+def _other_losses(
+    model: Any, series: TimeSeries, truth: np.ndarray, origins: range
+) -> Float[np.ndarray, "2 C"]:
+    """The same of statistics and of analogues."""
+    statistics, shift = Statistics(**{**model._statistics(), "correction": None}), model.output_chunk_shift
+    n_components, horizon = truth.shape[1], model.output_chunk_length
+    values = series.all_values(copy=False)[:, :, 0].astype(float)
+    requests, truths = [], []
+    for origin in origins:
+        date = statistics.date_of(series.freq, series.time_index[origin - 1])
+        for y, future in zip(values[:origin].T, truth.T, strict=True):
+            past = np.zeros(1) if np.isnan(y[-MOST_PAST:]).all() else y[-MOST_PAST:]  # then no loss counts
+            requests.append(request_of(past, shift + np.arange(horizon), date))
+            truths.append(future[origin + shift : origin + shift + horizon])
+    seasons = statistics.seasons([request.y for request in requests], [series.freq] * len(requests))
+    found = losses_of_statistics(requests, truths, seasons, model._correction(), shift + horizon)
+    return np.reshape(found, (2, -1, n_components)).sum(1)

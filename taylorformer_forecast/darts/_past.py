@@ -18,11 +18,10 @@ from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of
 from taylorformer_forecast.darts._dataset import WholePast
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._outliers import series_without_outliers
-from taylorformer_forecast.defaults import LEAST_PAST_CYCLES, LONGEST_TRIED_SEASON
 from taylorformer_forecast.engine.rules import is_whole
+from taylorformer_forecast.engine.statistical import MOST_PAST
 from taylorformer_forecast.engine.strategy import Strategy
 
-MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a statistical forecast may need
 # Values that each fit of a running backtest sees, where that is limited.
 _SEEN_BY_FITS: ContextVar[int | None] = ContextVar("seen_by_fits", default=None)
 

@@ -14,7 +14,7 @@ from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 from darts.utils.ts_utils import series2seq
 
-from taylorformer_forecast.darts._average import share_from_past
+from taylorformer_forecast.darts._average import weights_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._checks import gaps_too_wide
 from taylorformer_forecast.darts._effects import Additions
@@ -149,7 +149,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if asked == "auto" and self._are_demand(series):
                 strategy = strategy.of_demand()
             else:
-                strategy = strategy.with_share(asked, share_from_past(self, series))
+                strategy = strategy.weighed(asked, *weights_from_past(self, series))
         self._adopt(strategy)
 
     def _are_demand(self, series: Sequence[TimeSeries]) -> bool:
@@ -223,7 +223,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
         if self._strategy is not None and self._is_averaged:
-            params |= {"statistics": self._statistics(), "share": self._strategy.share}
+            statistics = {**self._statistics(), "analogues": self._strategy.part_of_analogues}
+            params |= {"statistics": statistics, "share": self._strategy.weight_of_others}
         return params
 
     def _weights(self) -> Pretrained:

@@ -22,6 +22,7 @@ from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._effects import Additions, without_closed
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
+from taylorformer_forecast.engine.average import with_analogues
 from taylorformer_forecast.engine.copula import standardised_errors
 from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.explanation import with_part
@@ -47,6 +48,8 @@ class Statistics(nn.Module):
         ``sizes`` and ``weight`` of the network that corrects the forecasts.
     periods : sequence of float
         Seasons of the training series, those of which are taken that a batch is too short to show.
+    analogues : float
+        Weight of analogues in the average of the forecasts and these.
     """
 
     def __init__(
@@ -55,9 +58,11 @@ class Statistics(nn.Module):
         seasonal_periods: object = "auto",
         correction: Mapping[str, Any] | None = None,
         periods: Sequence[float] = (),
+        analogues: float = 0.0,
     ) -> None:
         super().__init__()
         self.asked, self.periods = (time_features, seasonal_periods), tuple(periods)
+        self.analogues = analogues
         self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
         self.weight = 0.0 if correction is None else float(correction["weight"])
 
@@ -105,6 +110,9 @@ class Statistics(nn.Module):
         frequencies = [schema["time_freq"] for schema in schemas for _ in range(n_components)]
         seasons = self.seasons([request.y for request in requests], frequencies)
         found = forecast_series(requests, seasons, *options)
+        if self.analogues:
+            about = zip(found, requests, seasons, strict=True)
+            found = [with_analogues(*one, shift + horizon, self.analogues) for one in about]
         return requests, found if additions is None else additions.multiply(found, batch, n, shift)
 
     def seasons(self, values: Sequence[np.ndarray], frequencies: Sequence[Any]) -> list[list[float]]:
@@ -115,16 +123,18 @@ class Statistics(nn.Module):
             for y, freq in zip(values, frequencies, strict=True)
         ]
 
+    def date_of(self, freq: Any, time: Any) -> np.datetime64 | None:
+        """Day or month of a time stamp, where effects of the calendar are sought; else None."""
+        unit = UNITS.get(freq) if self.asked[0] == "auto" else None
+        return None if unit is None else pd.Timestamp(time).to_numpy().astype(f"datetime64[{unit}]")
+
     def _dates_before(self, batch: TorchInferenceBatch, shift: int) -> list[np.datetime64 | None]:
-        """Day or month of the end of every series, where effects of the calendar are sought; else None."""
-        schemas, times = batch.series_schema, batch.pred_time
-        if self.asked[0] != "auto" or schemas is None or times is None:
+        """Day or month of the end of every series, or None."""
+        if batch.series_schema is None or batch.pred_time is None:
             return [None] * len(batch.past_target)
-        units = [UNITS.get(schema["time_freq"]) for schema in schemas]
-        return [
-            None if unit is None else pd.Timestamp(time).to_numpy().astype(f"datetime64[{unit}]") - shift - 1
-            for unit, time in zip(units, times, strict=True)
-        ]
+        of_series = zip(batch.series_schema, batch.pred_time, strict=True)
+        dates = [self.date_of(schema["time_freq"], time) for schema, time in of_series]
+        return [None if date is None else date - shift - 1 for date in dates]
 
 
 def as_predicted(

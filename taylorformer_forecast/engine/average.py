@@ -1,21 +1,22 @@
-"""The average of a network's forecast and a statistical one, quantile by quantile, and its weights."""
+"""Averages of forecasts of a network, statistics and analogues, quantile by quantile."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from taylorformer_forecast.baselines.analogues import analogue_paths
 from taylorformer_forecast.defaults import (
     DECILES,
-    HOLDOUT_START,
-    N_SHARE_ORIGINS,
-    SHARE_EXPONENT,
+    STATISTICAL_LEVELS,
 )
+from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
-from taylorformer_forecast.engine.statistical import pieces_between
+from taylorformer_forecast.engine.statistical import MOST_PAST, pieces_between, whole_seasons
 
 
 def average_quantiles(
@@ -71,10 +72,84 @@ def average_quantiles(
     if statistical.intermittent:
         return statistical
     future = request.at > len(request.y) - 1
+    between = (1 - share) * quantiles + share * statistical.quantiles
+    return _moved(statistical, future, np.where(future[:, None], between, quantiles), quantiles, paths)
+
+
+def with_analogues(
+    statistical: SeriesForecast,
+    request: SeriesRequest,
+    seasons: Sequence[float],
+    horizon: int,
+    weight: float,
+) -> SeriesForecast:
+    """Average the quantiles of a statistical forecast with those of what followed similar windows.
+
+    A few analogues show the middle of a distribution. Its tails are as long as those of the statistical
+    forecast. Intermittent demand, and series that are too short to compare, stay as they are.
+
+    Parameters
+    ----------
+    statistical : SeriesForecast
+        Statistical forecasts of r times.
+    request : SeriesRequest
+        The series, and the times.
+    seasons : sequence of float
+        Lengths of its seasons in steps.
+    horizon : int
+        Steps ahead that are forecast at least: analogues are sought among windows that as many follow.
+    weight : float
+        Weight of the analogues, between 0 and 1.
+
+    Returns
+    -------
+    SeriesForecast
+        The average, within the same bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.average import with_analogues
+    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistical import forecast_series
+    >>> request = SeriesRequest(np.tile([0.0, 1.0, 4.0, 9.0, 4.0, 1.0], 30), np.array([180, 181, 182]))
+    >>> found = forecast_series([request], [6], n_paths=3, seed=0)[0]
+    >>> with_analogues(found, request, [6], horizon=3, weight=1.0).quantiles[:, 15].round(1).tolist()
+    [0.0, 1.0, 4.0]
+    """
+    n, future = len(request.y), request.at > len(request.y) - 1
+    if statistical.intermittent or not future.any():
+        return statistical
+    y = robust_columns(np.arange(n)[-MOST_PAST:], request.y[-MOST_PAST:, None], seasons)[:, 0]
+    seen = np.flatnonzero(~np.isnan(y))
+    y = np.interp(np.arange(len(y)), seen, y[seen])
+    ahead = max(horizon, math.ceil(request.at.max()) - n + 1)
+    paths = analogue_paths(y, whole_seasons(seasons), ahead)
+    if paths is None:
+        return statistical
+    level = np.array(STATISTICAL_LEVELS).clip(DECILES[0], DECILES[-1])
+    known = np.concatenate([np.full((1, len(level)), y[-1]), np.quantile(paths, level, axis=0).T])
+    step = request.at[future] - (n - 1)
+    before, part = np.floor(step).astype(int), (step % 1)[:, None]
+    after = np.minimum(before + 1, len(known) - 1)
+    quantiles = statistical.quantiles.copy()
+    own = quantiles[future]
+    tails = own - own[:, np.searchsorted(STATISTICAL_LEVELS, level)]
+    between = (1 - part) * known[before] + part * known[after] + tails
+    quantiles[future] = (1 - weight) * own + weight * between
+    return _moved(statistical, future, quantiles, statistical.quantiles, statistical.paths)
+
+
+def _moved(
+    statistical: SeriesForecast,
+    future: Bool[np.ndarray, " r"],
+    edges: Float[np.ndarray, "r L"],
+    quantiles: Float[np.ndarray, "r L"],
+    paths: Float[np.ndarray, "S r"],
+) -> SeriesForecast:
+    """A forecast of other quantiles, within the bounds of a statistical one; paths move with them."""
     low, high = statistical.bounds
     least, most = np.where(future, low, -np.inf), np.where(future, high, np.inf)
-    between = (1 - share) * quantiles + share * statistical.quantiles
-    edges = np.where(future[:, None], between, quantiles)
     edges = edges.clip(least[:, None], most[:, None])
     # As at night: nothing is sold, no sun shines.
     none = (statistical.quantiles == least[:, None]).all(1)
@@ -82,90 +157,5 @@ def average_quantiles(
     moved = [x + np.interp(x, q, e - q) for x, q, e in zip(paths.T, quantiles, edges, strict=True)]
     loc, scale, weights = pieces_between(torch.as_tensor(edges), torch.as_tensor(least), high)
     drawn = np.where(none, low, np.stack(moved, 1).clip(least, most))
-    return SeriesForecast(drawn, loc.numpy(), scale.numpy(), weights.numpy(), edges)
-
-
-def origins_to_compare(n: int, horizon: int) -> range:
-    """Numbers of values that are known at origins in the last quarter of a series.
-
-    Parameters
-    ----------
-    n : int
-        Values of the series.
-    horizon : int
-        Steps of a forecast, all of which are inside.
-
-    Returns
-    -------
-    range
-        Evenly spaced; empty where the quarter is shorter than a forecast.
-
-    Examples
-    --------
-    >>> from taylorformer_forecast.engine.average import origins_to_compare
-    >>> list(origins_to_compare(100, 12))[:3], len(origins_to_compare(1000, 12))
-    ([75, 76, 77], 16)
-    """
-    first, last = int(HOLDOUT_START * n), n - horizon
-    return range(first, last + 1, max(1, -(-(last + 1 - first) // N_SHARE_ORIGINS)))
-
-
-def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarray:
-    """Mean pinball loss of deciles, zero where no value was observed.
-
-    Parameters
-    ----------
-    deciles : ndarray of shape (..., 9)
-        Forecasts at ``DECILES``.
-    y : ndarray of shape (...)
-        Values, NaN where missing.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        Twice the pinball loss, which is the absolute error for the median.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.engine.average import decile_loss
-    >>> decile_loss(np.zeros((2, 9)), np.array([3.0, np.nan])).round(2).tolist()
-    [3.0, 0.0]
-    """
-    levels = np.asarray(DECILES)
-    error = np.nan_to_num(y[..., None] - deciles)
-    return 2 * np.maximum(levels * error, (levels - 1) * error).mean(-1)
-
-
-def share_of_statistics(
-    network: Sequence[float] | np.ndarray, statistics: Sequence[float] | np.ndarray
-) -> float:
-    """Weight of statistical forecasts in an average with a network, from losses of both on the past.
-
-    The odds are a power of the ratio of losses.
-
-    Parameters
-    ----------
-    network, statistics : sequence of float
-        Losses of both on every series; those that are zero do not count.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    References
-    ----------
-    Bates and Granger, "The combination of forecasts", Operational Research Quarterly, 1969: weights from
-    errors of the past.
-
-    Examples
-    --------
-    >>> from taylorformer_forecast.engine.average import share_of_statistics
-    >>> [round(share_of_statistics([loss], [1.0]), 2) for loss in (0.8, 1.0, 1.2)]
-    [0.29, 0.5, 0.67]
-    """
-    losses = np.array([network, statistics], float)
-    usable = np.isfinite(losses).all(0) & (losses > 0).all(0)
-    mean_log = np.log(losses[:, usable]).mean(1) if usable.any() else np.zeros(2)
-    return float(1 / (1 + np.exp(SHARE_EXPONENT * (mean_log[1] - mean_log[0]))))
+    pieces = loc.numpy(), scale.numpy(), weights.numpy()
+    return SeriesForecast(drawn, *pieces, edges, bounds=statistical.bounds)

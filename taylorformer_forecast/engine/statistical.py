@@ -28,6 +28,7 @@ from taylorformer_forecast.engine.days import effects_of_calendar, without_effec
 from taylorformer_forecast.engine.demand_season import with_season
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest, joined, split
 
+MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a forecast may need
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
 
 

@@ -48,11 +48,14 @@ class Strategy:
         Why.
     share : float, default=0.5
         Weight of the statistical forecasts in an average.
+    analogues : float, default=0.0
+        Weight of analogues in it; the rest is the network's.
     """
 
     name: str
     reason: str
     share: float = 0.5
+    analogues: float = 0.0
 
     @property
     def is_statistical(self) -> bool:
@@ -73,26 +76,38 @@ class Strategy:
         """Return the strategy for intermittent demand alone, of which an average would be statistical."""
         return Strategy("corrected", f"{self.reason}, but all are intermittent demand")
 
-    def with_share(self, asked: str, share: float) -> Strategy:
-        """Return the same average with a weight of statistics; "auto" leaves out what weighs next to nothing.
+    @property
+    def weight_of_others(self) -> float:
+        """Weight in an average of all but the network."""
+        return self.share + self.analogues
+
+    @property
+    def part_of_analogues(self) -> float:
+        """Weight of analogues in the average of statistics and these."""
+        return self.analogues / self.weight_of_others if self.analogues else 0.0
+
+    def weighed(self, asked: str, share: float, analogues: float = 0.0) -> Strategy:
+        """Return the same average with weights; "auto" leaves out what weighs next to nothing.
 
         Parameters
         ----------
         asked : str
             The strategy that was asked for.
-        share : float
-            The weight, which forecasts of the past decide.
+        share, analogues : float
+            The weights of statistics and of analogues, which forecasts of the past decide.
 
         Examples
         --------
         >>> from taylorformer_forecast.engine.strategy import Strategy
-        >>> Strategy("averaged", "1000 values").with_share("auto", 0.3).reason
-        '1000 values; statistics weigh 0.30'
-        >>> Strategy("averaged", "1000 values").with_share("auto", 0.02).name
+        >>> Strategy("averaged", "1000 values").weighed("auto", 0.3, 0.25).reason
+        '1000 values; statistics weigh 0.30, analogues 0.25'
+        >>> Strategy("averaged", "1000 values").weighed("auto", 0.02).name
         'train'
         """
-        name = "train" if asked == "auto" and share < LEAST_SHARE else self.name
-        return Strategy(name, f"{self.reason}; statistics weigh {share:.2f}", share)
+        name = "train" if asked == "auto" and share + analogues < LEAST_SHARE else self.name
+        reason = f"{self.reason}; statistics weigh {share:.2f}"
+        reason += f", analogues {analogues:.2f}" if analogues else ""
+        return Strategy(name, reason, share, analogues)
 
 
 def choose_strategy(

@@ -22,13 +22,13 @@ from taylorformer_forecast.defaults import (
     CORRECTION_SHIFT,
     CORRECTION_WIDTH,
     FARTHEST_FAMILY,
-    MOST_CORRECTED_STEPS,
     SEEN_VALUES,
 )
 
 __all__ = ["CorrectionFeatures", "CorrectionNet", "correction_features"]
 
 PATCH = 4  # values of a token
+MOST_CORRECTED_STEPS = 1024  # by themselves; later steps as the last: memory grows with the square
 N_PHASES = 5  # sine and cosine of a season and of its half, and whether there is one
 N_SEEN = REGRESSION  # families that the network sees: all but the last, which it does not need
 DIM_VALUES = PATCH * (5 + N_PHASES)
@@ -69,11 +69,6 @@ def _phases(t: Tensor, season: int) -> Tensor:
 def _log_ratio(value: Tensor, unit: Tensor, most: float = 5.0) -> Tensor:
     """Logarithm of a ratio of scales, bounded."""
     return (value / unit).clamp_min(1e-30).log().clamp(-most, most)
-
-
-def _before(x: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
-    """Of every point, what stood at the one before it."""
-    return torch.cat([x[:, :1], x[:, :-1]], 1)
 
 
 def correction_features(fit: CombinationFit, origins: Int[Tensor, "B K"]) -> CorrectionFeatures:
@@ -129,8 +124,9 @@ def _value_tokens(
 
     y = latest(fit.clean)
     observed = inside & ~y.isnan()
-    size = _before(fit.scale[..., 0])  # of the error of each value, from the origin before it
-    error = torch.nan_to_num(_before(fit.error[..., 0]) / size).clamp(-30, 30)
+    # Of the error of each value, from the origin before it.
+    size, error = (torch.cat([x[:, :1], x[:, :-1]], 1) for x in (fit.scale[..., 0], fit.error[..., 0]))
+    error = torch.nan_to_num(error / size).clamp(-30, 30)
     age = age.to(y)
     channels = torch.stack(
         [

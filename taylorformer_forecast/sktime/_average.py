@@ -1,29 +1,38 @@
-"""The weight of statistical forecasts in an average with a network, from forecasts of the past."""
+"""Weights of a network, statistics and analogues in an average, from forecasts of the past."""
 
 from __future__ import annotations
+
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
 from sktime.forecasting.base import ForecastingHorizon
 
 from taylorformer_forecast.core.window import evenly
-from taylorformer_forecast.defaults import DECILES, MIN_SCALE_VALUES, MOST_SHARE_SERIES
-from taylorformer_forecast.engine.average import decile_loss, origins_to_compare, share_of_statistics
+from taylorformer_forecast.defaults import DECILES, MIN_SCALE_VALUES
 from taylorformer_forecast.engine.contexts import robust_columns
+from taylorformer_forecast.engine.past_losses import (
+    MOST_SHARE_SERIES,
+    decile_loss,
+    losses_of_statistics,
+    origins_to_compare,
+    weights_by_losses,
+)
 from taylorformer_forecast.engine.strategy import Strategy
-from taylorformer_forecast.sktime._frames import to_float
+from taylorformer_forecast.sktime._frames import instances, to_float
 from taylorformer_forecast.sktime._host import Host
+from taylorformer_forecast.sktime._panel import rows_of_instances
 
 
 class Averaging(Host):
     """How the forecasts of a :class:`BaseTorchForecaster` are averaged, where its strategy is an average."""
 
     def _weighed(self, strategy: Strategy, seed) -> Strategy:
-        """An average with the weight of statistics that forecasts from origins in the last quarter show.
+        """An average with the weights that forecasts from origins in the last quarter show.
 
         The pretrained network stands in for a new one, which sees these values when it is trained.
         """
-        of_network = of_statistics = np.empty(0)
+        losses: list[tuple] = []  # of every instance and column
         stamps = self._cur_y.index.get_level_values(-1).unique().sort_values()
         origins = origins_to_compare(len(stamps), self.horizon_)
         y = self._compared(stamps[origins[0]], stamps[origins[-1]]) if origins else self._cur_y[:0]
@@ -37,16 +46,10 @@ class Averaging(Host):
                 _scaler=None,
             )
             network._fit_new(seed)
-            statistics = self._with(
-                network_=None, _strategy=Strategy("corrected", ""), _n_ahead=self.horizon_
-            )
-            statistics._load_correction()
-            truth = self._without_outliers(y)
-            of_network, of_statistics = (
-                sum(self._past_losses(one, truth, y[times < stamps[k]]) for k in origins).to_numpy().ravel()
-                for one in (network, statistics)
-            )
-        return strategy.with_share(self.strategy, share_of_statistics(of_network, of_statistics))
+            truth, pasts = self._without_outliers(y), [y[times < stamps[k]] for k in origins]
+            of_network, of_others = self._losses(network, truth, pasts), self._other_losses(truth, pasts)
+            losses = [(loss, *of_others[name]) for name, loss in of_network.items()]
+        return strategy.weighed(self.strategy, *weights_by_losses(*np.reshape(losses, (-1, 3)).T))
 
     def _compared(self, start, end) -> pd.DataFrame:
         """Series whose past is forecast: some of those with values before all origins and after all.
@@ -74,11 +77,35 @@ class Averaging(Host):
         robust = [robust_columns(t, to_float(part), lengths) for t, part in zip(times, parts, strict=True)]
         return pd.DataFrame(np.concatenate(robust), pd.concat(parts).index, y.columns)
 
-    def _past_losses(self, forecaster, y, past) -> pd.DataFrame:
-        """Sums of the losses of every series from one origin."""
-        index, p = forecaster._with(_cur_y=past, _effects=None)._predictive(
-            ForecastingHorizon(range(1, self.horizon_ + 1)), None
-        )
-        truth = y.reindex(index).to_numpy()
-        loss = pd.DataFrame(decile_loss(p.mixture.at_levels(DECILES), truth), index, y.columns)
-        return loss.groupby(level=list(range(index.nlevels - 1))).sum() if index.nlevels > 1 else loss.sum()
+    def _losses(self, network, y, pasts) -> dict[tuple, float]:
+        """Losses of a network from all origins, by instance and column."""
+        found: dict = defaultdict(float)
+        for past in pasts:
+            index, p = network._with(_cur_y=past, _effects=None)._predictive(self._whole_horizon(), None)
+            loss = decile_loss(p.mixture.at_levels(DECILES), to_float(y.reindex(index)))
+            for key, rows in rows_of_instances(index).items():
+                for d, column in enumerate(y.columns):
+                    found[key, column] += loss[rows, d].sum()
+        return found
+
+    def _other_losses(self, y, pasts) -> dict[tuple, np.ndarray]:
+        """Losses of statistics and of analogues from all origins, by instance and column."""
+        statistics = self._with(network_=None, _strategy=Strategy("corrected", ""), _effects=None)
+        statistics._load_correction()
+        known, names = dict(instances(y)), []
+        requests, truths, seasons = [], [], []
+        for past in pasts:
+            asked, found, lengths = statistics._with(_cur_y=past)._of_every_series(self._whole_horizon())
+            names += found
+            requests += found.values()
+            seasons += lengths
+            truths += [known[key][column].reindex(asked[key]).to_numpy(float) for key, column in found]
+        losses = losses_of_statistics(requests, truths, seasons, statistics._correction, self.horizon_)
+        sums: dict = defaultdict(lambda: np.zeros(2))
+        for name, *both in zip(names, *losses, strict=True):
+            sums[name] += both
+        return sums
+
+    def _whole_horizon(self) -> ForecastingHorizon:
+        """All steps of a forecast."""
+        return ForecastingHorizon(range(1, self.horizon_ + 1))

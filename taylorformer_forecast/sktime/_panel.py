@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import TimeAxis
-from taylorformer_forecast.calendar.steps import on_steps
-from taylorformer_forecast.defaults import LARGEST_OFFSET, YEARS_OF_DATES
+from taylorformer_forecast.calendar.steps import YEARS_OF_DATES, on_steps
+from taylorformer_forecast.defaults import LARGEST_OFFSET
 
 
 def by_name(labels: Sequence) -> list[int]:

@@ -12,6 +12,7 @@ from sktime.datatypes import update_data
 
 from taylorformer_forecast.calendar.steps import snapped
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
+from taylorformer_forecast.engine.average import with_analogues
 from taylorformer_forecast.engine.series_requests import SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
 from taylorformer_forecast.engine.strategy import AVERAGED
@@ -85,19 +86,18 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             raise ValueError(f"fh asks for {asked[0]}, before the first observation at {index[0]}")
         return asked[asked >= index[0]]
 
-    def _statistical(self, fh, X, n_paths, network=None):
-        """Rows and distribution of statistical forecasts of all series, averaged with those of a network."""
+    def _of_every_series(self, fh):
+        """What statistical forecasts are asked for: stamps of each instance; requests and seasons by name."""
         axis, panel = self._axis, self._known_panel()
         alike = {}  # instances with the same rows are asked for the same stamps
-        asked, numbers = [], []
-        for _, at, _ in panel.parts():
+        asked, numbers = {}, []
+        for key, at, _ in panel.parts():
             if at.tobytes() not in alike:
                 stamps = self._asked(fh, panel.stamps[at])
                 alike[at.tobytes()] = stamps, axis.numbers(stamps)
-            stamps, steps = alike[at.tobytes()]
-            asked.append(stamps)
+            asked[key], steps = alike[at.tobytes()]
             numbers.append(steps)
-        requests, seasons, names = [], [], []
+        requests, seasons = {}, []
         sought = self.time_features == "auto"  # effects of the calendar
         dates = panel.last_dates(axis) if sought else repeat(None)
         for k, ((key, first, y), last) in enumerate(zip(panel.on_grids(axis), dates, strict=False)):
@@ -107,19 +107,27 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 )
             steps = snapped(numbers[k // len(panel.columns)] - first)
             name = key, panel.columns[k % len(panel.columns)]
-            names.append(name)
             multiplied = self._effects is not None and self._of_series[name].of_demand
-            requests.append(SeriesRequest(y, steps, last, multiplied))
+            requests[name] = SeriesRequest(y, steps, last, multiplied)
             seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
+        return asked, requests, seasons
+
+    def _statistical(self, fh, X, n_paths, network=None):
+        """Rows and distribution of statistical forecasts of all series, averaged with those of a network."""
+        asked, named, seasons = self._of_every_series(fh)
+        requests = list(named.values())
         forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction, self._n_ahead)
-        keys = [key for key, stamps in zip(panel.keys, asked, strict=True) for _ in stamps]
-        index = self._index(keys, asked)
+        keys = [key for key, stamps in asked.items() for _ in stamps]
+        index = self._index(keys, list(asked.values()))
         if self._effects is not None:
             X = self._known_for(index, X)
-            forecasts = self._multiplied(forecasts, names, index, X)
+            forecasts = self._multiplied(forecasts, list(named), index, X)
+        if self._strategy.analogues:
+            part, about = self._strategy.part_of_analogues, zip(forecasts, requests, seasons, strict=True)
+            forecasts = [with_analogues(*one, self._n_ahead, part) for one in about]
         if network is not None:
-            forecasts = network.averaged_with(forecasts, requests, self._strategy.share)
-        return self._as_given(index, keys, Predictive.of_columns(forecasts, len(panel.columns)), X)
+            forecasts = network.averaged_with(forecasts, requests, self._strategy.weight_of_others)
+        return self._as_given(index, keys, Predictive.of_columns(forecasts, len(requests) // len(asked)), X)
 
     def _as_given(self, index, keys, result, X):
         """Instances and columns in the order of the data, with what X adds."""

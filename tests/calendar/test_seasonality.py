@@ -94,7 +94,14 @@ def test_a_period_far_below_a_calendar_cycle_is_no_multiple_of_it(period, cycle)
 
 def test_periods_near_multiples_of_a_calendar_cycle_are_left_to_it():
     assert seasons_beside((12.0,), wave(12) + 0.1 * NOISE) == []
-    assert seasons_beside((6.0,), wave(12) + 0.1 * NOISE) == []
+    assert seasons_beside((6.0,), wave(6) + 0.1 * NOISE) == []
+
+
+@pytest.mark.parametrize("weeks", [2, 3, 4])
+def test_a_roster_of_some_weeks_is_found_beside_the_week(weeks):
+    day = np.arange(460)
+    rate = 20 + 5 * (day % 7 < 5) + 20 * (day % (7 * weeks) < 3.5 * weeks)
+    assert seasons_beside((7.0,), np.random.default_rng(0).poisson(rate).astype(float)) == [7 * weeks]
 
 
 def test_missing_values_do_not_hide_it():
@@ -145,3 +152,13 @@ def test_a_single_pair_of_neighbours_shows_nothing_and_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert detect_periods(y) == []
+
+
+def test_seasons_that_are_given_or_found_come_before_the_longer_cycles_of_the_calendar():
+    """Statistical forecasts try the first two."""
+    hours = pd.date_range("2024-01-01", periods=460, freq="h")
+    y = 20.0 + 20 * (np.arange(460) % 9 < 4) + np.random.default_rng(0).normal(size=460)
+    axis = TimeAxis.of([hours], "h")
+    features = SeasonalFeatures.choose(axis, [(hours, y[:, None])], "auto", (9,))
+    assert features.own_lengths(y, "auto", (9,)) == [9, 24, 168]
+    assert features.own_lengths(y, "auto", "auto") == [24, 9, 168]

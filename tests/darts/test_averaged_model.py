@@ -34,9 +34,12 @@ def drawn(model, **options):
 def test_quantiles_of_the_average_lie_between_those_of_its_parts(noisy, average, network):
     levels = [0.1, 0.3, 0.5, 0.7, 0.9]
     models = {name: make(name).fit(noisy) for name in (network, "corrected", average)}
+    strategy = models[average]._strategy
+    assert 0.1 < strategy.share < 0.9
+    assert 0.05 < strategy.analogues < 0.5
+    models["corrected"].model.statistics.analogues = strategy.part_of_analogues
     found = {name: np.quantile(drawn(model), levels, axis=2) for name, model in models.items()}
-    share = models[average]._strategy.share
-    assert 0.1 < share < 0.9
+    share = strategy.weight_of_others
     between = (1 - share) * found[network] + share * found["corrected"]
     assert np.abs(found[network] - found["corrected"]).max() > 0.3
     np.testing.assert_allclose(found[average], between, atol=0.12)  # of 400 draws

@@ -10,8 +10,8 @@ from quiet import QUIET
 
 from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
-from taylorformer_forecast.engine.average import decile_loss
 from taylorformer_forecast.engine.demand_season import season_of_demand
+from taylorformer_forecast.engine.past_losses import decile_loss
 from taylorformer_forecast.engine.series_requests import SeriesRequest
 from taylorformer_forecast.engine.statistical import forecast_series
 from taylorformer_forecast.sktime import TaylorformerForecaster

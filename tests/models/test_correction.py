@@ -5,8 +5,8 @@ import torch
 
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.defaults import CORRECTION_SHIFT, CORRECTION_WIDTH, MOST_CORRECTED_STEPS
-from taylorformer_forecast.models.correction import CorrectionNet, correction_features
+from taylorformer_forecast.defaults import CORRECTION_SHIFT, CORRECTION_WIDTH
+from taylorformer_forecast.models.correction import MOST_CORRECTED_STEPS, CorrectionNet, correction_features
 
 H = 6
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from inspect import getattr_static
-from typing import Any, TypeGuard
+from typing import Any
 
 from torch import Tensor
 from torch.distributions import Distribution
@@ -107,7 +107,7 @@ def find_family(distribution: object, scale: str = "exp") -> Family:
     """
     if isinstance(distribution, Family):
         return distribution
-    if not _is_name(distribution):
+    if not (isinstance(distribution, str) and distribution in FAMILIES):
         raise ValueError(f"distribution={distribution!r} is not one of {sorted(FAMILIES)}")
     if scale not in SCALES:
         raise ValueError(f"scale={scale!r} is not one of {sorted(SCALES)}")
@@ -157,13 +157,8 @@ def gives_points(distribution: object) -> bool:
     >>> gives_points("mse"), gives_points("normal")
     (True, False)
     """
-    known = isinstance(distribution, Family) or _is_name(distribution)
+    known = isinstance(distribution, Family) or (isinstance(distribution, str) and distribution in FAMILIES)
     return known and find_family(distribution).is_point
-
-
-def _is_name(distribution: object) -> TypeGuard[str]:
-    """Whether something is the name of a family."""
-    return isinstance(distribution, str) and distribution in FAMILIES
 
 
 def family_of(distribution: Distribution) -> Family:

@@ -1,0 +1,172 @@
+"""Losses of forecasts of the past, and the weights in an average that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from taylorformer_forecast.baselines.combination import CombinationFit
+from taylorformer_forecast.baselines.forecast import Correction
+from taylorformer_forecast.defaults import (
+    ANALOGUE_ODDS,
+    DECILES,
+    HOLDOUT_START,
+    SHARE_EXPONENT,
+    STATISTICAL_LEVELS,
+)
+from taylorformer_forecast.engine.average import with_analogues
+from taylorformer_forecast.engine.series_requests import SeriesRequest
+from taylorformer_forecast.engine.statistical import forecast_series
+
+N_SHARE_ORIGINS = 16  # of forecasts of the past, as time grows with them
+MOST_SHARE_SERIES = 16  # whose past is forecast, of many
+
+
+def origins_to_compare(n: int, horizon: int) -> range:
+    """Numbers of values that are known at origins in the last quarter of a series.
+
+    Parameters
+    ----------
+    n : int
+        Values of the series.
+    horizon : int
+        Steps of a forecast, all of which are inside.
+
+    Returns
+    -------
+    range
+        Evenly spaced; empty where the quarter is shorter than a forecast.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.past_losses import origins_to_compare
+    >>> list(origins_to_compare(100, 12))[:3], len(origins_to_compare(1000, 12))
+    ([75, 76, 77], 16)
+    """
+    first, last = int(HOLDOUT_START * n), n - horizon
+    return range(first, last + 1, max(1, -(-(last + 1 - first) // N_SHARE_ORIGINS)))
+
+
+def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarray:
+    """Mean pinball loss of deciles, zero where no value was observed.
+
+    Parameters
+    ----------
+    deciles : ndarray of shape (..., 9)
+        Forecasts at ``DECILES``.
+    y : ndarray of shape (...)
+        Values, NaN where missing.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Twice the pinball loss, which is the absolute error for the median.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.past_losses import decile_loss
+    >>> decile_loss(np.zeros((2, 9)), np.array([3.0, np.nan])).round(2).tolist()
+    [3.0, 0.0]
+    """
+    levels = np.asarray(DECILES)
+    error = np.nan_to_num(y[..., None] - deciles)
+    return 2 * np.maximum(levels * error, (levels - 1) * error).mean(-1)
+
+
+def losses_of_statistics(
+    requests: Sequence[SeriesRequest],
+    truths: Sequence[Float[np.ndarray, " r"]],
+    seasons: Sequence[Sequence[float]],
+    correct: Callable[[CombinationFit], Correction] | None,
+    horizon: int,
+) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
+    """Losses of statistical forecasts and of analogues, from origins of the past.
+
+    Parameters
+    ----------
+    requests : sequence of R SeriesRequest
+        Series up to an origin, and the times after it.
+    truths : sequence of R ndarrays
+        Values there, NaN where missing.
+    seasons : sequence of R sequences of float
+        Lengths of the seasons of each.
+    correct : callable, optional
+        Corrects the statistical forecasts.
+    horizon : int
+        Steps ahead.
+
+    Returns
+    -------
+    statistics, analogues : ndarray of shape (R,)
+        Sums over the times; equal where there are no analogues.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.past_losses import losses_of_statistics
+    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
+    >>> y = np.tile([2.0, 8.0, 3.0], 5)
+    >>> request = SeriesRequest(y[:12], np.array([12, 13, 14]))
+    >>> statistics, analogues = losses_of_statistics([request], [y[12:]], [[3]], None, 3)
+    >>> bool(statistics[0] == analogues[0])  # these values are too few to compare
+    True
+    """
+    found = forecast_series(requests, seasons, 1, 0, correct, horizon)
+    about = zip(found, requests, seasons, strict=True)
+    analogues = [with_analogues(*one, horizon, 1.0) for one in about]
+    deciles = np.searchsorted(STATISTICAL_LEVELS, DECILES)
+    statistical, of_analogues = (
+        np.array(
+            [decile_loss(own.quantiles[:, deciles], y).sum() for own, y in zip(some, truths, strict=True)]
+        )
+        for some in (found, analogues)
+    )
+    return statistical, of_analogues
+
+
+def weights_by_losses(
+    network: Sequence[float] | np.ndarray,
+    statistics: Sequence[float] | np.ndarray,
+    analogues: Sequence[float] | np.ndarray,
+) -> tuple[float, float]:
+    """Weights of statistics and of analogues in an average with a network, from losses of all on the past.
+
+    Weights are in proportion to a power of losses, those of analogues to a part of it: a few of them are
+    closer together than values are.
+
+    Parameters
+    ----------
+    network, statistics, analogues : sequence of float
+        Losses on every series; series where any is zero do not count. Where no series has analogues, their
+        losses are those of statistics.
+
+    Returns
+    -------
+    statistics, analogues : float
+        Between 0 and 1; the rest is the network's.
+
+    References
+    ----------
+    Bates and Granger, "The combination of forecasts", Operational Research Quarterly, 1969: weights from
+    errors of the past.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.past_losses import weights_by_losses
+    >>> [round(weights_by_losses([loss], [1.0], [1.0])[0], 2) for loss in (0.8, 1.0, 1.2)]
+    [0.29, 0.5, 0.67]
+    >>> tuple(round(weight, 2) for weight in weights_by_losses([1.0], [1.0], [0.9]))
+    (0.36, 0.28)
+    """
+    losses = np.array([network, statistics, analogues], float)
+    found = [0, 1] if np.array_equal(losses[1], losses[2]) else [0, 1, 2]
+    usable = np.isfinite(losses).all(0) & (losses > 0).all(0)
+    mean_log = np.log(losses[found][:, usable]).mean(1) if usable.any() else np.zeros(len(found))
+    weights = np.array([1.0, 1.0, ANALOGUE_ODDS])[found] * np.exp(
+        SHARE_EXPONENT * (mean_log.min() - mean_log)
+    )
+    weights = [*(weights / weights.sum()), 0.0]
+    return float(weights[1]), float(weights[2])
