@@ -2,9 +2,9 @@
 
 Pieces of long series are forecast as if nothing had been observed before them. Statistics see the latest
 values from each origin anew, of which there are always as many. A network is trained (or trained further) at
-the first origin and updated at the others. Deciles of ``averaged`` are means of those of ``train`` and
-``corrected``, those of ``zero_shot`` of ``pretrained`` and ``corrected``, with the weight that the strategy
-finds at the first origin. Equal means are no strategy.
+the first origin and updated at the others. Deciles of ``averaged`` are means of those of ``train``,
+``corrected`` and analogues; those of ``zero_shot`` have ``pretrained`` in the place of ``train``. Weights are
+those that the strategy finds at the first origin. Equal means are no strategy.
 Losses are weighted quantile losses over that of the seasonal naive forecast, as sums over the origins of a
 piece; means over pieces are geometric.
 
@@ -21,6 +21,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from run import fill_page, machine, set_up, write_json
 from series import load
 from short_series_report import table as markdown
 
+from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 HORIZONS = {  # sunspots: two years, of a season of eleven
@@ -59,8 +61,19 @@ PIECES, ORIGINS = 2, 10
 FIRST = 0.45  # of a series: the earliest origin, as statistics of all of it shaped no default
 
 
-def deciles(strategy: str, y: pd.Series, origins: Sequence[int], n: int, h: int, **options: Any):
-    """Deciles (origins, h, 9) from the latest n values before every origin."""
+def deciles(
+    strategy: str,
+    y: pd.Series,
+    origins: Sequence[int],
+    n: int,
+    h: int,
+    weights: Strategy | None = None,
+    **options: Any,
+) -> np.ndarray:
+    """Deciles (origins, h, 9) from the latest n values before every origin.
+
+    With the weights of an average, analogues are averaged with statistics.
+    """
     found, model, seen = [], None, 0
     for origin in origins:
         if model is not None and strategy in TRAINED:
@@ -68,15 +81,17 @@ def deciles(strategy: str, y: pd.Series, origins: Sequence[int], n: int, h: int,
         else:
             model = TaylorformerForecaster(strategy=strategy, verbose=False, **options)
             model.fit(y.iloc[origin - n : origin], fh=range(1, h + 1))
+            if weights is not None:
+                model._strategy = replace(model._strategy, share=weights.share, analogues=weights.analogues)
         found.append(model.predict_quantiles(alpha=LEVELS.tolist()).to_numpy())
         seen = origin
     return np.stack(found)
 
 
-def share(y: pd.Series, h: int, **options: Any) -> float:
-    """Weight of statistics in an average, whatever the training of its network."""
+def weights_of(y: pd.Series, h: int, **options: Any) -> Strategy:
+    """Weights of statistics and analogues in an average, whatever the training of its network."""
     model = TaylorformerForecaster(strategy="zero_shot", verbose=False, **options)
-    return model.fit(y, fh=range(1, h + 1))._strategy.share
+    return model.fit(y, fh=range(1, h + 1))._strategy
 
 
 def naive(y: pd.Series, origins: Sequence[int], season: int, h: int) -> np.ndarray:
@@ -116,9 +131,10 @@ def rows(series: str, n: int, origins: list[int], data: Path | None, seed: int, 
     for name, parts in MEANS.items():
         found[name] = np.mean([found[part] for part in parts], axis=0)
         seconds[name] = sum(seconds[part] for part in parts)
-    weight = share(y.iloc[origins[0] - n : origins[0]], h, random_state=seed)
+    weights = weights_of(y.iloc[origins[0] - n : origins[0]], h, random_state=seed)
+    others, weight = deciles("corrected", y, origins, n, h, weights), weights.weight_of_others
     for name, network in AVERAGES.items():
-        found[name] = (1 - weight) * found[network] + weight * found["corrected"]
+        found[name] = (1 - weight) * found[network] + weight * others
         seconds[name] = seconds[network] + seconds["corrected"]
     head = {"series": series, "n": n, "origin": origins[0], "seed": seed}
     for strategy, values in found.items():
@@ -131,7 +147,11 @@ def rows(series: str, n: int, origins: list[int], data: Path | None, seed: int, 
                 "coverage": round(coverage, 3),
                 "seconds": round(seconds[strategy] / len(origins), 2),
             }
-            | ({"share": round(weight, 3)} if strategy in AVERAGES else {})
+            | (
+                {"share": round(weights.share, 3), "analogues": round(weights.analogues, 3)}
+                if strategy in AVERAGES
+                else {}
+            )
         )
 
 

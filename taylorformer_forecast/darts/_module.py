@@ -15,12 +15,11 @@ from darts.utils.data.torch_datasets.utils import (
 from einops import rearrange
 from torch import Tensor
 
-from taylorformer_forecast.core.families import Components, center_of, components
+from taylorformer_forecast.core.families import components
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.rolling import forecast_paths
-from taylorformer_forecast.core.sampling import PathSamples, sample_paths
-from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
@@ -180,26 +179,19 @@ class ForecastModule(JointWindows, ObservedLoss):
         self.fit_joint(dataset, collate)
 
     def forward(self, x_in: PLModuleInput) -> PLModuleOutput:
-        """Raw likelihood parameters of the next chunk, (B, T, C, P).
+        """Raw likelihood parameters of the next chunk, (B, T, C, P), given true values before each target.
 
-        In training and validation every target is conditioned on the true earlier ones; in prediction on the
-        centres of the earlier predictions (:meth:`predict_step` draws sample paths instead).
+        Predictions, for which these are not known, are those of :meth:`predict_step`.
         """
+        if x_in.stage is ModuleStage.PREDICT:
+            raise NotImplementedError("without true values there is nothing to condition on: call predict")
         n = self.output_chunk_length or 1
         added = self.added(x_in, n)
         window, scale = self.scaled(self.window(x_in, n, added=added))
-        predicting = x_in.stage is ModuleStage.PREDICT
-        parts = self.follow(window) if predicting else components(self.net(window))
+        parts = components(self.net(window))
         loc = scale.loc if added is None else scale.loc + self.of_targets(added, n).nan_to_num(0.0)
         parts = parts.affine(loc[..., None], scale.scale[..., None])
         return PLModuleOutput(prediction=self.by_series(self.head.to_raw(parts)))
-
-    def follow(self, window: Window) -> Components:
-        """Conditional distributions along the path of their own centres, (B, T, D, K)."""
-        if self.net.one_shot:
-            return components(self.net(window))
-        path = sample_paths(self.net, window, 1, pick=lambda conditional, _: center_of(conditional))
-        return path.conditionals.map(lambda value: value[:, 0])
 
     def sample(
         self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int, added: Tensor | None = None

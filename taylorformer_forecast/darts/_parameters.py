@@ -26,7 +26,8 @@ class SharedParameters(Documented):
         of days of the month, Easter and Christmas, and those of monthly series of the number of working days,
         where the past has any.
     seasonal_periods : "auto", None, number or sequence of numbers
-        Further seasons, in steps. "auto" looks for them in the autocorrelation of that series.
+        Further seasons, in steps. "auto" looks for them in the autocorrelation of that series. Statistical
+        forecasts try two seasons, those that are given first.
     use_reversible_instance_norm : bool or dict
         Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
         likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 STATISTICAL = ("baseline", "corrected")
-AVERAGED = ("averaged", "zero_shot")  # of a network and the corrected statistical forecasts
+AVERAGED = ("averaged", "zero_shot")  # of a network, the corrected statistical forecasts, and analogues
 WITH_STATISTICS = (*STATISTICAL, *AVERAGED)  # which need regular times
 PRETRAINED = ("pretrained", "zero_shot", "finetune")  # with the network of a file
 UNTRAINED = (*STATISTICAL, "pretrained", "zero_shot")  # training has nothing to go on from
@@ -41,9 +41,9 @@ class Strategy:
     ----------
     name : {"baseline", "corrected", "pretrained", "zero_shot", "train", "averaged", "finetune"}
         Statistical forecasts without a network; the same, corrected by a pretrained network; the pretrained
-        network around a linear forecast, as it is; the average of that and of the corrected statistical
-        forecasts; a new network, trained on the series; the average of that and of the corrected statistical
-        forecasts; the pretrained network, trained further on the series.
+        network around a linear forecast, as it is; the average of that, the corrected statistical forecasts
+        and analogues; a new network, trained on the series; the average of that with the same; the
+        pretrained network, trained further on the series.
     reason : str
         Why.
     share : float, default=0.5

@@ -53,7 +53,8 @@ class Estimator(Documented, Host):
         of daily series then have effects of days of the month, Easter and Christmas, and those of monthly
         series of the number of working days, where the past has any.
     seasonal_periods : "auto", None, number or tuple of numbers
-        Further seasons, in steps. "auto" looks for them in the autocorrelation.
+        Further seasons, in steps. "auto" looks for them in the autocorrelation. Statistical forecasts try
+        two seasons, those that are given first.
     distribution : {"normal", "studentt", "mixture", "quantile", "mse", "mae"}
         Distribution of a point, given the path so far where paths are drawn step by step: forecasts further
         ahead are then mixtures of it. "quantile" is a piecewise linear quantile function trained by the

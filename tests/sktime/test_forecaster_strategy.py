@@ -246,7 +246,8 @@ def test_the_summary_says_what_was_done(y, strategy):
     done, net = fitted.summary(), fitted.network_
     chosen = "corrected" if strategy == "auto" else strategy
     assert done.strategy == fitted.strategy_ == chosen
-    share = f"; statistics weigh {fitted._strategy.share:.2f}" if strategy in AVERAGED else ""
+    weights = fitted._strategy.share, fitted._strategy.analogues
+    share = "; statistics weigh {:.2f}, analogues {:.2f}".format(*weights) if strategy in AVERAGED else ""
     assert done.reason == (
         "144 values are fewer than 16 horizons of 12" if strategy == "auto" else f"{strategy=}{share}"
     )
