@@ -71,11 +71,12 @@ def test_the_instances_of_a_panel_are_closed_by_their_own_flags():
 
 def test_an_update_after_days_that_were_closed_goes_on_from_the_last_open_one():
     y, X = shop()
-    forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=range(1, 8))
+    corrected = TaylorformerForecaster(strategy="corrected", random_state=0)
+    forecaster = corrected.clone().fit(y[:N], X[:N], fh=range(1, 8))
     forecaster.update(y[N : N + 3], X=X[N : N + 3])
     assert closed_in(X[N : N + 3])[-1]
     found = forecaster.predict(X=X[N + 3 :])
-    again = TaylorformerForecaster(random_state=0).fit(y[: N + 3], X[: N + 3], fh=range(1, 8))
+    again = corrected.fit(y[: N + 3], X[: N + 3], fh=range(1, 8))
     np.testing.assert_allclose(found, again.predict(X=X[N + 3 :]), rtol=0.02)
     assert (found[closed_in(X[N + 3 : N + 10])] == 0).all()
 
