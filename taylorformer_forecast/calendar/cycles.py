@@ -100,8 +100,8 @@ class SeasonalFeatures:
     ) -> list[float]:
         """Lengths of the cycles and seasons of one series of a panel, chosen by that series where left open.
 
-        The first ones count most, as statistical forecasts try few: what the user gave, and seasons for which
-        there is strong evidence before the longer cycles of the calendar.
+        The first ones count most, as statistical forecasts try few: what the user gave, and what is found in
+        the values before the longer cycles of the calendar.
 
         Parameters
         ----------

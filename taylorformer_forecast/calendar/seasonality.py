@@ -57,8 +57,9 @@ def detect_periods(y: np.ndarray, standard_errors: float = SEASON_STANDARD_ERROR
 def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     """Seasonal periods beside known cycles, which the calendar has more exactly.
 
-    A series with a calendar cycle seldom has another season. So the evidence for one has to be stronger. A
-    multiple of a cycle, as a roster of two weeks, has to show in what is left without the cycles, and often.
+    A series with a calendar cycle seldom has another season. So the evidence for one has to be stronger, and
+    has to be there in what is left without the cycles too: half a day is no further season. A multiple of a
+    cycle, as a roster of two weeks, may show there alone, but often.
 
     Parameters
     ----------
@@ -84,16 +85,18 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     cycles = [c for c in cycles if c > 1]  # of a cycle of one step every period is a multiple
     if not cycles:
         return detect_periods(y)
-    found = detect_periods(y, SEASON_BESIDE_CALENDAR_ERRORS)
-    left = detect_periods(_without_cycles(y, cycles), SEASON_BESIDE_CALENDAR_ERRORS)
-    times = {(p, c): max(round(p / c), 1) for p in found + left for c in cycles}
-    near = {(p, c) for (p, c), n in times.items() if abs(p - n * c) <= MULTIPLE_TOLERANCE * c}
-    beside = [p for p in found if not any((p, c) in near for c in cycles)]
+    whole, left = (
+        detect_periods(own, SEASON_BESIDE_CALENDAR_ERRORS) for own in (y, _without_cycles(y, cycles))
+    )
+    beside = []
     for period in left:
-        close = [c for c in cycles if (period, c) in near]
-        if close and all(times[period, c] > 1 for c in close) and MIN_SEASONAL_CYCLES * period <= len(y):
-            beside.append(round(times[period, close[-1]] * close[-1]))
-    return sorted(set(beside))[:MOST_FOUND_SEASONS]
+        times = {c: max(round(period / c), 1) for c in cycles}
+        near = [c for c in cycles if abs(period - times[c] * c) <= MULTIPLE_TOLERANCE * c]
+        if not near:
+            beside += [p for p in whole if abs(p - period) <= MULTIPLE_TOLERANCE * period]
+        elif all(times[c] > 1 for c in near) and MIN_SEASONAL_CYCLES * period <= len(y):
+            beside.append(round(times[near[-1]] * near[-1]))
+    return sorted(set(beside))
 
 
 def _without_cycles(y: np.ndarray, cycles: Sequence[float] = ()) -> np.ndarray:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.darts._statistical import Statistics, request_of
-from taylorformer_forecast.defaults import DECILES, N_HELD_OUT_PATHS
+from taylorformer_forecast.defaults import DECILES, HOLDOUT_START, MIN_SCALE_VALUES, N_HELD_OUT_PATHS
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.past_losses import (
     MOST_SHARE_SERIES,
@@ -47,7 +47,7 @@ def weights_from_past(model: Any, series: Sequence[TimeSeries]) -> tuple[float, 
     reach = model.output_chunk_shift + model.output_chunk_length
     lengths = model._seasonal.lengths if model._seasonal else ()
     compared, early = [], []
-    for own in _not_ended(series, reach):
+    for own in _compared(series, reach):
         origins = origins_to_compare(len(own), reach)
         if origins and origins[0] >= model.input_chunk_length + reach:
             # One outlier would outweigh all other values.
@@ -63,16 +63,20 @@ def weights_from_past(model: Any, series: Sequence[TimeSeries]) -> tuple[float, 
     return weights_by_losses(np.concatenate(of_network), *np.concatenate(of_others, 1))
 
 
-def _not_ended(series: Sequence[TimeSeries], reach: int) -> list[TimeSeries]:
-    """Some of many series, with those of their components that have values within the latest steps.
+def _compared(series: Sequence[TimeSeries], reach: int) -> list[TimeSeries]:
+    """Some of many series, with those of their components that have values before all origins and at the end.
 
     One that ended long ago would be forecast from its own end, through many horizons.
     """
     most = max(1, MOST_SHARE_SERIES // series[0].n_components)
     some = [series[number] for number in evenly(len(series), most).tolist()]
-    goes_on = [~np.isnan(one[-reach:].all_values(copy=False)[:, :, 0]).all(0) for one in some]
-    places = np.flatnonzero(max(goes_on, key=np.sum))[:MOST_SHARE_SERIES]
-    usable = [one for one, own in zip(some, goes_on, strict=True) if len(places) and own[places].all()]
+    known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in some]
+    whole = [
+        own[-reach:].any(0) & (own[: int(HOLDOUT_START * len(own))].sum(0) >= MIN_SCALE_VALUES)
+        for own in known
+    ]
+    places = np.flatnonzero(max(whole, key=np.sum))[:MOST_SHARE_SERIES]
+    usable = [one for one, own in zip(some, whole, strict=True) if len(places) and own[places].all()]
     return [one[one.components[places].tolist()] for one in usable]
 
 
@@ -117,16 +121,20 @@ def _other_losses(
     model: Any, series: TimeSeries, truth: np.ndarray, origins: range
 ) -> Float[np.ndarray, "2 C"]:
     """The same of statistics and of analogues."""
-    statistics, shift = Statistics(**{**model._statistics(), "correction": None}), model.output_chunk_shift
+    # Seasons of the whole series would be known too early.
+    statistics = Statistics(**{**model._statistics(), "correction": None, "periods": ()})
+    shift = model.output_chunk_shift
     n_components, horizon = truth.shape[1], model.output_chunk_length
     values = series.all_values(copy=False)[:, :, 0].astype(float)
     requests, truths = [], []
     for origin in origins:
         date = statistics.date_of(series.freq, series.time_index[origin - 1])
         for y, future in zip(values[:origin].T, truth.T, strict=True):
-            past = np.zeros(1) if np.isnan(y[-MOST_PAST:]).all() else y[-MOST_PAST:]  # then no loss counts
+            past, ahead = y[-MOST_PAST:], future[origin + shift : origin + shift + horizon]
+            if np.isnan(past).all():  # nothing is forecast: no loss counts, as none of the network's does
+                past, ahead = np.zeros(1), np.full(horizon, np.nan)
             requests.append(request_of(past, shift + np.arange(horizon), date))
-            truths.append(future[origin + shift : origin + shift + horizon])
+            truths.append(ahead)
     seasons = statistics.seasons([request.y for request in requests], [series.freq] * len(requests))
     found = losses_of_statistics(requests, truths, seasons, model._correction(), shift + horizon)
     return np.reshape(found, (2, -1, n_components)).sum(1)

@@ -10,10 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from taylorformer_forecast.baselines.analogues import analogue_paths
-from taylorformer_forecast.defaults import (
-    DECILES,
-    STATISTICAL_LEVELS,
-)
+from taylorformer_forecast.defaults import DECILES, SPARSEST_STEPS, STATISTICAL_LEVELS
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.statistical import MOST_PAST, pieces_between, whole_seasons
@@ -86,7 +83,8 @@ def with_analogues(
     """Average the quantiles of a statistical forecast with those of what followed similar windows.
 
     A few analogues show the middle of a distribution. Its tails are as long as those of the statistical
-    forecast. Intermittent demand, and series that are too short to compare, stay as they are.
+    forecast. Intermittent demand, and series that are too short or have too many gaps to compare, stay as
+    they are.
 
     Parameters
     ----------
@@ -122,6 +120,8 @@ def with_analogues(
         return statistical
     y = robust_columns(np.arange(n)[-MOST_PAST:], request.y[-MOST_PAST:, None], seasons)[:, 0]
     seen = np.flatnonzero(~np.isnan(y))
+    if SPARSEST_STEPS * (len(y) - len(seen)) > len(y):  # lines between values are like each other
+        return statistical
     y = np.interp(np.arange(len(y)), seen, y[seen])
     ahead = max(horizon, math.ceil(request.at.max()) - n + 1)
     paths = analogue_paths(y, whole_seasons(seasons), ahead)

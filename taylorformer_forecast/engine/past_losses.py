@@ -140,8 +140,8 @@ def weights_by_losses(
     Parameters
     ----------
     network, statistics, analogues : sequence of float
-        Losses on every series; series where any is zero do not count. Where no series has analogues, their
-        losses are those of statistics.
+        Losses on every series; series where any is zero do not count. Where a series has no analogues, their
+        loss is that of statistics.
 
     Returns
     -------
@@ -162,9 +162,11 @@ def weights_by_losses(
     (0.36, 0.28)
     """
     losses = np.array([network, statistics, analogues], float)
-    found = [0, 1] if np.array_equal(losses[1], losses[2]) else [0, 1, 2]
-    usable = np.isfinite(losses).all(0) & (losses > 0).all(0)
-    mean_log = np.log(losses[found][:, usable]).mean(1) if usable.any() else np.zeros(len(found))
+    logs = np.log(losses[:, np.isfinite(losses).all(0) & (losses > 0).all(0)])
+    mean_log = logs.mean(1) if logs.size else np.zeros(3)
+    own = logs[:, logs[1] != logs[2]]  # of series that have analogues
+    found = [0, 1, 2] if own.size else [0, 1]
+    mean_log = np.append(mean_log[:2], mean_log[1] + (own[2] - own[1]).mean() if own.size else [])
     weights = np.array([1.0, 1.0, ANALOGUE_ODDS])[found] * np.exp(
         SHARE_EXPONENT * (mean_log.min() - mean_log)
     )

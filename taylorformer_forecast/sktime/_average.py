@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from taylorformer_forecast.engine.past_losses import (
     origins_to_compare,
     weights_by_losses,
 )
+from taylorformer_forecast.engine.statistical import MOST_PAST
 from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime._frames import instances, to_float
 from taylorformer_forecast.sktime._host import Host
@@ -97,7 +99,9 @@ class Averaging(Host):
         for past in pasts:
             asked, found, lengths = statistics._with(_cur_y=past)._of_every_series(self._whole_horizon())
             names += found
-            requests += found.values()
+            for q in found.values():  # no more of the past than counts, as all are held at once
+                cut = max(len(q.y) - MOST_PAST, 0)
+                requests.append(replace(q, y=q.y[cut:].copy(), at=q.at - cut))
             seasons += lengths
             truths += [known[key][column].reindex(asked[key]).to_numpy(float) for key, column in found]
         losses = losses_of_statistics(requests, truths, seasons, statistics._correction, self.horizon_)

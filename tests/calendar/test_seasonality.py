@@ -154,6 +154,15 @@ def test_a_single_pair_of_neighbours_shows_nothing_and_warns_of_nothing():
         assert detect_periods(y) == []
 
 
+def test_a_part_of_a_cycle_is_no_further_season():
+    """Two rush hours a day would leave no place for the week."""
+    hour = np.arange(24 * 35)
+    rush = np.exp(-(((hour % 24 - 8) / 2) ** 2)) + np.exp(-(((hour % 24 - 18) / 2) ** 2))
+    y = (1 + rush) * np.where(hour // 24 % 7 < 5, 1.0, 0.7)
+    y += 0.02 * np.random.default_rng(0).normal(size=len(y))
+    assert seasons_beside((24.0, 168.0), y) == []
+
+
 def test_seasons_that_are_given_or_found_come_before_the_longer_cycles_of_the_calendar():
     """Statistical forecasts try the first two."""
     hours = pd.date_range("2024-01-01", periods=460, freq="h")

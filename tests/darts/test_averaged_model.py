@@ -81,6 +81,15 @@ def test_components_and_series_that_ended_are_not_compared(noisy):
     np.testing.assert_allclose(shares[1:], shares[0], rtol=0.02)
 
 
+def test_a_component_that_begins_late_says_nothing_of_the_weights(noisy):
+    values = noisy.values().copy()
+    values[100:, 1], values[:100, 1] = 1000 * values[100:, 1], np.nan
+    alone, late = (
+        make().fit(one)._strategy for one in (noisy[noisy.components[0]], noisy.with_values(values))
+    )
+    assert late.weight_of_others == pytest.approx(alone.weight_of_others, rel=0.05)
+
+
 def test_a_comparison_leaves_no_trace_of_itself(noisy, tmp_path, caplog):
     """It trains the same network, keeps no files and reports nothing."""
     options = {"work_dir": str(tmp_path), "model_name": "own", "save_checkpoints": True}

@@ -87,7 +87,7 @@ def test_analogues_of_the_first_steps_do_not_depend_on_which_others_are_asked_fo
 def test_missing_values_and_outliers_hardly_move_analogues():
     y = hares()
     spoilt = y.copy()
-    spoilt[[20, 21, 77, 150, 151, 152]], spoilt[200] = np.nan, 5000.0
+    spoilt[[20, 21, 77, 150, 151, 152]], spoilt[[200, 297]] = np.nan, 5000.0
     q = [SeriesRequest(values, 300 + np.arange(12)) for values in (y, spoilt)]
     whole, other = (with_analogues(forecast_series([one], [10], 5, 0)[0], one, [10], 12, 1.0) for one in q)
     median = STATISTICAL_LEVELS.index(0.5)
@@ -102,8 +102,11 @@ def test_bounds_hold_for_analogues_too():
     assert (found.paths >= 0).all()
 
 
-def test_demand_and_short_series_have_no_analogues():
-    for y in (np.random.default_rng(0).poisson(0.3, 300).astype(float), hares(60)):
+def test_demand_series_that_are_short_and_those_with_many_gaps_have_no_analogues():
+    gappy = hares()
+    gappy[np.random.default_rng(1).random(300) < 0.5] = np.nan
+    gappy[-1] = 20.0
+    for y in (np.random.default_rng(0).poisson(0.3, 300).astype(float), hares(60), gappy):
         request = SeriesRequest(y, len(y) + np.arange(12))
         found = forecast_series([request], [10], 5, 0)[0]
         assert with_analogues(found, request, [10], 12, 0.5) is found

@@ -18,11 +18,18 @@ def test_weights_add_up_and_grow_as_losses_fall():
 
 def test_without_losses_network_and_statistics_weigh_alike():
     assert weights_by_losses([], [], []) == (0.5, 0.0)
-    assert weights_by_losses([0.0], [1.0], [2.0])[0] == pytest.approx(0.4)  # zero says nothing
+    assert weights_by_losses([0.0], [1.0], [2.0]) == (0.5, 0.0)  # zero says nothing
 
 
 def test_series_that_have_no_analogues_give_them_no_weight():
     assert weights_by_losses([1.0, 2.0], [1.0, 3.0], [1.0, 3.0])[1] == 0.0
+
+
+def test_only_series_that_have_analogues_say_what_these_weigh():
+    alone = weights_by_losses([1.0], [1.0], [3.0])
+    among = weights_by_losses([1.0] * 16, [1.0] * 16, [3.0] + [1.0] * 15)
+    assert among == pytest.approx(alone)
+    assert alone[1] < 0.01
 
 
 def test_losses_are_those_of_each_request_by_itself():
