@@ -163,12 +163,16 @@ def weights_by_losses(
     """
     losses = np.array([network, statistics, analogues], float)
     logs = np.log(losses[:, np.isfinite(losses).all(0) & (losses > 0).all(0)])
-    mean_log = logs.mean(1) if logs.size else np.zeros(3)
-    own = logs[:, logs[1] != logs[2]]  # of series that have analogues
-    found = [0, 1, 2] if own.size else [0, 1]
-    mean_log = np.append(mean_log[:2], mean_log[1] + (own[2] - own[1]).mean() if own.size else [])
-    weights = np.array([1.0, 1.0, ANALOGUE_ODDS])[found] * np.exp(
-        SHARE_EXPONENT * (mean_log.min() - mean_log)
+    network_beside, own = logs[0] - logs[1], logs[2] - logs[1]
+    own = own[own != 0]  # of series that have analogues
+    beside_statistics = np.array(
+        [
+            network_beside.mean() if logs.size else 0.0,
+            0.0,
+            own.mean() if own.size else np.inf,
+        ]
     )
-    weights = [*(weights / weights.sum()), 0.0]
+    weights = np.exp(SHARE_EXPONENT * (beside_statistics.min() - beside_statistics))
+    weights *= 1.0, 1.0, ANALOGUE_ODDS
+    weights /= weights.sum()
     return float(weights[1]), float(weights[2])

@@ -72,7 +72,8 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             )
         if self._strategy.name in AVERAGED and self._given is None and self._irregular() is None:
             return self._statistical(fh, X, n_paths, result)
-        return self._as_given(index, keys, result, X)
+        known = None if self._effects is None else self._known_for(index, X)
+        return self._as_given(index, keys, result, known)
 
     def _asked(self, fh, index):
         """Stamps of a forecasting horizon within or after one instance; without one, its latest rows."""
@@ -119,22 +120,23 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction, self._n_ahead)
         keys = [key for key, stamps in asked.items() for _ in stamps]
         index = self._index(keys, list(asked.values()))
-        if self._effects is not None:
-            X = self._known_for(index, X)
-            forecasts = self._multiplied(forecasts, list(named), index, X)
+        known = None if self._effects is None else self._known_for(index, X)
+        if known is not None:
+            forecasts = self._multiplied(forecasts, list(named), index, known)
         if self._strategy.analogues:
             part, about = self._strategy.part_of_analogues, zip(forecasts, requests, seasons, strict=True)
             forecasts = [with_analogues(*one, self._n_ahead, part) for one in about]
         if network is not None:
             forecasts = network.averaged_with(forecasts, requests, self._strategy.weight_of_others)
-        return self._as_given(index, keys, Predictive.of_columns(forecasts, len(requests) // len(asked)), X)
+        result = Predictive.of_columns(forecasts, len(requests) // len(asked))
+        return self._as_given(index, keys, result, known)
 
-    def _as_given(self, index, keys, result, X):
+    def _as_given(self, index, keys, result, known):
         """Instances and columns in the order of the data, with what X adds."""
         if (across := by_name(self._cur_y.columns)) != sorted(across):
             result = result.take(columns=np.argsort(across))
-        if self._effects is not None:
-            result = self._with_effects(index, result, self._known_for(index, X))
+        if known is not None:
+            result = self._with_effects(index, result, known)
         if index.nlevels == 1:
             return index, result
         first = self._cur_y.index.droplevel(-1).unique()
