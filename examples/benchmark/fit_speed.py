@@ -34,7 +34,7 @@ SIZES = (150, 700, 10_000, 100_000)
 FUNCTIONS = {  # of phases; the rest is preparation: pandas, windows, outliers
     "lengths": ["engine.lengths.choose_lengths"],
     "calibration": ["engine.calibration.inflate_by_paths", "engine.calibration.calibrate_pretrained"],
-    "statistics": ["engine.statistical.forecast_series"],
+    "statistics": ["engine.statistics.forecast.forecast_series"],
     "sampling": ["core.rolling.forecast_paths"],
 }
 PHASES = ("baseline", "lengths", "training", "calibration", "statistics", "sampling", "rest")

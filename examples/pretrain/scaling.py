@@ -25,7 +25,7 @@ import torch
 import train_correction
 from score_correction import deciles, losses, partly
 
-from taylorformer_forecast.engine.correction import load_correction
+from taylorformer_forecast.engine.statistics.correction import load_correction
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "benchmark" / part) for part in ("", "arena")]
 from run import fill_page

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, forecast
-from taylorformer_forecast.engine.correction import load_correction
+from taylorformer_forecast.engine.statistics.correction import load_correction
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
 from series_windows import windows

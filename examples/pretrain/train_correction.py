@@ -26,8 +26,8 @@ import torch
 from correction_tasks import CorrectionTasks, deciles, make_correction_tasks, nothing, pinball
 from safetensors import safe_open
 
-from taylorformer_forecast.engine.correction import HEADER, load_correction, save_correction
 from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.statistics.correction import HEADER, load_correction, save_correction
 from taylorformer_forecast.models.correction import CorrectionNet
 
 SERIES = 96  # of a chunk, all of one length

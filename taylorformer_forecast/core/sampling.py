@@ -68,6 +68,10 @@ class PathSamples:
         conditionals = self.conditionals.affine(loc[..., None], factor[..., None])
         return PathSamples(self.paths * factor + loc, conditionals)
 
+    def reordered(self, order: Tensor) -> PathSamples:
+        """Samples with the targets of every window in another order (B, T)."""
+        return self.map(lambda v: v.take_along_dim(order.view(len(order), 1, -1, *[1] * (v.ndim - 3)), 2))
+
 
 def join_samples(parts: list[PathSamples], dim: int) -> PathSamples:
     """Join samples along one axis; conditionals that all paths share are repeated only beside others."""

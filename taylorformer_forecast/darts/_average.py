@@ -13,15 +13,15 @@ from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.darts._statistical import Statistics, request_of
 from taylorformer_forecast.defaults import DECILES, HOLDOUT_START, MIN_SCALE_VALUES, N_HELD_OUT_PATHS
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.past_losses import (
+from taylorformer_forecast.engine.state import private_rng
+from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
+from taylorformer_forecast.engine.statistics.past_losses import (
     MOST_SHARE_SERIES,
     decile_loss,
     losses_of_statistics,
     origins_to_compare,
     weights_by_losses,
 )
-from taylorformer_forecast.engine.state import private_rng
-from taylorformer_forecast.engine.statistical import MOST_PAST
 
 # What keeps files or reports of a fit, and what draws components together: nothing that a comparison needs.
 LEFT_OUT = ("force_reset", "joint", "log_tensorboard", "model_name", "save_checkpoints", "work_dir")

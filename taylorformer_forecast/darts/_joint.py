@@ -16,8 +16,8 @@ from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._state import evaluating
 from taylorformer_forecast.darts._windows import BatchWindows
 from taylorformer_forecast.defaults import N_CALIBRATION_WINDOWS, N_COPULA_PATHS
-from taylorformer_forecast.engine.copula import GaussianCopula, scores_among
 from taylorformer_forecast.engine.state import kept_rng
+from taylorformer_forecast.engine.statistics.copula import GaussianCopula, scores_among
 
 
 class JointComponents(nn.Module):

@@ -10,8 +10,8 @@ from darts.utils.data.torch_datasets.utils import PLModuleOutput, TorchTrainingB
 from torch import Tensor
 
 from taylorformer_forecast.darts._adapters import LikelihoodFamily, QuantileAdapter
-from taylorformer_forecast.darts._effects import Additions, without_closed
-from taylorformer_forecast.darts._windows import without_unknown_past
+from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._windows import without_closed
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 
 
@@ -42,8 +42,7 @@ class ObservedLoss(PLForecastingModule):
             self.likelihood.first, self.likelihood.quantiles_tensor = True, None
 
     def _train_val_step(self, batch: TorchTrainingBatch, *args: Any, **kwargs: Any) -> Tensor:
-        batch = without_unknown_past(without_closed(batch, self.additions))
-        return super()._train_val_step(batch, *args, **kwargs)
+        return super()._train_val_step(without_closed(batch, self.additions), *args, **kwargs)
 
     def _compute_loss(
         self, output: PLModuleOutput, target: Tensor, criterion: Any, sample_weight: Any

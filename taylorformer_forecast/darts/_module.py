@@ -20,10 +20,11 @@ from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.rolling import forecast_paths
 from taylorformer_forecast.core.sampling import PathSamples
+from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
-from taylorformer_forecast.darts._effects import Additions, without_closed
+from taylorformer_forecast.darts._effects import Additions, open_past
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._losses import ObservedLoss
 from taylorformer_forecast.darts._state import evaluating, finished_state
@@ -186,15 +187,20 @@ class ForecastModule(JointWindows, ObservedLoss):
         if x_in.stage is ModuleStage.PREDICT:
             raise NotImplementedError("without true values there is nothing to condition on: call predict")
         n = self.output_chunk_length or 1
-        added = self.added(x_in, n)
-        window, scale = self.scaled(self.window(x_in, n, added=added))
+        effects = self.effects(x_in, n)
+        window, scale = self.scaled(self.window(x_in, n, effects=effects))
         parts = components(self.net(window))
-        loc = scale.loc if added is None else scale.loc + self.of_targets(added, n).nan_to_num(0.0)
+        loc = scale.loc if effects is None else scale.loc + self.of_windows(effects.added[:, -n:])
         parts = parts.affine(loc[..., None], scale.scale[..., None])
         return PLModuleOutput(prediction=self.by_series(self.head.to_raw(parts)))
 
     def sample(
-        self, batch: TorchInferenceBatch, n: int, n_paths: int, roll_size: int, added: Tensor | None = None
+        self,
+        batch: TorchInferenceBatch,
+        n: int,
+        n_paths: int,
+        roll_size: int,
+        effects: BatchEffects | None = None,
     ) -> PathSamples:
         """Joint sample paths of windows (B * G, S, n, W), in the units of the windows, less what is added."""
         x = PLModuleInput(
@@ -204,7 +210,7 @@ class ForecastModule(JointWindows, ObservedLoss):
             batch.future_covariates,
             batch.static_covariates,
         )
-        window = self.window(x, n, batch.future_past_covariates, added)
+        window = self.window(x, n, batch.future_past_covariates, effects)
         floor = self.least_scales(window)
         if self.pred_mc_dropout:  # every path has a network of its own: nothing can be shared
             window = window.map(lambda v: v.repeat_interleave(n_paths, 0))
@@ -231,17 +237,16 @@ class ForecastModule(JointWindows, ObservedLoss):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
-        n, batch = self.pred_n, without_closed(batch, self.additions, self.unknown)
-        added = self.added(batch, n)
-        near = self.near(batch, added)
+        n, batch = self.pred_n, open_past(batch, self.additions, self.unknown)
+        effects = self.effects(batch, n)
+        near = self.near(batch, effects)
         future = near.historic_future_covariates, near.future_covariates
         check_gaps(future, self.future_flags, "future_covariates")
         check_gaps((near.past_covariates, near.future_past_covariates), self.past_flags, "past_covariates")
         parameters = self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
-        near_added = None if added is None else added[:, -self.input_chunk_length - n :]
-        samples = self.sample(near, n, n_paths, self.pred_roll_size or n, near_added)
-        predicted = self.predicted(samples, batch, added)
+        samples = self.sample(near, n, n_paths, self.pred_roll_size or n, effects)
+        predicted = self.predicted(samples, batch, effects)
         if self.joint is not None and not parameters:
             predicted = self.joint.reorder(predicted)
         unknown = self.unknown(batch)[:, None]
@@ -260,13 +265,15 @@ class ForecastModule(JointWindows, ObservedLoss):
         return batch.past_target[:, -self.input_chunk_length :].isnan().all(1)
 
     def predicted(
-        self, samples: PathSamples, batch: TorchInferenceBatch, added: Tensor | None = None
+        self, samples: PathSamples, batch: TorchInferenceBatch, effects: BatchEffects | None = None
     ) -> Tensor:
-        """Samples (S, B, n, C) of a batch, or parameters (1, B, n, C * P), with additions; 0 where NaN is."""
-        if added is not None:
-            loc = self.of_targets(added, self.pred_n)[:, None]
+        """Samples (S, B, n, C) of a batch, or parameters (1, B, n, C * P), with effects of covariates."""
+        if effects is not None:
+            loc, closed = (
+                self.of_windows(one[:, -self.pred_n :])[:, None] for one in (effects.added, effects.closed)
+            )
             point = POINT_MASS if self.predict_likelihood_parameters else 0.0
-            samples = samples.affine(loc.nan_to_num(0.0), torch.where(loc.isnan(), point, 1.0))
+            samples = samples.affine(loc, torch.where(closed, point, 1.0))
         if self.predict_likelihood_parameters:
             raw = self.by_series(self.head.marginal(samples.conditionals, samples.paths))
             return self.likelihood.predict_likelihood_parameters(raw)[None]

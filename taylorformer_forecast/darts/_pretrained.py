@@ -20,9 +20,9 @@ from taylorformer_forecast.darts._checks import gaps_too_wide
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
-from taylorformer_forecast.engine.correction import PretrainedCorrection, choose_correction
 from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
-from taylorformer_forecast.engine.statistical import are_demand
+from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection, choose_correction
+from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
     AVERAGED,
     PRETRAINED,

@@ -12,15 +12,16 @@ from torch import Tensor
 
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
 from taylorformer_forecast.core.sampling import PathSamples
+from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._dataset import DatasetWindows
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._statistical import Statistics, as_predicted
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
-from taylorformer_forecast.engine.average import average_quantiles
 from taylorformer_forecast.engine.calibration import calibrate_pretrained
 from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
 from taylorformer_forecast.engine.pretrained import build_direct
+from taylorformer_forecast.engine.statistics.average import average_quantiles
 from taylorformer_forecast.models.spec import Task
 
 
@@ -78,16 +79,16 @@ class PretrainedModule(ForecastModule):
         return super().unknown(batch) if self.statistics is None else batch.past_target.isnan().all(1)
 
     def predicted(
-        self, samples: PathSamples, batch: TorchInferenceBatch, added: Tensor | None = None
+        self, samples: PathSamples, batch: TorchInferenceBatch, effects: BatchEffects | None = None
     ) -> Tensor:
         """Samples or parameters, averaged with those of statistics quantile by quantile."""
         if self.statistics is None:
-            return super().predicted(samples, batch, added)
+            return super().predicted(samples, batch, effects)
         n, horizon = self.pred_n, self.output_chunk_length or 1
         samples = samples.map(lambda value: value.cpu().double())  # numpy has no bfloat16
         paths = samples.paths[..., 0].numpy()  # (B * C, S, n)
         sizes = n, paths.shape[1], horizon, self.output_chunk_shift
-        requests, found = self.statistics.forecasts(batch, *sizes, self.additions, added)
+        requests, found = self.statistics.forecasts(batch, *sizes, effects)
         parts = samples.conditionals.map(lambda value: value.movedim(1, 0).flatten(1, 2))
         quantiles = (
             Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS, ROUGH_STEP).reshape(len(found), n, -1)
@@ -99,4 +100,4 @@ class PretrainedModule(ForecastModule):
                 found, blank, requests, quantiles, paths, strict=True
             )
         ]
-        return as_predicted(averages, batch, self.predict_likelihood_parameters, added)
+        return as_predicted(averages, batch, self.predict_likelihood_parameters, effects)

@@ -18,16 +18,17 @@ from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.families.base import POINT_MASS
+from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
-from taylorformer_forecast.darts._effects import Additions, without_closed
+from taylorformer_forecast.darts._effects import Additions, open_past
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
-from taylorformer_forecast.engine.average import with_analogues
-from taylorformer_forecast.engine.copula import standardised_errors
-from taylorformer_forecast.engine.correction import PretrainedCorrection
 from taylorformer_forecast.engine.explanation import with_part
-from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
-from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.engine.statistics.average import with_analogues
+from taylorformer_forecast.engine.statistics.copula import standardised_errors
+from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.models.correction import CorrectionNet
 
 # Steps of which effects of the calendar are sought.
@@ -86,24 +87,20 @@ class Statistics(nn.Module):
         n_paths: int,
         horizon: int,
         shift: int,
-        additions: Additions | None = None,
-        added: Tensor | None = None,
+        effects: BatchEffects | None = None,
     ) -> tuple[list[SeriesRequest], list[SeriesForecast]]:
         """Forecast ``n`` steps of every component of every series, those of one series after another.
 
-        They are of the values less what is ``added`` to them, (B, L + n, C). Values that are missing at the
-        end are steps of the forecast. Where nothing was observed, forecasts are without meaning.
+        They are of the values less what covariates add to them. Values that are missing at the end are steps
+        of the forecast. Where nothing was observed, forecasts are without meaning.
         """
-        past = batch.past_target
-        if additions is not None and added is not None:
-            past = additions.rest(past, added)
+        past = batch.past_target if effects is None else effects.rest(batch.past_target)
         n_components = past.shape[2]
         series = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
         values = np.where(np.isnan(series).all(1)[:, None], 0.0, series)
         requests = [request_of(y, shift + np.arange(n), date) for y, date in zip(values, before, strict=True)]
-        if additions is not None and added is not None:
-            requests = additions.marked(requests, batch.past_target)
+        requests = requests if effects is None else effects.marked(requests)
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
         options = n_paths, seed, self.correction(), shift + horizon
         schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)
@@ -113,7 +110,7 @@ class Statistics(nn.Module):
         if self.analogues:
             about = zip(found, requests, seasons, strict=True)
             found = [with_analogues(*one, shift + horizon, self.analogues) for one in about]
-        return requests, found if additions is None else additions.multiply(found, batch, n, shift)
+        return requests, found if effects is None else effects.multiplied(found)
 
     def seasons(self, values: Sequence[np.ndarray], frequencies: Sequence[Any]) -> list[list[float]]:
         """Lengths of the seasons of every component, in steps of the frequency of its series."""
@@ -141,7 +138,7 @@ def as_predicted(
     forecasts: Sequence[SeriesForecast],
     batch: TorchInferenceBatch,
     parameters: bool,
-    added: Tensor | None = None,
+    effects: BatchEffects | None = None,
 ) -> Tensor:
     """Forecasts of all components as darts wants them, NaN where nothing was observed.
 
@@ -153,8 +150,8 @@ def as_predicted(
         The series.
     parameters : bool
         Whether parameters of distributions are wanted instead of sample paths.
-    added : Tensor of shape (B, L + n, C), optional
-        What is added to past and forecasts; NaN where these are zero.
+    effects : BatchEffects, optional
+        What covariates add to forecasts, and where these are zero.
 
     Returns
     -------
@@ -163,9 +160,11 @@ def as_predicted(
     """
     describe = _parameters if parameters else _paths
     found = torch.as_tensor(np.stack([describe(one) for one in forecasts]))
-    if added is not None:  # to paths, or to the first parameter, the location
-        added = rearrange(added[:, -found.shape[2] :], "b n c -> (b c) 1 n").cpu()
-        closed = added.isnan()
+    if effects is not None:  # on paths, or on the first parameter, the location
+        added, closed = (
+            rearrange(one[:, -found.shape[2] :], "b n c -> (b c) 1 n").cpu()
+            for one in (effects.added, effects.closed)
+        )
         found[..., 0] = (found[..., 0] + added).masked_fill(closed, 0.0)
         if parameters:
             found[..., 1] *= torch.where(closed, POINT_MASS, 1.0)
@@ -246,14 +245,14 @@ class StatisticalModule(PLForecastingModule):
     ) -> tuple[Tensor, Any, Any]:
         """Predict ``pred_n`` steps of every series: (S, B, n, C), or (1, B, n, C * 3) for parameters."""
         sizes = self.pred_n, self.pred_num_samples, self.output_chunk_length or 1, self.output_chunk_shift
-        added = None
+        effects = None
         if self.additions is not None:
             known = batch.historic_future_covariates[:, -self.input_chunk_length :], batch.future_covariates
             check_gaps(known, self.future_flags, "future_covariates")
-            batch = without_closed(batch, self.additions, lambda one: one.past_target.isnan().all(1))
-            added = self.additions(batch, self.pred_n, self.output_chunk_shift)
-        _, forecasts = self.statistics.forecasts(batch, *sizes, self.additions, added)
-        out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, added)
+            batch = open_past(batch, self.additions, lambda one: one.past_target.isnan().all(1))
+            effects = self.additions.of_batch(batch, self.pred_n, self.output_chunk_shift)
+        _, forecasts = self.statistics.forecasts(batch, *sizes, effects)
+        out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, effects)
         if self.joint is not None and not self.predict_likelihood_parameters:
             out = self.joint.reorder(out)
         # As of darts' models of 16-bit series.

@@ -16,20 +16,26 @@ from darts.utils.data.torch_datasets.utils import (
     TorchTrainingBatch,
 )
 from einops import rearrange
-from jaxtyping import Float
+from jaxtyping import Shaped
 from torch import Tensor
 
 from taylorformer_forecast.core.scaling import Scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._adapters import LikelihoodFamily
-from taylorformer_forecast.darts._effects import Additions, without_closed
+from taylorformer_forecast.darts._batch_effects import BatchEffects
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._outliers import late_outliers
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, FARTHEST_X
 from taylorformer_forecast.engine.windows import least_scale
 
 
-def without_unknown_past(batch: TorchTrainingBatch) -> TorchTrainingBatch:
-    """Hide the targets of components of which the input chunk has no value: their level is not known."""
+def without_closed(batch: TorchTrainingBatch, additions: Additions | None) -> TorchTrainingBatch:
+    """Hide values where covariates say that all is zero, and targets whose level is then not known.
+
+    That is where the input chunk of a component has no value.
+    """
+    if additions is not None:
+        batch = additions.without_closed(batch)
     unknown = batch.past_target.isnan().all(1, keepdim=True)
     return replace(batch, future_target=batch.future_target.masked_fill(unknown, torch.nan))
 
@@ -75,13 +81,13 @@ class BatchWindows(PLForecastingModule):
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
         """Scaled windows of samples of a training set, without the targets whose weight is zero."""
-        batch = without_unknown_past(without_closed(collate(samples), self.additions))
+        batch = without_closed(collate(samples), self.additions)
         if batch.sample_weight is not None:
             target = batch.future_target.masked_fill(batch.sample_weight == 0, torch.nan)
             batch = replace(batch, future_target=target)
         x = batch.to_module_input(stage=ModuleStage.TRAIN)
         n = self.output_chunk_length or 1
-        return self.scaled(self.window(x, n, added=self.added(x, n)).to(self.device))[0]
+        return self.scaled(self.window(x, n, effects=self.effects(x, n)).to(self.device))[0]
 
     @property
     def time_unit(self) -> float:
@@ -89,7 +95,11 @@ class BatchWindows(PLForecastingModule):
         return float(self.input_chunk_length)
 
     def window(
-        self, x: PLModuleInput, n: int, later_past: Tensor | None = None, added: Tensor | None = None
+        self,
+        x: PLModuleInput,
+        n: int,
+        later_past: Tensor | None = None,
+        effects: BatchEffects | None = None,
     ) -> Window:
         """Window of every series and component, in the units of the data, or of their level.
 
@@ -101,8 +111,8 @@ class BatchWindows(PLForecastingModule):
             Targets.
         later_past : Tensor of shape (B, M, P), optional
             Past covariates of the first M targets, for contexts of later windows.
-        added : Tensor of shape (B, L + n, C), optional
-            What is taken off the values: :meth:`added`.
+        effects : BatchEffects, optional
+            What is taken off the values: :meth:`effects`.
 
         Returns
         -------
@@ -114,8 +124,8 @@ class BatchWindows(PLForecastingModule):
         wide = torch.float64
         fill = partial(_filled, past.to(wide))
         y = torch.cat([past, fill(x.future_target, n, n_components)], 1).to(wide)
-        if added is not None:
-            y = y - added.to(wide)
+        if effects is not None:
+            y = y - effects.added[:, -y.shape[1] :].to(wide)
         t = torch.arange(n_context + n, device=past.device, dtype=wide)
         t = t + self.output_chunk_shift * (t >= n_context)
 
@@ -151,25 +161,25 @@ class BatchWindows(PLForecastingModule):
         t = t.expand(len(y), -1)
         return Window(t, y, covariates=covariates, series=numbers, n_context=n_context)
 
-    def added(self, x: PLModuleInput | TorchInferenceBatch, n: int) -> Float[Tensor, "B N C"] | None:
-        """What future covariates add to all components at the past and ``n`` targets, if anything."""
+    def effects(self, x: PLModuleInput | TorchInferenceBatch, n: int) -> BatchEffects | None:
+        """What future covariates do to all components at the past and ``n`` targets, if anything."""
         if self.additions is None:
             return None
-        return self.additions(x, n, self.output_chunk_shift)
+        return self.additions.of_batch(x, n, self.output_chunk_shift)
 
-    def near(self, batch: TorchInferenceBatch, added: Float[Tensor, "B N C"] | None) -> TorchInferenceBatch:
+    def near(self, batch: TorchInferenceBatch, effects: BatchEffects | None) -> TorchInferenceBatch:
         """Input chunks of a batch that shows more of the past, without outliers of what is less additions."""
         length, covariates = self.input_chunk_length, batch.historic_future_covariates
         past, y = batch.past_target, batch.past_target[:, -length:]
         if self.outlier_seasons is not None:
-            rest = past if added is None or self.additions is None else self.additions.rest(past, added)
+            rest = past if effects is None else effects.rest(past)
             y = y + late_outliers(rest, length, self.outlier_seasons).to(y)
         covariates = None if covariates is None else covariates[:, -length:]
         return batch.replace(past_target=y, historic_future_covariates=covariates)
 
-    def of_targets(self, added: Float[Tensor, "B N C"], n: int) -> Float[Tensor, "W n D"]:
-        """Additions at the last ``n`` points, of every window."""
-        return rearrange(added[:, -n:], "b n (g w) -> (b g) n w", **self.sizes)
+    def of_windows(self, cells: Shaped[Tensor, "B n C"]) -> Shaped[Tensor, "W n D"]:
+        """Cells of every series and component as those of windows."""
+        return rearrange(cells, "b n (g w) -> (b g) n w", **self.sizes)
 
     def to_dtype(self, dtype: torch.dtype) -> None:
         """Cast the network, as darts does when a model is loaded, to both kinds of 16 bits too."""

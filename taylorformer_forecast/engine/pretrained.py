@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, Self
 
 from torch import Tensor, nn
@@ -18,10 +17,16 @@ from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import LARGEST_SLOPE, MAX_CYCLES, N_HARMONICS
 from taylorformer_forecast.engine.strategy import PRETRAINED
-from taylorformer_forecast.engine.weights_file import check_fraction, check_sizes, read_weights, write_weights
+from taylorformer_forecast.engine.weights_file import (
+    PACKAGED,
+    check_fraction,
+    check_sizes,
+    read_weights,
+    write_weights,
+)
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
-DEFAULT = Path(__file__).parent.parent / "weights" / "default.safetensors"
+DEFAULT = PACKAGED / "default.safetensors"
 NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours")
 # What a file says of its network. Attention is always full, which reaches from far targets to the context.
 SETTINGS = (*NETWORK, "attention", "linear_path", "taylor_order", "order")

@@ -9,7 +9,7 @@ from torch import nn
 
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.engine.correction import PretrainedCorrection
+from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection
 from taylorformer_forecast.engine.strategy import Strategy
 
 

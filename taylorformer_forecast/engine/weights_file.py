@@ -14,6 +14,7 @@ from torch import Tensor, uint8
 
 from taylorformer_forecast.engine.state import own_state
 
+PACKAGED = Path(__file__).parents[1] / "weights"  # files of the package
 CHECKSUM = "checksum"
 # The largest that a file may hold: numbers, which half precision counts up to 65,504, and sizes of networks.
 FILE_LIMITS: dict[str, float] = {

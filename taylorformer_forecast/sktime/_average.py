@@ -12,14 +12,14 @@ from sktime.forecasting.base import ForecastingHorizon
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import DECILES, MIN_SCALE_VALUES
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.past_losses import (
+from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
+from taylorformer_forecast.engine.statistics.past_losses import (
     MOST_SHARE_SERIES,
     decile_loss,
     losses_of_statistics,
     origins_to_compare,
     weights_by_losses,
 )
-from taylorformer_forecast.engine.statistical import MOST_PAST
 from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime._frames import instances, to_float
 from taylorformer_forecast.sktime._host import Host

@@ -12,14 +12,14 @@ import pandas as pd
 
 from taylorformer_forecast.calendar.steps import on_steps, snapped
 from taylorformer_forecast.core.families import find_family
-from taylorformer_forecast.engine.demand_ratios import multiplied
-from taylorformer_forecast.engine.effects import CovariateEffects, fit_effects
-from taylorformer_forecast.engine.series_requests import SeriesForecast
+from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects
+from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast
 from taylorformer_forecast.engine.strategy import WITH_STATISTICS, Strategy
 from taylorformer_forecast.sktime._frames import labels_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel, by_name, instances_of, rows_of_instances
-from taylorformer_forecast.sktime._requests import Predictive
+from taylorformer_forecast.sktime._predictive import Predictive
 from taylorformer_forecast.sktime._series_effects import SeriesEffects
 
 PARTS = 1000  # of a step, by which times are told apart
@@ -113,7 +113,7 @@ class ExogenousEffects(Host):
         assert self._effects is not None
         values, numbers = to_float(y).copy(), self._axis.numbers(y.index.get_level_values(-1))
         origins, of_series = dict(self._origins), dict(self._of_series)  # an update may fail later
-        closed = self._effects.closed(self._scaler.ahead(self._cur_X.reindex(y.index)))
+        closed = self._closed(y.index, self._cur_X)
         for key, own in rows_of_instances(y.index).items():
             steps = snapped(numbers[own] - origins.setdefault(key, numbers[own].min()))
             for d, column in enumerate(y.columns):
@@ -126,9 +126,9 @@ class ExogenousEffects(Host):
                 of_series[key, column] = known
                 values[own, d] = np.where((numbers[own] < known.start) & (seen == 0), np.nan, seen)
         self._origins, self._of_series = origins, of_series
-        added = self._additions(y.index, self._cur_X)
-        added[np.isnan(added) & ~self._each("hides", y.index)] = 0.0
-        return pd.DataFrame(values - added, y.index, y.columns)
+        added, closed = self._additions(y.index, self._cur_X)
+        rest = np.where(closed[:, None] & self._each("hides", y.index), np.nan, values - added)
+        return pd.DataFrame(rest, y.index, y.columns)
 
     def _steps(self, stamps: pd.Index, origins: np.ndarray) -> np.ndarray:
         """Steps of time stamps since origins, in parts by which they are told apart."""
@@ -140,15 +140,20 @@ class ExogenousEffects(Host):
         known = [[getattr(self._of_series[key, one], name) for one in columns] for key in keys]
         return np.array(known)[which]
 
-    def _additions(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
-        """What X adds to all columns at some rows, NaN where it closes; X has these and those before."""
+    def _additions(self, index: pd.Index, X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """What X adds to all columns at some rows, and where it closes; X has these rows and those before."""
         added, numbers = self._found(index, X), self._axis.numbers(index.get_level_values(-1))
         added = added * self._each("unit", index)
         for key, own in rows_of_instances(index).items():
             for d, column in enumerate(self._cur_y.columns):
                 if (places := self._of_series[key, column].places).cycles:
                     added[own, d] *= ~places.at(snapped(numbers[own] - self._origins[key]))
-        return added
+        return added, self._closed(index, X)
+
+    def _closed(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
+        """Where X says that all is zero, of rows that it has."""
+        assert self._effects is not None
+        return self._effects.closed(self._scaler.ahead(X.reindex(index)))
 
     def _found(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
         """Effects of X on all columns at some rows, in units; on the logarithm of the mean of demand."""
@@ -188,8 +193,8 @@ class ExogenousEffects(Host):
 
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
         """A forecast with what X adds."""
-        added = self._additions(index, X)
-        found, closed = found.shifted(np.nan_to_num(added)), np.isnan(added)
+        added, closed = self._additions(index, X)
+        found = found.shifted(added)
         if self._strategy.name in WITH_STATISTICS:
             demand = self._each("of_demand", index)
             low, high = (
@@ -220,7 +225,7 @@ class ExogenousEffects(Host):
             return forecasts
         past = self._cur_y[self._cur_y.index.get_level_values(-1) <= self.cutoff[0]]
         values, rows, asked = to_float(past), rows_of_instances(past.index), rows_of_instances(index)
-        before, ahead = (np.exp(np.nan_to_num(self._found(part, X))) for part in (past.index, index))
+        before, ahead = (np.exp(self._found(part, X)) for part in (past.index, index))
         stamps, times = (part.get_level_values(-1) for part in (past.index, index))
         for number in demand:
             key, column = names[number]
@@ -260,5 +265,6 @@ class ExogenousEffects(Host):
         assert X is not None
         like = pd.MultiIndex.from_tuples([(*key, 0)]) if key else given.index
         index, known = (of_every_instance(rows, like) for rows in (given.index, X.index))
-        added = pd.DataFrame(self._additions(index, X.set_axis(known)))
-        return to_float(given) - added.set_axis(self._cur_y.columns, axis=1)[given.columns].to_numpy()
+        added, closed = self._additions(index, X.set_axis(known))
+        own = self._cur_y.columns.get_indexer(given.columns)
+        return np.where(closed[:, None], np.nan, to_float(given) - added[:, own])

@@ -17,7 +17,6 @@ from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.gaps import scale_gaps
 from taylorformer_forecast.engine.training import on_device
 from taylorformer_forecast.sktime._gaps import Gaps
-from taylorformer_forecast.sktime._requests import reordered
 
 WINDOWS_AT_ONCE = 64
 
@@ -164,5 +163,5 @@ def _draw(net, window, lengths, n_paths, time_unit, generator) -> PathSamples:
     n_orders = 1 if n == 1 else next(k for k in range(N_IMPUTATION_ORDERS, 0, -1) if n_paths % k == 0)
     window, scale, order = in_random_order(window, lengths, n_orders, time_unit, generator)
     samples = sample_paths(net, window, n_paths // n_orders, generator).to_data(scale)
-    samples = reordered(samples, order.argsort(1))
+    samples = samples.reordered(order.argsort(1))
     return samples.map(lambda value: value.reshape(n_windows, n_paths, *value.shape[2:]).cpu())

@@ -6,11 +6,11 @@ import time
 from itertools import product
 
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
-from taylorformer_forecast.engine.correction import choose_correction, holds_correction
 from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
 from taylorformer_forecast.engine.pretrained import load_pretrained
-from taylorformer_forecast.engine.statistical import are_demand
+from taylorformer_forecast.engine.statistics.correction import choose_correction, holds_correction
+from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
     AVERAGED,
     PRETRAINED,

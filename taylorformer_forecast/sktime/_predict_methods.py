@@ -12,17 +12,18 @@ from sktime.datatypes import update_data
 
 from taylorformer_forecast.calendar.steps import snapped
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
-from taylorformer_forecast.engine.average import with_analogues
-from taylorformer_forecast.engine.series_requests import SeriesRequest
-from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.engine.statistics.average import with_analogues
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 from taylorformer_forecast.engine.strategy import AVERAGED
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance
 from taylorformer_forecast.sktime._joint import JointPaths
 from taylorformer_forecast.sktime._moving_cutoffs import MovingCutoffs
 from taylorformer_forecast.sktime._panel import by_name
-from taylorformer_forecast.sktime._predictive import Sampler, predict_requests
-from taylorformer_forecast.sktime._requests import Predictive, Request
+from taylorformer_forecast.sktime._predictive import Predictive
+from taylorformer_forecast.sktime._requests import Request
+from taylorformer_forecast.sktime._sampler import Sampler, predict_requests
 from taylorformer_forecast.sktime.distributions import PathMixture
 from taylorformer_forecast.sktime.sample_paths import SamplePaths
 

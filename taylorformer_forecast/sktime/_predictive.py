@@ -1,221 +1,92 @@
-"""Sample paths and marginal distributions of all that is asked of a fitted network, as arrays."""
+"""Predictive distributions of all that is asked of a fitted forecaster, as arrays."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
-from taylorformer_forecast.core.rolling import forecast_paths, mean_range
-from taylorformer_forecast.core.sampling import (
-    PathSamples,
-    draw_paths,
-    join_samples,
-    windows_at_once,
-)
-from taylorformer_forecast.core.scaling import scale_window
-from taylorformer_forecast.defaults import CONTEXT_FLOOR
-from taylorformer_forecast.engine.contexts import stack_contexts
-from taylorformer_forecast.engine.mixtures import Mixture
-from taylorformer_forecast.engine.state import own_state
-from taylorformer_forecast.engine.training import on_device
-from taylorformer_forecast.engine.windows import Series, least_scale
-from taylorformer_forecast.sktime._requests import Predictive, Request, reordered
-
-ROWS_AT_ONCE = 8192  # windows times paths
-JITTER = 1e-6  # of a step: rounding of times
+from taylorformer_forecast.core.families import find_component
+from taylorformer_forecast.core.families.base import CERTAIN, POINT_MASS
+from taylorformer_forecast.defaults import STATISTICAL_LEVELS
+from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
+from taylorformer_forecast.engine.statistics.average import average_quantiles
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
 
-class Sampler:
-    """A network with all that sampling needs, for the time of one call.
+@dataclass(frozen=True)
+class Predictive:
+    """Predictive distribution as arrays, rows R in the order of the requests.
 
     Parameters
     ----------
-    net : nn.Module
-        The trained network.
-    n_context, max_targets : int
-        Points of a context, and targets predicted from one context.
-    n_paths : int
-        Paths S.
-    seed : int
-        Seed of the draw.
-    device : str
-        Where to compute.
-    normalise : bool
-        Whether every window is scaled by its context, as in training.
+    paths : ndarray of shape (S, R, D)
+        Joint sample paths.
+    mixture : Mixture
+        Marginal distributions, arrays of shape (R, D, K).
     """
 
-    def __init__(self, net, n_context, max_targets, n_paths, seed, device, normalise) -> None:
-        self.net, self.generator, self.device = on_device(net, device, seed)
-        self.dtype = net.dtype  # the default one may change: it is that of all threads
-        self.n_context, self.max_targets, self.n_paths, self.seed = n_context, max_targets, n_paths, seed
-        self.normalise = normalise
+    paths: np.ndarray
+    mixture: Mixture
 
-    def window(self, contexts, t, covariates, y=None):
-        """Windows on the device, and the least scale of each."""
-        window = stack_contexts(contexts, self.n_context, t, covariates, y)
-        return window.to(self.device), least_scale(window, CONTEXT_FLOOR).to(self.device)
+    @classmethod
+    def of_columns(cls, forecasts: Sequence[SeriesForecast], n_columns: int) -> Predictive:
+        """Join the forecasts for all columns of one instance after another, ``n_columns`` of each."""
+        rows = np.cumsum([0, *(len(found.loc) for found in forecasts[::n_columns])])
+        shape = rows[-1], n_columns, max(found.loc.shape[1] for found in forecasts)
+        paths = np.empty((len(forecasts[0].paths), *shape[:2]))
+        loc, scale, weights = np.empty(shape), np.empty(shape), np.zeros(shape)
+        for number, found in enumerate(forecasts):
+            instance, d = divmod(number, n_columns)
+            at, n_pieces = slice(*rows[instance : instance + 2]), found.loc.shape[1]
+            paths[:, at, d], weights[at, d, :n_pieces] = found.paths, found.weights
+            for every, own in ((loc, found.loc), (scale, found.scale)):
+                every[at, d, :n_pieces], every[at, d, n_pieces:] = own, own[:, -1:]
+        return cls(paths, Mixture(find_component("uniform"), loc, scale, weights))
 
-    def future(self, columns, t, covariates, given) -> PathSamples:
-        """Joint paths through times after the columns, and through values that are given (NaN: none)."""
-        contexts = [column.before(column.n_known, self.n_context) for column in columns]
-        conditional = not np.isnan(given).all()
-        order = np.argsort(np.isnan(given).all(2), 1, kind="stable")  # what is given comes first
-        if conditional:
-            t, given = np.take_along_axis(t, order, 1), np.take_along_axis(given, order[..., None], 1)
-            if covariates is not None:
-                covariates = np.take_along_axis(covariates, order[..., None], 1)
-        window, floor = self.window(contexts, t, covariates, given)
-        reach = self.reach(columns, t)
-        samples = forecast_paths(
-            self.net,
-            window,
-            self.n_paths,
-            float(self.n_context),
-            floor,
-            reach,
-            self.generator,
-            ROWS_AT_ONCE,
-            dtype=self.dtype,
-            normalise=self.normalise,
-            keep_observed=conditional,
-            limits=None if t.shape[1] <= reach else self.limits(columns, t),
+    def averaged_with(
+        self, forecasts: Sequence[SeriesForecast], requests: Sequence[SeriesRequest], share: float
+    ) -> list[SeriesForecast]:
+        """Average with the statistical forecasts for all columns of one instance after another.
+
+        ``share`` is the weight of those.
+        """
+        levels = self.mixture.at_levels(STATISTICAL_LEVELS, ROUGH_STEP)
+        found, first = [], 0
+        for number, (statistical, request) in enumerate(zip(forecasts, requests, strict=True)):
+            d, rows = number % levels.shape[1], slice(first, first + len(request.at))
+            own = levels[rows, d], self.paths[:, rows, d]
+            found.append(average_quantiles(statistical, request, *own, share))
+            first += len(request.at) if d == levels.shape[1] - 1 else 0
+        return found
+
+    def shifted(self, added: np.ndarray) -> Predictive:
+        """The distribution of the values plus known numbers, shape (R, D)."""
+        mixture = self.mixture.affine(added[..., None], np.ones(1))
+        return Predictive(self.paths + added, mixture)
+
+    def within(self, least: np.ndarray, most: np.ndarray) -> Predictive:
+        """All that is outside bounds (R, D) at these, of pieces of constant density; infinite for none."""
+        loc, scale = self.mixture.loc, self.mixture.scale
+        reach = np.where(self.mixture.points(), 0.0, scale)  # a point has none
+        low, high = ((loc + end * reach).clip(least[..., None], most[..., None]) for end in (-1, 1))
+        tiny = POINT_MASS * np.maximum(np.abs(low), np.abs(high)).max(-1, keepdims=True).clip(1e-300)
+        half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least) | np.isfinite(most)
+        loc, scale = (
+            np.where(bounded[..., None], *both) for both in (((low + high) / 2, loc), (half, scale))
         )
-        samples = samples.map(lambda value: value.cpu())
-        return _through(samples, given, order) if conditional else samples
+        return Predictive(self.paths.clip(least, most), replace(self.mixture, loc=loc, scale=scale))
 
-    def reach(self, columns, t) -> int:
-        """Targets predicted from one context: those within its horizon of steps, with any between them."""
-        ends = np.array([column.series.t[column.n_known - 1] for column in columns]) + self.max_targets
-        return max(self.max_targets, int((t <= ends[:, None] + JITTER).sum(1).min()))
-
-    def limits(self, columns, t):
-        """Lowest and highest means, in view of all values so far."""
-        past = [[torch.as_tensor(v)[None] for v in (c.series.t, c.series.y)] for c in columns]
-        each = [mean_range(*p, torch.as_tensor(row)[None]) for p, row in zip(past, t, strict=True)]
-        return tuple(torch.cat(part).to(self.device) for part in zip(*each, strict=True))
-
-    @torch.no_grad()
-    def past(self, contexts, t, covariates) -> PathSamples:
-        """Independent draws one step ahead of each context, shaped as paths of one target."""
-        n_points = self.n_context * contexts[0].y.shape[1]
-        parts, at_once = [], min(ROWS_AT_ONCE // 8, windows_at_once(self.net, n_points))
-        for start in range(0, len(contexts), at_once):
-            part = slice(start, start + at_once)
-            window, floor = self.window(
-                contexts[part], t[part], None if covariates is None else covariates[part]
-            )
-            scaled, scale = scale_window(window, float(self.n_context), floor, self.dtype, self.normalise)
-            samples = draw_paths(self.net(scaled), self.n_paths, self.generator).to_data(scale)
-            parts.append(samples.map(lambda value: value.cpu()))
-        return join_samples(parts, 0)
-
-
-def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> PathSamples:
-    """Put targets back in order of time, and points where values are given."""
-    value = torch.as_tensor(given)[:, None]  # (B, 1, T, D)
-    is_given = ~value.isnan()
-    conditionals = samples.conditionals.with_points(is_given, value)
-    samples = PathSamples(torch.where(is_given, value, samples.paths), conditionals)
-    return reordered(samples, torch.as_tensor(np.argsort(order, 1)))
-
-
-def predict_requests(requests: list[Request], sampler: Sampler) -> Predictive:
-    """Predict all that is asked, in one draw: rows of all requests, one after another.
-
-    Columns are windows of their own, unless the network joins them: one network serves any number of columns
-    and instances, and what is missing in one column leaves the others alone.
-    """
-    with own_state():
-        return _predicted(requests, sampler)
-
-
-def _predicted(requests: list[Request], sampler: Sampler) -> Predictive:
-    """The forecasts to all requests, in one draw."""
-    n_context = sampler.n_context
-    pieces: dict[tuple[int, int], list[tuple[np.ndarray, PathSamples]]] = defaultdict(list)
-
-    # Paths into the future: windows with equally many targets go together. That of a column which ends before
-    # others begins where it ends.
-    groups: dict[int, list[tuple[int, int, Series]]] = defaultdict(list)
-    for i, request in enumerate(requests):
-        for d in range(len(request.columns) * bool(len(request.path_t))):
-            late = request.late(d)
-            groups[len(late.t) + len(request.path_t)].append((i, d, late))
-    for members in groups.values():
-        chosen = [(requests[i], d, late) for i, d, late in members]
-        samples = sampler.future(
-            [r.columns[d] for r, d, _ in chosen],
-            np.stack([np.concatenate([late.t, r.path_t]) for r, _, late in chosen]),
-            _stacked([_joined(late.covariates, r.path_covariates) for r, _, late in chosen]),
-            np.stack([np.concatenate([late.y, r.given(d)]) for r, d, late in chosen]),
+    def zero_at(self, closed: np.ndarray) -> Predictive:
+        """The distribution with zero in some rows (R,) for certain."""
+        at = closed[:, None, None]
+        loc, scale = np.where(at, 0.0, self.mixture.loc), np.where(at, CERTAIN, self.mixture.scale)
+        return Predictive(
+            np.where(closed[:, None], 0.0, self.paths), replace(self.mixture, loc=loc, scale=scale)
         )
-        for row, (i, d, late) in enumerate(members):
-            r = requests[i]
-            at = torch.as_tensor(r.position + len(late.t))
-            pieces[i, d].append((np.flatnonzero(~r.is_past), samples.map(lambda v: v[row][:, at])))  # noqa: B023
 
-    # In sample: one window for every time.
-    asked: list[tuple[int, int, int, int]] = []
-    for i, request in enumerate(requests):
-        for d, column in enumerate(request.columns):
-            rows = np.flatnonzero(request.is_past)
-            stops = np.searchsorted(column.series.t, request.t[rows] - 1e-9)
-            asked += [(i, d, int(row), int(stop)) for row, stop in zip(rows, stops, strict=True)]
-    if asked:
-        # Before the first observation nothing is known but the series' own mean and standard deviation; a
-        # context of one point that was not observed keeps the batch whole, and what it gives is replaced
-        # below.
-        samples = sampler.past(
-            [requests[i].columns[d].before(stop, n_context) for i, d, _, stop in asked],
-            np.array([[requests[i].t[row]] for i, _, row, _ in asked]),
-            _stacked([requests[i].covariates_at(row) for i, _, row, _ in asked]),
-        )
-        first = {
-            (i, d): int(np.argmin(np.isnan(column.series.y).all(1)))
-            for i, request in enumerate(requests)
-            for d, column in enumerate(request.columns)
-        }
-        blind = torch.as_tensor([bool(stop <= first[i, d]) for i, d, _, stop in asked])
-        samples = _marginal_where(blind, samples, sampler.seed + 1)
-        for number, (i, d, row, _) in enumerate(asked):
-            pieces[i, d].append((np.array([row]), samples.map(lambda v: v[number])))  # noqa: B023
-    return _assemble(requests, pieces)
-
-
-def _stacked(covariates: list[np.ndarray | None]) -> np.ndarray | None:
-    """Covariates of several windows, if there are any."""
-    known = [one for one in covariates if one is not None]
-    return np.stack(known) if known else None
-
-
-def _joined(before: np.ndarray | None, after: np.ndarray | None) -> np.ndarray | None:
-    """Covariates of two stretches of time, if there are any."""
-    return None if before is None or after is None else np.concatenate([before, after])
-
-
-def _marginal_where(blind, samples: PathSamples, seed: int) -> PathSamples:
-    """Standard normal (in standardised units) where there is nothing to condition on."""
-    if not blind.any():
-        return samples
-    rows = blind[:, None, None, None]
-    blank = samples.conditionals.standard()
-    every = blank.map(lambda v: v.expand(*samples.paths.shape, -1))
-    noise = every.sample(torch.Generator().manual_seed(seed))
-    mixed = blank.where(rows[..., None], samples.conditionals)
-    return PathSamples(torch.where(rows, noise, samples.paths), mixed)
-
-
-def _assemble(requests: list[Request], pieces) -> Predictive:
-    """Put rows and columns in order, back in the units of the data."""
-    forecasts = []
-    for i, request in enumerate(requests):
-        columns = []
-        for d, column in enumerate(request.columns):
-            order = torch.as_tensor(np.argsort(np.concatenate([rows for rows, _ in pieces[i, d]])))
-            samples = join_samples([part for _, part in pieces[i, d]], 1).map(lambda v: v[:, order])  # noqa: B023
-            columns.append(samples.affine(torch.as_tensor(column.center), torch.as_tensor(column.spread)))
-        forecasts.append(join_samples(columns, 2))
-    samples = join_samples(forecasts, 1)
-    return Predictive(samples.paths.numpy(), Mixture.over_paths(samples.conditionals))
+    def take(self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)):
+        """Some rows or columns, or all of them in another order."""
+        mixture = self.mixture.map(lambda value: value[rows][:, columns])
+        return Predictive(self.paths[:, rows][:, :, columns], mixture)

@@ -11,7 +11,7 @@ import torch
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.engine.effects import CovariateEffects
+from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects
 from taylorformer_forecast.engine.strategy import STATISTICAL, UNTRAINED, Strategy
 from taylorformer_forecast.sktime._checks import check_enough
 from taylorformer_forecast.sktime._frames import ExogenousScaler

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Bool, Float
 
 from taylorformer_forecast.baselines.bounds import bounds
-from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative
+from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.defaults import SPARSEST_STEPS
-from taylorformer_forecast.engine.closures import ZeroPlaces
-from taylorformer_forecast.engine.effects import CovariateEffects
-from taylorformer_forecast.engine.series_scale import since_start
+from taylorformer_forecast.engine.effects.closures import ZeroPlaces, demand_of
+from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects
+from taylorformer_forecast.engine.effects.series_scale import since_start
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class SeriesEffects:
         hides = bool((seen & ~closed).sum() * SPARSEST_STEPS > seen.sum())
         while_open = np.where(closed, np.nan, y) if hides else y
         places = _zero_places(steps, while_open, seasons)
-        demand = not places.cycles and _true_of(is_intermittent, while_open)
+        demand = bool(demand_of(while_open[None], [places])[0])
         number = number if number is not None else -2 if demand else -1
         if number >= 0:
             demand = bool(effects.of_demand[number])
@@ -91,15 +91,10 @@ class SeriesEffects:
 
     def within(self, steps: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> SeriesEffects:
         """The same with those bounds and zero places alone that further values at some steps keep to."""
-        positive = self.low != 0 or _true_of(never_negative, y)
+        positive = self.low != 0 or bool(never_negative(torch.as_tensor(y)[None])[0, -1])
         low = self.low if positive and not (y < self.low).any() else -np.inf
         places = self.places.without(steps[(y != 0) & ~np.isnan(y)])
         return replace(self, low=low, high=np.inf if (y > self.high).any() else self.high, places=places)
-
-
-def _true_of(test: Callable[[torch.Tensor], torch.Tensor], values: np.ndarray) -> bool:
-    """Whether something is true of a series, all values of which are seen."""
-    return bool(test(torch.as_tensor(values)[None])[0, -1])
 
 
 def _zero_places(steps: np.ndarray, y: np.ndarray, seasons: Sequence[float]) -> ZeroPlaces:

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from taylorformer_forecast.engine.days import effects_of_calendar, surplus_of_working_days, without_effects
+from taylorformer_forecast.engine.statistics.days import (
+    effects_of_calendar,
+    surplus_of_working_days,
+    without_effects,
+)
 
 FIRST = int(np.datetime64("2021-03-01", "D").astype(int))
 N, AHEAD = 800, 28

@@ -11,10 +11,10 @@ from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.intermittent import without_closed
 from taylorformer_forecast.baselines.outliers import without_errors, without_outliers
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
-from taylorformer_forecast.engine.average import average_quantiles
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.series_requests import SeriesRequest
-from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.engine.statistics.average import average_quantiles
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 
 NAN = float("nan")
 DECILES = [k / 10 for k in range(1, 10)]

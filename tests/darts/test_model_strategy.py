@@ -15,7 +15,7 @@ from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 from quiet import QUIET, finite
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
-from taylorformer_forecast.engine.correction import PretrainedCorrection
+from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection
 from taylorformer_forecast.engine.strategy import AVERAGED, PRETRAINED, STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
-from taylorformer_forecast.engine.average import average_quantiles, with_analogues
-from taylorformer_forecast.engine.series_requests import SeriesRequest
-from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.engine.statistics.average import average_quantiles, with_analogues
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 
 HOURS = np.arange(24 * 30)
 SUN = np.maximum(np.sin((HOURS % 24 - 6) * np.pi / 12), 0) * np.random.default_rng(0).uniform(

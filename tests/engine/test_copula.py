@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.defaults import N_COPULA_PATHS
-from taylorformer_forecast.engine.copula import (
+from taylorformer_forecast.engine.statistics.copula import (
     GaussianCopula,
     _eigen_of_pairs,
     _eigen_of_rows,
@@ -156,7 +156,7 @@ def test_scores_of_statistical_forecasts_end_with_their_series_and_do_not_depend
     series = [rng.normal(size=n).cumsum() for n in (60, 30, 1100)]
     series[0][50:55] = np.nan
     whole = standardised_errors(series, [[], [7], []], 4)
-    monkeypatch.setattr("taylorformer_forecast.engine.copula.NUMBERS_AT_ONCE", size)
+    monkeypatch.setattr("taylorformer_forecast.engine.statistics.copula.NUMBERS_AT_ONCE", size)
     for y, scores, again in zip(series, whole, standardised_errors(series, [[], [7], []], 4), strict=True):
         assert scores.shape == (len(y), 4)
         np.testing.assert_allclose(scores, again, atol=1e-9)
@@ -179,7 +179,7 @@ def test_series_are_measured_once_for_all_batches(monkeypatch):
             Counted.taken += len(part) if isinstance(which, slice) else 1
             return part
 
-    monkeypatch.setattr("taylorformer_forecast.engine.copula.NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr("taylorformer_forecast.engine.statistics.copula.NUMBERS_AT_ONCE", 1)
     rng = np.random.default_rng(0)
     series = Counted(rng.normal(size=n) for n in (12, 8, 10, 9))
     standardised_errors(series, [[]] * 4, 2)

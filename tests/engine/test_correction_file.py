@@ -6,13 +6,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from taylorformer_forecast.engine.correction import (
+from taylorformer_forecast.engine.pretrained import DEFAULT as DIRECT
+from taylorformer_forecast.engine.statistics.correction import (
     DEFAULT,
     holds_correction,
     load_correction,
     save_correction,
 )
-from taylorformer_forecast.engine.pretrained import DEFAULT as DIRECT
 from taylorformer_forecast.engine.weights_file import CHECKSUM, checksum
 from taylorformer_forecast.models.correction import CorrectionNet
 

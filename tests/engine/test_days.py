@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
-from taylorformer_forecast.engine.days import (
+from taylorformer_forecast.engine.statistics.days import (
     around_christmas,
     around_easter,
     day_of_month,

@@ -8,7 +8,7 @@ from scipy.stats import poisson
 
 from taylorformer_forecast.baselines.demand import fit_intermittent
 from taylorformer_forecast.defaults import ALIKE_DEMAND, FEWEST_ALIKE
-from taylorformer_forecast.engine.demand_ratios import alike_demand, level_of_demand, tilt_demand
+from taylorformer_forecast.engine.statistics.demand_ratios import alike_demand, level_of_demand, tilt_demand
 
 LEVELS = np.array([0.5, 0.8, 0.9, 0.95, 0.99])
 

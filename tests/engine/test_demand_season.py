@@ -10,10 +10,10 @@ from quiet import QUIET
 
 from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
-from taylorformer_forecast.engine.demand_season import season_of_demand
-from taylorformer_forecast.engine.past_losses import decile_loss
-from taylorformer_forecast.engine.series_requests import SeriesRequest
-from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.engine.statistics.demand_season import season_of_demand
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.past_losses import decile_loss
+from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 WEEK = np.array([0.1, 0.1, 0.2, 0.2, 0.3, 1.0, 0.9])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.effects import fit_effects, with_earlier
-from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
-from taylorformer_forecast.engine.series_scale import deviation
+from taylorformer_forecast.engine.effects.covariate_effects import fit_effects, with_earlier
+from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
+from taylorformer_forecast.engine.effects.series_scale import deviation
 
 
 def added(effects, x, number=-1):
@@ -96,7 +96,7 @@ def test_series_share_what_they_have_in_common_and_keep_what_is_their_own():
 
 
 def test_series_beyond_those_estimated_together_have_effects_of_their_own(monkeypatch):
-    monkeypatch.setattr("taylorformer_forecast.engine.effects.SERIES_AT_ONCE", 4)
+    monkeypatch.setattr("taylorformer_forecast.engine.effects.covariate_effects.SERIES_AT_ONCE", 4)
     rng = np.random.default_rng(0)
     x = [promotions(80, rng) for _ in range(8)]
     y = [(30 if k % 2 else 5) * one[:, 0] + rng.normal(size=80) for k, one in enumerate(x)]
@@ -167,7 +167,7 @@ def test_constant_covariates_and_series_do_no_harm():
 
 
 def test_a_long_series_is_estimated_from_its_latest_values(monkeypatch):
-    monkeypatch.setattr("taylorformer_forecast.engine.effects.VALUES_AT_ONCE", 200)
+    monkeypatch.setattr("taylorformer_forecast.engine.effects.covariate_effects.VALUES_AT_ONCE", 200)
     rng = np.random.default_rng(0)
     x = promotions(600, rng)
     y = np.where(np.arange(600) < 400, -50, 50) * x[:, 0] + rng.normal(size=600)

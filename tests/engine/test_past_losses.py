@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.past_losses import losses_of_statistics, weights_by_losses
-from taylorformer_forecast.engine.series_requests import SeriesRequest
+from taylorformer_forecast.engine.statistics.past_losses import losses_of_statistics, weights_by_losses
+from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 
 
 def test_weights_add_up_and_grow_as_losses_fall():

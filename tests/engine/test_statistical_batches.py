@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from taylorformer_forecast.defaults import LONGEST_PAST
-from taylorformer_forecast.engine import statistical
-from taylorformer_forecast.engine.series_requests import SeriesRequest
-from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.engine.statistics import forecast
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=200)
@@ -32,7 +32,7 @@ def question(y, horizon, first=0):
 @pytest.mark.parametrize("most", [2**20, 3000, 1])
 @pytest.mark.parametrize("first", [0, -3])
 def test_a_series_in_a_batch_is_forecast_as_by_itself(monkeypatch, most, first):
-    monkeypatch.setattr(statistical, "NUMBERS_AT_ONCE", most)
+    monkeypatch.setattr(forecast, "NUMBERS_AT_ONCE", most)
     questions = [question(y, 6 + 12 * (k % 3 == 0), first) for k, (y, _) in enumerate(SERIES.values())]
     seasons = [own for _, own in SERIES.values()]
     together = forecast_series(questions, seasons, n_paths=10, seed=0)

@@ -8,9 +8,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from taylorformer_forecast.engine import correction, pretrained, weights_file
-from taylorformer_forecast.engine.correction import load_correction
+from taylorformer_forecast.engine import pretrained, weights_file
 from taylorformer_forecast.engine.pretrained import load_pretrained
+from taylorformer_forecast.engine.statistics import correction
+from taylorformer_forecast.engine.statistics.correction import load_correction
 
 READERS = {"correction": (load_correction, correction), "prior": (load_pretrained, pretrained)}
 EACH = pytest.mark.parametrize("name", READERS)

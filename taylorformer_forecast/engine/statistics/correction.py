@@ -13,6 +13,7 @@ import torch
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.engine.weights_file import (
+    PACKAGED,
     check_fraction,
     check_sizes,
     has_header,
@@ -30,7 +31,7 @@ __all__ = [
     "save_correction",
 ]
 
-DEFAULT = Path(__file__).parent.parent / "weights" / "correction.safetensors"
+DEFAULT = PACKAGED / "correction.safetensors"
 HEADER = "correction"  # name of the header of its files
 
 
@@ -97,7 +98,7 @@ def load_correction(source: str | Path = "default") -> PretrainedCorrection:
 
     Examples
     --------
-    >>> from taylorformer_forecast.engine.correction import load_correction
+    >>> from taylorformer_forecast.engine.statistics.correction import load_correction
     >>> 0 < load_correction().weight <= 1
     True
     """

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
+from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.defaults import MOST_CODES, SPARSEST_STEPS, ZEROS_CHANCE
-from taylorformer_forecast.engine.series_scale import since_start
-from taylorformer_forecast.engine.statistical import past_length, whole_seasons
+from taylorformer_forecast.engine.effects.series_scale import since_start
+from taylorformer_forecast.engine.statistics.forecast import past_length, whole_seasons
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ZeroPlaces:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.closures import ZeroPlaces
+    >>> from taylorformer_forecast.engine.effects.closures import ZeroPlaces
     >>> weekly = ZeroPlaces.of(np.tile([5.0, 4.0, 6.0, 5.0, 7.0, 0.0, 0.0], 8), [7])
     >>> weekly.at(np.array([4, 5, 6, 7, 8])).tolist()
     [False, True, True, False, False]
@@ -91,7 +92,7 @@ def closing_codes(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.closures import closing_codes
+    >>> from taylorformer_forecast.engine.effects.closures import closing_codes
     >>> is_open = np.array([1.0, 1.0, 1.0, 0.0] * 5)
     >>> columns, codes = closing_codes([3 * is_open], [is_open[:, None]])
     >>> columns.tolist(), codes.tolist()
@@ -134,7 +135,7 @@ def while_open(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.closures import while_open
+    >>> from taylorformer_forecast.engine.effects.closures import while_open
     >>> y, x = np.array([3.0, 2.0, 0.0] * 8), np.zeros((24, 1))
     >>> while_open([y], [x], [3])[0][0][:6].tolist()
     [3.0, 2.0, nan, 3.0, 2.0, nan]
@@ -147,6 +148,19 @@ def while_open(
     columns, codes = closing_codes(_without(started, at_zero), x)  # once more, as fewer values are zero
     closed = [beside_codes(known, columns, codes) for known in x]
     return _without(_without(y, at_zero), closed), places, columns, codes
+
+
+def demand_of(y: Float[np.ndarray, "B n"], places: Sequence[ZeroPlaces]) -> Bool[np.ndarray, " B"]:
+    """Which series are intermittent demand: one with places that are always zero is none.
+
+    Parameters
+    ----------
+    y : ndarray of shape (B, n)
+        Values at times when they may be other than zero, NaN elsewhere.
+    places : sequence of B ZeroPlaces
+        Zero places of each series.
+    """
+    return is_intermittent(torch.as_tensor(y))[:, -1].numpy() & [not one.cycles for one in places]
 
 
 def beside_codes(x: Float[np.ndarray, "*B C"], columns: np.ndarray, codes: np.ndarray) -> np.ndarray:

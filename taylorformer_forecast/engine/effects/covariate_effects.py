@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
 
-from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import (
     EFFECT_DELAYS,
@@ -19,12 +17,12 @@ from taylorformer_forecast.defaults import (
     MIN_SERIES_POINTS,
     MOST_CODES,
 )
-from taylorformer_forecast.engine.closures import beside_codes, while_open
 from taylorformer_forecast.engine.covariates import center_and_spread
-from taylorformer_forecast.engine.demand_effects import DemandRows
-from taylorformer_forecast.engine.effect_rows import Rows
-from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
-from taylorformer_forecast.engine.series_scale import deviation, mean_size, since_start
+from taylorformer_forecast.engine.effects.closures import beside_codes, demand_of, while_open
+from taylorformer_forecast.engine.effects.demand_rows import DemandRows
+from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
+from taylorformer_forecast.engine.effects.rows import Rows
+from taylorformer_forecast.engine.effects.series_scale import deviation, mean_size, since_start
 
 N_ROUNDS = 6  # of slopes and autoregression in turn
 VALUES_AT_ONCE = 10_000  # latest ones that are estimated from, as time grows with them
@@ -121,7 +119,7 @@ class CovariateEffects:
     ) -> Float[np.ndarray, " n"]:
         """What covariates add to the values of series, or to the logarithm of the mean of demand.
 
-        It is NaN where they say that all is zero.
+        It is 0 where they say that all is zero: see :meth:`closed`.
 
         Parameters
         ----------
@@ -130,7 +128,7 @@ class CovariateEffects:
         number : int or int ndarray of shape (n,)
             Number of the series, -1 of none of the fit, -2 of none with intermittent demand.
         """
-        return np.where(self.closed(x[:, 0]), np.nan, (self.terms(x) * self.slopes[number]).sum(1))
+        return np.where(self.closed(x[:, 0]), 0.0, (self.terms(x) * self.slopes[number]).sum(1))
 
 
 def with_earlier(x: Float[np.ndarray, "*B n C"], reach: int) -> Float[np.ndarray, "*B n R C"]:
@@ -139,7 +137,7 @@ def with_earlier(x: Float[np.ndarray, "*B n C"], reach: int) -> Float[np.ndarray
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.effects import with_earlier
+    >>> from taylorformer_forecast.engine.effects.covariate_effects import with_earlier
     >>> with_earlier(np.array([[1.0], [2.0]]), 1)[..., 0].tolist()
     [[1.0, nan], [2.0, 1.0]]
     """
@@ -159,8 +157,8 @@ def fit_effects(
     The rest of every series is an autoregression with lags of some steps and seasons. It is estimated in turn
     with the additions: trends, seasons and slow movement that a covariate shares with values count for
     little. Lines, bends and later lines of covariates have normal priors of estimated variance: one that
-    explains hardly more than chance adds nothing (:mod:`~taylorformer_forecast.engine.relevance`). Series
-    have additions in common, and deviations from these as far as they are unlike.
+    explains hardly more than chance adds nothing (:mod:`~taylorformer_forecast.engine.effects.relevance`).
+    Series have additions in common, and deviations from these as far as they are unlike.
 
     Parameters
     ----------
@@ -187,7 +185,7 @@ def fit_effects(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.effects import fit_effects, with_earlier
+    >>> from taylorformer_forecast.engine.effects.covariate_effects import fit_effects, with_earlier
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(200, 2))  # the second has no effect
     >>> y = rng.normal(size=200).cumsum() / 10 + np.maximum(x[:, 0], 0)
@@ -201,8 +199,7 @@ def fit_effects(
     started = [since_start(np.where(at, np.nan, own)) for at, own in zip(closed, y, strict=True)]
     units = np.array([float(deviation(own, length)) for own in started])
     y = values
-    demand = [bool(is_intermittent(torch.as_tensor(own)[None])[0, -1]) for own in y]
-    of_demand = np.array(demand) & [not zero.cycles for zero in places]
+    of_demand = np.array([demand_of(own[None], [zero])[0] for own, zero in zip(y, places, strict=True)])
     y = [since_start(own) for own in y]
     varied = [k for k, own in enumerate(y) if units[k] > 0 and deviation(own) > 0]
     latest, known = ([own[-VALUES_AT_ONCE:] for own in one] for one in (y, x))

@@ -24,7 +24,7 @@ from taylorformer_forecast.defaults import (
     LONGEST_PAST,
     STATISTICAL_LEVELS,
 )
-from taylorformer_forecast.engine.series_requests import SeriesForecast
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast
 
 N_STEPS = 60  # of bisection
 CELLS_AT_ONCE = 500  # of distributions that are changed together, which bounds the memory
@@ -47,7 +47,7 @@ def level_of_demand(y: Float[np.ndarray, " n"], ratio: Float[np.ndarray, " n"]) 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.demand_ratios import level_of_demand
+    >>> from taylorformer_forecast.engine.statistics.demand_ratios import level_of_demand
     >>> ratio = np.repeat([1.0, 3.0], 60)
     >>> round(level_of_demand(ratio / 2, ratio), 2)
     0.5
@@ -97,7 +97,7 @@ def alike_demand(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.demand_ratios import alike_demand
+    >>> from taylorformer_forecast.engine.statistics.demand_ratios import alike_demand
     >>> y, ratio = np.tile([0.0, 1.0, 0.0, 6.0], 40), np.tile([1.0, 1.0, 1.0, 8.0], 40)
     >>> values, weights = np.arange(9.0), np.bincount(y.astype(int), minlength=9) / 160 + 1e-9
     >>> alike_demand(values, weights, y, ratio, np.array([1.0, 8.0])).argmax(1).tolist()
@@ -192,7 +192,7 @@ def tilt_demand(
     --------
     >>> import numpy as np
     >>> from scipy.stats import poisson
-    >>> from taylorformer_forecast.engine.demand_ratios import tilt_demand
+    >>> from taylorformer_forecast.engine.statistics.demand_ratios import tilt_demand
     >>> values, rng = np.arange(40.0), np.random.default_rng(0)
     >>> weights = poisson(2).pmf(values)
     >>> draws, found = tilt_demand(rng.poisson(2, 1000), values, weights, weights, np.array(6.0), rng)

@@ -16,7 +16,7 @@ from taylorformer_forecast.defaults import (
     LONGEST_PAST,
     N_COPULA_ORIGINS,
 )
-from taylorformer_forecast.engine.statistical import NUMBERS_AT_ONCE, ending_together, whole_seasons
+from taylorformer_forecast.engine.statistics.forecast import NUMBERS_AT_ONCE, ending_together, whole_seasons
 
 PAIRED_AT_ONCE = 1000  # series, of which every pair has its own correlation where scores are missing
 
@@ -38,7 +38,7 @@ def past_origins(n: int, horizon: int) -> list[int]:
 
     Examples
     --------
-    >>> from taylorformer_forecast.engine.copula import past_origins
+    >>> from taylorformer_forecast.engine.statistics.copula import past_origins
     >>> past_origins(8, 12), len(past_origins(200, 12)), past_origins(10_000, 12)[-2:]
     ([4, 5, 6, 7], 24, [9987, 9999])
     """
@@ -64,7 +64,7 @@ def scores_among(draws: Float[np.ndarray, "S ..."], y: np.ndarray) -> np.ndarray
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.copula import scores_among
+    >>> from taylorformer_forecast.engine.statistics.copula import scores_among
     >>> scores_among(np.array([[1.0], [2.0], [2.0]]), np.array([2.0])).round(2)
     array([0.32])
     """
@@ -96,7 +96,7 @@ def standardised_errors(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.copula import standardised_errors
+    >>> from taylorformer_forecast.engine.statistics.copula import standardised_errors
     >>> y = np.random.default_rng(0).normal(size=12)
     >>> np.isfinite(standardised_errors([y], [[]], 2)[0]).sum(0).tolist()
     [5, 4]
@@ -144,7 +144,7 @@ class GaussianCopula:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.copula import GaussianCopula
+    >>> from taylorformer_forecast.engine.statistics.copula import GaussianCopula
     >>> common = np.random.default_rng(0).normal(size=(200, 1))
     >>> copula = GaussianCopula.of(np.concatenate([common, common, -common], 1), 200)
     >>> copula.correlation.round(1).tolist()

@@ -88,7 +88,7 @@ def relevant_slopes(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.relevance import Regressions, relevant_slopes
+    >>> from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
     >>> rng = np.random.default_rng(0)
     >>> terms = rng.normal(size=(100, 2))
     >>> y = 2 * terms[:, 0] + 0.1 * rng.normal(size=100)

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float
 from taylorformer_forecast.baselines.analogues import analogue_paths
 from taylorformer_forecast.defaults import DECILES, SPARSEST_STEPS, STATISTICAL_LEVELS
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
-from taylorformer_forecast.engine.statistical import MOST_PAST, pieces_between, whole_seasons
+from taylorformer_forecast.engine.statistics.forecast import MOST_PAST, pieces_between, whole_seasons
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
 
 def average_quantiles(
@@ -56,9 +56,9 @@ def average_quantiles(
     --------
     >>> import numpy as np
     >>> from taylorformer_forecast.defaults import STATISTICAL_LEVELS
-    >>> from taylorformer_forecast.engine.average import average_quantiles
-    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
-    >>> from taylorformer_forecast.engine.statistical import forecast_series
+    >>> from taylorformer_forecast.engine.statistics.average import average_quantiles
+    >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
     >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]))
     >>> found = forecast_series([request], [2], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))
@@ -107,9 +107,9 @@ def with_analogues(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.average import with_analogues
-    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
-    >>> from taylorformer_forecast.engine.statistical import forecast_series
+    >>> from taylorformer_forecast.engine.statistics.average import with_analogues
+    >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
     >>> request = SeriesRequest(np.tile([0.0, 1.0, 4.0, 9.0, 4.0, 1.0], 30), np.array([180, 181, 182]))
     >>> found = forecast_series([request], [6], n_paths=3, seed=0)[0]
     >>> with_analogues(found, request, [6], horizon=3, weight=1.0).quantiles[:, 15].round(1).tolist()

@@ -24,9 +24,9 @@ from taylorformer_forecast.defaults import (
     MOST_TRIED_SEASONS,
     STATISTICAL_LEVELS,
 )
-from taylorformer_forecast.engine.days import effects_of_calendar, without_effects
-from taylorformer_forecast.engine.demand_season import with_season
-from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest, joined, split
+from taylorformer_forecast.engine.statistics.days import effects_of_calendar, without_effects
+from taylorformer_forecast.engine.statistics.demand_season import with_season
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest, joined, split
 
 MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a forecast may need
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
@@ -58,7 +58,8 @@ def forecast_series(
     seed : int
         Seed of the paths of the first.
     correct : callable, optional
-        Corrects the combination, as :class:`~taylorformer_forecast.engine.correction.PretrainedCorrection`.
+        Corrects the combination: a
+        :class:`~taylorformer_forecast.engine.statistics.correction.PretrainedCorrection`.
     horizon : int, default=1
         Steps ahead that are forecast at least. Weights of members come from the errors of all steps: up to
         this one, a forecast does not depend on which others are asked for.
@@ -71,8 +72,8 @@ def forecast_series(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
-    >>> from taylorformer_forecast.engine.statistical import forecast_series
+    >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
     >>> y = np.tile([2.0, 8.0], 10)
     >>> found = forecast_series([SeriesRequest(y, np.array([20, 21]))], [2], n_paths=5, seed=0)[0]
     >>> found.paths.shape, (found.weights * found.loc).sum(1).round(1).tolist()
@@ -102,7 +103,7 @@ def are_demand(series: Sequence[np.ndarray], seasons: Callable[[], Sequence[Sequ
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.statistical import are_demand
+    >>> from taylorformer_forecast.engine.statistics.forecast import are_demand
     >>> demand, level = np.tile([0.0, 2.0, 0.0, 0.0, 1.0], 9), np.ones(45)
     >>> are_demand([demand], lambda: [[]]), are_demand([demand, level], lambda: [[], []])
     (True, False)

@@ -32,7 +32,7 @@ def effects_of_calendar(y: Tensor, last: Sequence[np.datetime64 | None], horizon
     --------
     >>> import numpy as np
     >>> import torch
-    >>> from taylorformer_forecast.engine.days import effects_of_calendar
+    >>> from taylorformer_forecast.engine.statistics.days import effects_of_calendar
     >>> effects_of_calendar(torch.rand(2, 5), [None, np.datetime64("2024-10")], horizon=3).shape
     torch.Size([2, 8])
     """
@@ -76,7 +76,7 @@ def day_of_month(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.days import day_of_month
+    >>> from taylorformer_forecast.engine.statistics.days import day_of_month
     >>> day_of_month(np.array([0, 30, 31])).tolist()
     [0, 30, 0]
     """
@@ -90,7 +90,7 @@ def around_easter(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.days import around_easter
+    >>> from taylorformer_forecast.engine.statistics.days import around_easter
     >>> days = np.arange("1997-03-22", "1997-03-27", dtype="datetime64[D]").astype(int)
     >>> around_easter(days).tolist()
     [-1, -1, 0, 1, 2]
@@ -108,7 +108,7 @@ def around_christmas(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.days import around_christmas
+    >>> from taylorformer_forecast.engine.statistics.days import around_christmas
     >>> days = np.arange("1997-01-01", "1997-01-05", dtype="datetime64[D]").astype(int)
     >>> around_christmas(days).tolist()
     [15, 16, -1, -1]
@@ -129,7 +129,7 @@ def surplus_of_working_days(months: Int[np.ndarray, "*n"]) -> Float[np.ndarray, 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.days import surplus_of_working_days
+    >>> from taylorformer_forecast.engine.statistics.days import surplus_of_working_days
     >>> months = np.arange("2024-01", "2024-05", dtype="datetime64[M]").astype(int)
     >>> surplus_of_working_days(months).tolist()
     [3.0, 1.0, -4.0, 2.0]

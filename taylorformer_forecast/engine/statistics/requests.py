@@ -82,7 +82,7 @@ def split(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest, split
+    >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest, split
     >>> parts = split(SeriesRequest(np.zeros(1200), np.array([1200, 3, 1199])))
     >>> [(places.tolist(), len(part.y)) for places, part in parts]
     [([0, 2], 1200), ([1], 200)]

@@ -14,8 +14,8 @@ from taylorformer_forecast.defaults import (
     FEWEST_DEMAND_CYCLES,
     LONGEST_PAST,
 )
-from taylorformer_forecast.engine.demand_ratios import multiplied
-from taylorformer_forecast.engine.series_requests import SeriesForecast, SeriesRequest
+from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
 
 def season_of_demand(
@@ -48,7 +48,7 @@ def season_of_demand(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.demand_season import season_of_demand
+    >>> from taylorformer_forecast.engine.statistics.demand_season import season_of_demand
     >>> y = np.random.default_rng(0).poisson(np.tile([0.2, 0.2, 0.2, 1.4], 60))
     >>> season_of_demand(y.astype(float), [4], np.arange(5)).round(1).tolist()
     [0.5, 0.3, 0.4, 2.8, 0.5]
@@ -92,9 +92,9 @@ def with_season(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.demand_season import with_season
-    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
-    >>> from taylorformer_forecast.engine.statistical import forecast_series
+    >>> from taylorformer_forecast.engine.statistics.demand_season import with_season
+    >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
     >>> y = np.random.default_rng(0).poisson(np.tile([0.2, 0.2, 0.2, 1.4], 99)).astype(float)
     >>> request = SeriesRequest(y, np.arange(396, 400))
     >>> flat = forecast_series([request], [], 100, 0)[0]

@@ -14,7 +14,7 @@ def since_start(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, "*B n"]:
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.series_scale import since_start
+    >>> from taylorformer_forecast.engine.effects.series_scale import since_start
     >>> since_start(np.array([0.0, 0.0, 3.0, 0.0])).tolist()
     [nan, nan, 3.0, 0.0]
     """
@@ -34,7 +34,7 @@ def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.series_scale import deviation
+    >>> from taylorformer_forecast.engine.effects.series_scale import deviation
     >>> y = np.array([1.0, 3.0, 1.0, 3.0, 101.0, 103.0, 101.0, 103.0])
     >>> deviation(y).round().item(), deviation(y[:4], 2).round().item()
     (50.0, 1.0)

@@ -16,9 +16,9 @@ from taylorformer_forecast.defaults import (
     SHARE_EXPONENT,
     STATISTICAL_LEVELS,
 )
-from taylorformer_forecast.engine.average import with_analogues
-from taylorformer_forecast.engine.series_requests import SeriesRequest
-from taylorformer_forecast.engine.statistical import forecast_series
+from taylorformer_forecast.engine.statistics.average import with_analogues
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 
 N_SHARE_ORIGINS = 16  # of forecasts of the past, as time grows with them
 MOST_SHARE_SERIES = 16  # whose past is forecast, of many
@@ -41,7 +41,7 @@ def origins_to_compare(n: int, horizon: int) -> range:
 
     Examples
     --------
-    >>> from taylorformer_forecast.engine.past_losses import origins_to_compare
+    >>> from taylorformer_forecast.engine.statistics.past_losses import origins_to_compare
     >>> list(origins_to_compare(100, 12))[:3], len(origins_to_compare(1000, 12))
     ([75, 76, 77], 16)
     """
@@ -67,7 +67,7 @@ def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarra
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.past_losses import decile_loss
+    >>> from taylorformer_forecast.engine.statistics.past_losses import decile_loss
     >>> decile_loss(np.zeros((2, 9)), np.array([3.0, np.nan])).round(2).tolist()
     [3.0, 0.0]
     """
@@ -106,8 +106,8 @@ def losses_of_statistics(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.past_losses import losses_of_statistics
-    >>> from taylorformer_forecast.engine.series_requests import SeriesRequest
+    >>> from taylorformer_forecast.engine.statistics.past_losses import losses_of_statistics
+    >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
     >>> y = np.tile([2.0, 8.0, 3.0], 5)
     >>> request = SeriesRequest(y[:12], np.array([12, 13, 14]))
     >>> statistics, analogues = losses_of_statistics([request], [y[12:]], [[3]], None, 3)
@@ -155,7 +155,7 @@ def weights_by_losses(
 
     Examples
     --------
-    >>> from taylorformer_forecast.engine.past_losses import weights_by_losses
+    >>> from taylorformer_forecast.engine.statistics.past_losses import weights_by_losses
     >>> [round(weights_by_losses([loss], [1.0], [1.0])[0], 2) for loss in (0.8, 1.0, 1.2)]
     [0.29, 0.5, 0.67]
     >>> tuple(round(weight, 2) for weight in weights_by_losses([1.0], [1.0], [0.9]))

@@ -1,0 +1,65 @@
+"""What future covariates do to the components of one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from taylorformer_forecast.engine.effects.series_scale import since_start
+from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
+
+
+@dataclass(frozen=True)
+class BatchEffects:
+    """What future covariates do to B series of C components, at L steps of the past and n targets.
+
+    Parameters
+    ----------
+    y : ndarray of shape (B, L, C)
+        Values of the past, NaN where they are missing or covariates say that all is zero.
+    ratios : ndarray of shape (B, L + n, C)
+        What the mean is multiplied by, of a component that is intermittent demand.
+    demand : bool ndarray of shape (B, C)
+        Which components are.
+    added : Tensor of shape (B, L + n, C)
+        What is added to the values of other components.
+    closed : bool Tensor of shape (B, L + n, C)
+        Where covariates say that all is zero.
+    """
+
+    y: np.ndarray
+    ratios: np.ndarray
+    demand: np.ndarray
+    added: Tensor
+    closed: Tensor
+
+    def rest(self, past: Float[Tensor, "B L C"]) -> Float[Tensor, "B L C"]:
+        """Past values less what is added to them, without zeros before the first other value."""
+        y = past.detach().cpu().double().numpy()
+        started = np.where(self.demand[:, None], y, since_start(y.swapaxes(1, 2)).swapaxes(1, 2))
+        return torch.as_tensor(started) - self.added[:, : y.shape[1]].cpu()
+
+    def marked(self, requests: Sequence[SeriesRequest]) -> list[SeriesRequest]:
+        """Requests for all components, with those of demand whose mean covariates multiply marked."""
+        of_series = zip(requests, self.demand.ravel().tolist(), strict=True)
+        return [replace(one, multiplied=own) for one, own in of_series]
+
+    def multiplied(self, forecasts: Sequence[SeriesForecast]) -> list[SeriesForecast]:
+        """Forecasts of all components; the means of intermittent demand are multiplied."""
+        if not self.demand.any():
+            return list(forecasts)
+        rng = np.random.default_rng(int(torch.randint(2**31 - 1, ())))  # from the generator that darts seeds
+        found, length = [], self.y.shape[1]
+        for number, one in enumerate(forecasts):
+            b, c = divmod(number, self.y.shape[2])
+            if one.intermittent and self.demand[b, c]:
+                before, ahead = np.split(self.ratios[b, :, c], [length])
+                one = multiplied(one, np.ones(len(ahead), bool), self.y[b, :, c], before, ahead, rng)
+            found.append(one)
+        return found

@@ -1,0 +1,1 @@
+"""Statistical forecasts of series: corrected, averaged with others, joined, multiplied by a season."""
