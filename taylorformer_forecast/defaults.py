@@ -31,6 +31,7 @@ N_ERROR_LAGS = 8  # earlier errors that the next one follows from; by hand
 ERROR_LAG_PENALTY = 1e-3  # of the weights of those, in mean squares of the errors; by hand
 POOLED_ERROR_COUNT = 4  # windows that the errors of all steps together count for; by hand
 SEASON_NUMBERS = 64 * 336  # in contexts that show a season by which gaps are filled; by hand
+MULTIPLE_OF_SEASON = 1.1  # changes in a season, in those in a multiple of it that is as near; by hand
 SEASONAL_GAP = 0.5  # square of what changes in a season, in that of other times; by hand
 DEVIATION_DECAY = 0.9  # a step, of a deviation from the season before; by hand
 TARGET_LEVELS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # weights of a new value in the level; by hand
@@ -39,12 +40,7 @@ TARGET_DAMPINGS = (0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of the trend, in a step; b
 
 # --- Statistical forecasts: members ------------------------------------------------------------------------
 SMOOTHING_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # of a new value; measured: M3 gains nothing by more
-TREND_LEVELS = (
-    0.2,
-    0.4,
-    0.7,
-    1.0,
-)  # with a trend of a slope, damped, of those below; measured: wider grids overshoot
+TREND_LEVELS = (0.2, 0.4, 0.7, 1.0)  # with a trend of those slopes and dampings; measured: more overshoot
 TREND_SLOPES = ((0.1, 0.9), (0.3, 0.9), (0.1, 0.98), (0.02, 1.0))  # published: Gardner (2006)
 UNDAMPED_PRIOR = 0.01  # of the last, for straight lines that errors prove; measured: with 1 M3 is .1 % worse
 FLAT_SLOPE_COUNT = 1.0  # values without a slope, seen before the first: two points make no trend; by hand
@@ -86,6 +82,8 @@ SKEWNESS_COUNT = 20.0  # errors that no skewness counts for; measured: 50 is .1 
 LARGEST_ASYMMETRY = 0.5  # logarithm of a factor of the short side; measured: 1 is alike on M3, .3 worse
 LARGEST_SKEWED_ERROR = 5.0  # medians, of one that shows skewness; measured: old shifts count for more at 7
 LONG_SIDE = 0.5  # part of it that widens the long side; measured: 0 and 1 differ by .2 % on M3
+REACH_LEVEL = 0.9  # level at which each side reaches as far as its own errors; by hand
+REACH_ERRORS = 3.0  # standard errors, by which they have to differ; measured: with 2 M3 is .1 % worse
 TAIL_LEVEL = 0.99  # level at which the tail of each side has a width of its own; by hand
 LARGEST_TAIL = 3.0  # factor of that width; by hand
 LARGEST_ERROR = 8.0  # mean absolute errors; those beyond are outliers; by hand
@@ -225,7 +223,7 @@ MOST_MULTIPLES = 8  # of a period, whose peaks say how long it is; by hand
 MIN_HORIZONS_TO_TRAIN = 16  # in the longest series; measured: with fewer a trained network is no better
 DECILES = tuple(k / 10 for k in range(1, 10))  # at which forecasts are compared; by definition
 SHARE_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measured: 3 to 6 are alike
-LEAST_SHARE = 0.05  # of statistics: with less, "auto" leaves them out; by hand
+LEAST_SHARE = 0.05  # of all but the network: with less, "auto" trains it alone; by hand
 SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
 CONTEXT_SEASONS = 3  # seasons of it; by hand
 USUAL_HORIZON = (12, 48)  # least and most targets where the fit does not know the horizon; by hand

@@ -26,15 +26,20 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import darts
 import torch
 from darts import TimeSeries
 from darts.models import RNNModel
 from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
+from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput
 from darts.utils.likelihood_models.torch import GaussianLikelihood
 from darts.utils.timeseries_generation import gaussian_timeseries, sine_timeseries
 
+from taylorformer_forecast.core.families import center_of
+from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.darts import TaylorformerModel
 
 N_WINDOWS, HORIZON, N_SAMPLES, CONTEXT, SEED = 105, 24, 100, 48, 0
@@ -66,6 +71,15 @@ def lstm_like(model: TaylorformerModel, settings: dict) -> RNNModel:
         likelihood=GaussianLikelihood(),
         **settings,
     )
+
+
+def centres(module: Any, x: PLModuleInput) -> PLModuleOutput:
+    """Likelihood parameters of a chunk along the path of their centres: what darts' own loop asks for."""
+    window, scale = module.scaled(module.window(x, module.output_chunk_length))
+    path = sample_paths(module.net, window, 1, pick=lambda conditional, _: center_of(conditional))
+    parts = path.conditionals.map(lambda value: value[:, 0])
+    parts = parts.affine(scale.loc[..., None], scale.scale[..., None])
+    return PLModuleOutput(prediction=module.by_series(module.head.to_raw(parts)))
 
 
 def main() -> None:
@@ -107,12 +121,8 @@ def main() -> None:
         "ours_s": seconds(lambda: backtest(ours), repeats),
         "lstm_s": seconds(lambda: backtest(lstm), repeats),
     }
-    own = type(ours.model).predict_step
-    type(ours.model).predict_step = PLForecastingModule.predict_step
-    try:
+    with patch.multiple(type(ours.model), predict_step=PLForecastingModule.predict_step, forward=centres):
         row["tiled_s"] = seconds(lambda: backtest(ours), 1)
-    finally:
-        type(ours.model).predict_step = own
     row["tiled_by_ours"] = row["tiled_s"] / row["ours_s"]
     row["ours_by_lstm"] = row["ours_s"] / row["lstm_s"]
 

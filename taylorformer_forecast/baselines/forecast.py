@@ -17,7 +17,7 @@ from taylorformer_forecast.baselines.errors import asymmetry, at_shape
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.outliers import without_errors
 from taylorformer_forecast.baselines.seasonal import zero_places
-from taylorformer_forecast.baselines.tails import tails, with_tails
+from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
 from taylorformer_forecast.defaults import (
     ERROR_GROWTH_POWER,
     LARGEST_GROWTH,
@@ -66,8 +66,8 @@ class Forecast:
         Of the median of the future from the location, in scales.
     below, above : Tensor of shape (B, H)
         Factors of the distances of quantiles below and above that median.
-    tails : Tensor of shape (B, 2)
-        Factors of these distances at the levels .01 and .99, see ``baselines.tails``.
+    reach, tails : Tensor of shape (B, 2)
+        Factors of these distances at the levels .1 and .9, and at .01 and .99, see ``baselines.tails``.
     positive : bool Tensor of shape (B,)
         Series whose quantiles below the median are positive: the distances are those of logarithms.
     low, high : Tensor of shape (B, H)
@@ -86,6 +86,7 @@ class Forecast:
     shift: Float[Tensor, "B H"]
     below: Float[Tensor, "B H"]
     above: Float[Tensor, "B H"]
+    reach: Float[Tensor, "B 2"]
     tails: Float[Tensor, "B 2"]
     positive: Bool[Tensor, " B"]
     low: Float[Tensor, "B H"]
@@ -99,7 +100,8 @@ class Forecast:
 
     def standard(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Errors in units of their scale, at the quantiles of a standard normal distribution."""
-        return with_tails(at_shape(self.error_quantiles, z.flatten(1)).view(z.shape), z, self.tails)
+        usual = at_shape(self.error_quantiles, z.flatten(1)).view(z.shape)
+        return with_tails(usual, z, self.reach, self.tails)
 
     def at_normal(self, z: Float[Tensor, "B S H"]) -> Float[Tensor, "B S H"]:
         """Values at the quantiles of a standard normal distribution, any number S for each step."""
@@ -202,9 +204,7 @@ def forecast(
     (torch.Size([2, 2, 3]), torch.Size([2, 100, 2]))
     """
     if y.ndim != 2 or y.shape[1] == 0 or horizon < 1:
-        raise ValueError(
-            f"needs y of shape (B, n) and a horizon of at least 1, got {tuple(y.shape)}, {horizon}"
-        )
+        raise ValueError(f"needs y of shape (B, n) and a horizon from 1 on, got {tuple(y.shape)}, {horizon}")
     if isinstance(seasons, int):
         seasons = [seasons] * len(y)
     if len(seasons) != len(y):
@@ -242,29 +242,27 @@ def _forecast(
     """Forecast series that have the same seasons."""
     y = without_errors(y, seasons)
     fit = fit_combination(y, horizon, seasons)
-    unit = fit.unit
     # Of what was seen up to each origin; but whether a season says when is judged by all of it.
     intermittent = is_intermittent(y) & ~fit.closed[:, None]
     demand = _demand(torch.where(y < 0, torch.nan, y), intermittent.any(1), horizon)
-    loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * unit[..., None])
-    scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * unit[..., None])
+    loc = torch.where(intermittent[..., None], demand.mean[..., None], fit.loc * fit.unit[..., None])
+    scale = torch.where(intermittent[..., None], demand.deviation[..., None], fit.scale * fit.unit[..., None])
     shift, below, above = asymmetry(fit.standard[..., 0], fit.scale[:, -1], fit.steady)
-    tail = tails(fit.standard, shift, (below, above), fit.error_quantiles)
+    reach, tails = reach_and_tails(fit, shift, (below, above))
     if correct is not None:
         added = correct(fit)
         shift, below, above = shift + added.shift, below * added.below, above * added.above
     # One value, and no change that would say how large errors are.
     one = ((~y.isnan()).sum(1, keepdim=True) == 1) & (torch.nan_to_num(y) != 0).any(1, keepdim=True)
     single = one & ~intermittent[:, -1:]
-    low, high = fit.found.low[:, -1] * unit, fit.found.high[:, -1] * unit
+    low, high = fit.found.low[:, -1] * fit.unit, fit.found.high[:, -1] * fit.unit
     if bool(fit.closed.any()):
         rest = ~(fit.closed[:, None] & zero_places(y, y.shape[1] + torch.arange(horizon), seasons))
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
     if bool(single.any()):
         value = torch.nan_to_num(y).sum(1, keepdim=True)
         size = value.abs()
-        h = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)
-        error = SINGLE_VALUE_ERROR * size * h**ERROR_GROWTH_POWER
+        error = SINGLE_VALUE_ERROR * size * torch.arange(1, horizon + 1).to(y) ** ERROR_GROWTH_POWER
         scale = torch.where(single[..., None], error[:, None], scale)
         low = torch.where(single, torch.where(value > 0, 0.0, value - LARGEST_GROWTH * size), low)
         high = torch.where(single, value + LARGEST_GROWTH * size, high)
@@ -277,7 +275,8 @@ def _forecast(
         shift=torch.where(single, 0.0, shift),
         below=torch.where(single, 1.0, below),
         above=torch.where(single, 1.0, above),
-        tails=tail,
+        reach=reach,
+        tails=tails,
         positive=fit.positive,
         low=low,
         high=high,

@@ -11,6 +11,7 @@ from taylorformer_forecast.baselines.ridge import Contexts, Known, Steps, StepWe
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import (
     DEVIATION_DECAY,
+    MULTIPLE_OF_SEASON,
     SEASON_NUMBERS,
     SEASONAL_GAP,
     TARGET_DAMPINGS,
@@ -69,7 +70,8 @@ def seasonal_gaps(past: Contexts) -> tuple[int, int]:
     apart = torch.stack([(few[:, lag:] - few[:, :-lag]).square().mean() for lag in lags])
     usual = apart.median()
     first = int((apart >= usual).nonzero()[0])
-    season = lags[first + int(apart[first:].argmin())]
+    # Multiples of a season are as near, but for chance.
+    season = lags[first + int((apart[first:] <= MULTIPLE_OF_SEASON * apart[first:].min()).nonzero()[0])]
     if apart[season - 1] >= SEASONAL_GAP * usual:
         return 1, 1
 

@@ -89,7 +89,17 @@ def _by_season(
     # Where the season before is missing too, the end of a gap shows how far it is off.
     off = F.pad(values[:, season:] - found[:, :-season] - change[:, season:], (0, 0, season, 0))
     off, _ = interpolate(grid.expand(len(values), -1), off, kept, grid, TOLERANCE / len(grid))
-    return torch.where(kept, values, found + off)
+    return _begun_earlier(torch.where(kept, values, found + off), known, season)
+
+
+def _begun_earlier(
+    values: Float[Tensor, "B L D"], known: Bool[Tensor, "B L D"], season: int
+) -> Float[Tensor, "B L D"]:
+    """Values before the first known one replaced by those of the first season, where there is a whole one."""
+    place = torch.arange(values.shape[1], device=values.device)[:, None].expand_as(values)
+    first = known.int().argmax(1, keepdim=True)
+    late = (place < first) & (first <= values.shape[1] - season)
+    return values.gather(1, torch.where(late, first + (place - first) % season, place))
 
 
 def interpolate(

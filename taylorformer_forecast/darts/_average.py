@@ -47,7 +47,7 @@ def weights_from_past(model: Any, series: Sequence[TimeSeries]) -> tuple[float, 
     reach = model.output_chunk_shift + model.output_chunk_length
     lengths = model._seasonal.lengths if model._seasonal else ()
     compared, early = [], []
-    for own in _compared(series, reach):
+    for own in (one.strip() for one in _compared(series, reach)):  # rows without a value say nothing
         origins = origins_to_compare(len(own), reach)
         if origins and origins[0] >= model.input_chunk_length + reach:
             # One outlier would outweigh all other values.

@@ -12,6 +12,7 @@ import numpy as np
 from darts import TimeSeries
 from darts.models.forecasting.torch_forecasting_model import MixedCovariatesTorchModel
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
+from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of, units_of, units_of_static
@@ -47,6 +48,11 @@ class KnownPast(MixedCovariatesTorchModel):
     def _needs_past(self) -> bool:
         """Whether forecasts rest on more of the past than an input chunk."""
         return self._outlier_seasons is not None
+
+    def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
+        known = [_begun(one) for one in series2seq(series) or ()]
+        series = known[0] if isinstance(series, TimeSeries) else known or series
+        return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
 
     def _build_train_dataset(
         self, series: Any, past_covariates: Any, future_covariates: Any, *args: Any, **kwargs: Any
@@ -111,3 +117,9 @@ class KnownPast(MixedCovariatesTorchModel):
             return super().historical_forecasts(*args, **kwargs)
         finally:
             _SEEN_BY_FITS.reset(before)
+
+
+def _begun(series: TimeSeries) -> TimeSeries:
+    """A series from its first value on: steps before it say nothing."""
+    known = ~np.isnan(series.all_values(copy=False)).all((1, 2))
+    return series[int(known.argmax()) :] if not known[0] and known.any() else series

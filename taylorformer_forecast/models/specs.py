@@ -30,9 +30,9 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
     linear_path : bool
         Whether a point is predicted around a linear forecast from the context, fitted in closed form before
         training, and on regular times the errors of that forecast on the path so far. What the network adds
-        has weight {weight}; it has weight 1 with covariates, which the linear forecast does not see, and for
-        point forecasts. Without it, and with a distribution that has no location, a point is predicted around
-        the value at its nearest earlier neighbour, as in the paper.
+        has weight {weight}; it has weight 1 for point forecasts, and with covariates of the past or static
+        ones, which the linear forecast does not see. Without it, and with a distribution that has no
+        location, a point is predicted around the value at its nearest earlier neighbour, as in the paper.
     taylor_order : {0, 1}
         Without ``linear_path``: terms of the local Taylor expansion around which a point is predicted.
     n_derivative_neighbours : int
@@ -51,21 +51,21 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         (exponential smoothing, Theta, damped trend, seasonal naive and autoregression; a distribution of
         counts for intermittent demand), weighted by their past errors. It needs regular times. It is fitted
         to the last 1000 values before every forecast, or three cycles of a longer season, whatever the length
-        of the context. "corrected": the
-        same, with locations and widths corrected by a network that was trained on synthetic series.
-        "pretrained": by another such network, around a linear forecast; only that and its calibration are
-        fitted. "zero_shot": by the average of both, quantile by quantile, weighted by their past errors: of
+        of the context. "corrected": the same, with locations and widths corrected by a network that was
+        trained on synthetic series. "pretrained": by another such network, around a linear forecast; only
+        that and its calibration are fitted. "zero_shot": by the average of both and of analogues, which are
+        what followed similar windows of the past, quantile by quantile, weighted by their past errors: of
         what trains nothing the best on long series. "train": by a new network, trained on the series.
-        "averaged": by the average of that and of "corrected"; forecasts that are conditional on known values
-        are those of the network alone. "finetune": by the pretrained network, trained further. "auto" looks
-        at the data alone.
-        Where the longest series has fewer observed values than sixteen horizons (darts: output chunks), it
-        takes "corrected", or "pretrained" if times are irregular or most values are missing; on longer series
-        "averaged", or "train" then. What pretrained networks cannot do is trained: covariates that are not
-        known ahead, static ones, encoders, sample weights, another distribution or likelihood,
-        ``order="random"``, ``linear_path=False``. Sizes and training parameters are those of a trained
-        network. Likelihood parameters of statistical forecasts have the mean, variance and kurtosis of their
-        distributions. :meth:`summary` says what was done, and why.
+        "averaged": by the average of that, of "corrected" and of analogues; forecasts that are conditional
+        on known values are those of the network alone. "finetune": by the pretrained network, trained
+        further. "auto" looks at the data alone. Where the longest series has fewer observed values than
+        sixteen horizons (darts: output chunks), it takes "corrected", or "pretrained" if times are irregular
+        or fewer than a quarter of the steps have values; on longer series "averaged", or "train" then. What
+        pretrained networks cannot do is trained: covariates that are not known ahead, static ones, encoders,
+        sample weights, another distribution or likelihood, ``order="random"``, ``linear_path=False``. Sizes
+        and training parameters are those of a trained network. Likelihood parameters of statistical
+        forecasts have the mean, variance and kurtosis of their distributions. :meth:`summary` says what was
+        done, and why.
     pretrained : "default" or path
         The pretrained network: the one in the package, trained on synthetic series of many kinds, or a file.
         It predicts all targets from the context, and of calendar cycles and seasons it sees the two shortest.

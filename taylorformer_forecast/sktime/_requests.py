@@ -35,11 +35,10 @@ class ColumnSeries:
         keep_missing: bool = False,
         number: int = -1,
     ) -> ColumnSeries:
-        """Standardise columns (n, D); drop times without any observation unless they are to be kept."""
+        """Standardise columns (n, D); drop times without any observation, or those before the first alone."""
         known = ~np.isnan(y).all(1)
-        if not keep_missing:
-            t, y = t[known], y[known]
-            covariates = None if covariates is None else covariates[known]
+        known = np.logical_or.accumulate(known) if keep_missing else known
+        t, y, covariates = t[known], y[known], None if covariates is None else covariates[known]
         center, spread = np.nanmean(y, 0), np.nanstd(y, 0)
         # A constant: any unit will do, in proportion to the level.
         still = (np.nanmin(y, 0) == np.nanmax(y, 0)) | (spread == 0)

@@ -378,6 +378,24 @@ def test_without_a_season_and_in_short_gaps_values_are_on_the_line():
     assert not torch.equal(on_grid(window, 100, (season, gap)), on_grid(window, 100))
 
 
+def test_a_multiple_of_a_season_fills_no_gaps():
+    """It is as near, and by chance nearer: a series of fewer values would have no such season."""
+    seeds = range(8)
+    noise = [torch.randn(700, generator=torch.Generator().manual_seed(seed)) for seed in seeds]
+    days = [torch.sin(torch.arange(700.0) * torch.pi / 12) + 0.15 * one for one in noise]
+    assert [seasonal_gaps(one.unfold(0, 200, 1))[0] for one in days] == [24] * len(seeds)
+
+
+def test_a_context_that_reaches_back_before_the_first_value_repeats_the_first_season():
+    y = torch.sin(torch.arange(96.0) * torch.pi / 12).view(1, -1, 1)
+    t = torch.arange(-95.0, 1.0)[None] / 96
+    for first, least in ((60, 0), (72, 0), (80, 80)):  # the last has seen no whole season
+        observed = torch.ones_like(y, dtype=torch.bool)
+        observed[:, :first] = False
+        found = on_grid(Window(t, y, observed, n_context=96), 96, (24, 5))
+        close(found[:, least:], y[:, least:], atol=1e-6, rtol=0.0)
+
+
 def test_the_season_that_fills_gaps_is_a_part_of_the_state():
     linear = LinearBaseline(8, 4)
     linear.seasonal = 3, 2

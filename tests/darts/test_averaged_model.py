@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from darts import TimeSeries
 from quiet import QUIET
@@ -174,3 +175,14 @@ def test_where_the_input_chunk_is_empty_statistics_forecast_alone(noisy):
     unseen = drawn(make().fit(noisy), series=noisy.with_values(values))
     assert np.isfinite(unseen[:, 0]).all()
     assert np.isnan(unseen[:, 1]).all()
+
+
+def test_steps_before_the_first_value_say_nothing(noisy):
+    """They moved the origins that weigh an average, and the windows that calibrate the network."""
+    empty = np.full((40, 2), np.nan, dtype="float32")
+    late = TimeSeries.from_times_and_values(
+        pd.RangeIndex(160), np.concatenate([empty, noisy.values()]), columns=noisy.components
+    )
+    options = {"predict_likelihood_parameters": True, "random_state": 0}
+    found = [make("zero_shot").fit(one).predict(N_STEPS, **options).values() for one in (noisy, late)]
+    np.testing.assert_allclose(*found, rtol=1e-5)

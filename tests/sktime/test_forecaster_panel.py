@@ -128,6 +128,27 @@ def test_an_instance_that_is_too_short_to_train_on_is_forecast_with_the_others()
     assert forecast.loc["new"].index[0] == pd.Period("2000-01", "M")
 
 
+@pytest.mark.parametrize("make", [TaylorformerForecaster, LAMForecaster])
+def test_an_instance_that_is_shorter_than_a_context_is_forecast_by_its_season(make):
+    """Its context began with its first value, again and again: 80 % intervals covered a fifth."""
+    index = pd.date_range("2024-01-01", periods=624, freq="h")
+    wave = 10 + 3 * np.sin(np.arange(624) * np.pi / 12)
+    y = pd.DataFrame(
+        {key: wave + np.random.default_rng(k).normal(0, 0.5, 624) for k, key in enumerate(["a", "b", "c"])},
+        index,
+    )
+    parts = {"a": y[["a"]][:600], "b": y[["b"]][550:600], "c": y[["c"]][564:600]}
+    known = pd.concat([part.set_axis(["y"], axis=1) for part in parts.values()], keys=parts)
+    options = {"strategy": "pretrained"} if make is TaylorformerForecaster else {"max_steps": 5}
+    forecaster = make(random_state=0, **options).fit(known, fh=range(1, 25))
+    assert forecaster.context_length_ > 100
+    found = forecaster.predict_quantiles(alpha=[0.1, 0.5, 0.9])
+    for key in "bc":
+        truth, own = y[key][600:].to_numpy(), found.loc[key].to_numpy()
+        assert np.abs(own[:, 1] - truth).mean() < 0.8  # 1.5, and .4 by the truth itself
+        assert ((own[:, 0] <= truth) & (truth <= own[:, 2])).mean() > 0.5
+
+
 def test_instances_come_back_in_their_order():
     y = panel()
     for keys in (["b", "a", "c"], ["c", "b"]):

@@ -114,6 +114,18 @@ def test_a_finer_grid_without_values_in_between_gives_the_same_forecast(index, f
     pd.testing.assert_frame_equal(forecast(on_finer), forecast(y), rtol=1e-5, check_freq=False)
 
 
+@pytest.mark.parametrize(
+    ("forecaster", "settings"),
+    [(TaylorformerForecaster, {"strategy": "zero_shot", "distribution": "studentt"}), (LAMForecaster, {})],
+)
+def test_rows_before_the_first_value_say_nothing(forecaster, settings):
+    """Origins in the last quarter of all rows weighed an average. Windows of LAM began before the series."""
+    n, index = 160, pd.date_range("2024-01-01", periods=200, freq="h")
+    y = pd.Series(np.sin(np.arange(n) / 4) + np.random.default_rng(0).normal(0, 0.3, n), index[-n:])
+    late = [tiny(forecaster, **settings).fit(one, fh=range(1, 9)) for one in (y, y.reindex(index))]
+    assert np.array_equal(*(one.predict_quantiles(alpha=[0.1, 0.5]) for one in late))
+
+
 def test_steps_ahead_are_those_of_the_index_even_if_observations_are_sparser():
     fine = pd.date_range("2020-01-01", periods=4 * N, freq="15min")
     y = pd.Series(np.sin(np.arange(4 * N)), fine).where(np.arange(4 * N) % 4 == 0)
