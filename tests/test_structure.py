@@ -76,7 +76,13 @@ NO_DEFAULTS = {
         "YEARS_OF_DATES",
     ),
     "rounds that more would not change": ("N_ITERATIONS", "N_ROUNDS", "N_STEPS"),
-    "bounds of what is divided by": ("FARTHEST_LOG", "LEAST_VARIANCE", "MOST_VARIANCE", "RIDGE"),
+    "bounds of what is divided by": (
+        "FARTHEST_LOG",
+        "LEAST_VARIANCE",
+        "MOST_VARIANCE",
+        "RIDGE",
+        "SMALLEST_PART",
+    ),
     "speed alone": (
         "FEW_SCORES",
         "FUSED_WIDTH",

@@ -35,9 +35,9 @@ class Averaging(Host):
         The pretrained network stands in for a new one, which sees these values when it is trained.
         """
         losses: list[tuple] = []  # of every instance and column
-        stamps = self._cur_y.dropna(how="all").index.get_level_values(-1)
-        every = self._cur_y.index.get_level_values(-1).unique().sort_values()
-        stamps = every[(every >= stamps.min()) & (every <= stamps.max())]  # rows without a value say nothing
+        stamps = self._cur_y.index.get_level_values(-1).unique().sort_values()
+        seen = self._cur_y.dropna(how="all").index.get_level_values(-1)
+        stamps = stamps[(stamps >= seen.min()) & (stamps <= seen.max())]  # rows without a value say nothing
         origins = origins_to_compare(len(stamps), self.horizon_)
         y = self._compared(stamps[origins[0]], stamps[origins[-1]]) if origins else self._cur_y[:0]
         if not y.empty:
