@@ -1,7 +1,7 @@
 """What each part of the statistical combination is worth: losses of the combination without it.
 
-Parts are the families of its members, what skewed errors change, and the logarithms in which quantiles of
-positive values are taken below the median::
+Parts are the families of its members, what skewed errors change, the logarithms in which quantiles of
+positive values are taken below the median, and factors by which each side reaches as far as its errors::
 
     python examples/benchmark/families.py --data FOLDER --series DIR --out docs/results/families.json
 
@@ -35,13 +35,13 @@ from series_windows import windows
 from short_series import Collection
 from short_series_report import NAMES, table
 
-from taylorformer_forecast.baselines import combination, errors, forecast
+from taylorformer_forecast.baselines import combination, errors, forecast, tails
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.members import FAMILIES
 
 SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
 NONE = 1e-12  # prior of a family that is left out
-PARTS = (*FAMILIES, "skewness of errors", "logarithms below the median")
+PARTS = (*FAMILIES, "skewness of errors", "logarithms below the median", "a reach of each side")
 COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline")
 
 
@@ -62,6 +62,8 @@ def without(part: str | None) -> AbstractContextManager:
         return patch.object(forecast, "asymmetry", symmetric)
     if part == "logarithms below the median":
         return patch.object(forecast, "fit_combination", not_positive)
+    if part == "a reach of each side":
+        return patch.object(tails, "REACH_ERRORS", np.inf)
     prior = zip(FAMILIES, combination.FAMILY_PRIOR, strict=True)
     return patch.object(
         combination, "FAMILY_PRIOR", tuple(NONE if name == part else value for name, value in prior)

@@ -65,9 +65,9 @@ season and on the scale of the series or of its logarithm, and the seasonal naiv
 cycles of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors
 at all earlier origins of the series itself ([what each is
 worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to try it.
-A season has no forecasts at early origins, the week of hourly values at most of them. There it counts as
-the best of the others, in part if it is short and largely if it is long. From its second cycle on a long one
-repeats, from the level of today. Errors at the same place in a week count once more, where members differ
+A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it
+gets the error of the best other member in part, and more of it if its season is long. From its second cycle
+on a long one repeats, from the level of today. Errors at the same place in a week count once more, where members differ
 much there. So three weeks of hours, or of quarters of an hour, are enough to see on a Sunday that Monday is
 not like it. Longer seasons than 700 steps are not tried, as a week of five minutes is. A year of days repeats
 without its weeks, as the same date is another day of the week.
@@ -79,20 +79,28 @@ where all other values are at least a quarter of the usual one, and no small cou
 Three such runs and more, or two at the same place in a season, are a part of it.
 Forecasts stop where values do: at a largest or smallest one that came again and again, as loads at 100 %.
 Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
-it. Below the median of positive values, distances are those of logarithms.
-Series of which a quarter is zero, and none below zero, are forecast by a distribution of single values:
-whole numbers for counts, else values that were observed. Its mean follows the season, where the places in
-two cycles or more differ by more than chance. Levels are judged by what they said of values half a horizon
-later. That is not so where a season of four cycles or more says when values are zero, as shops at weekends
-are. Places in the season that were always zero then are forecast as zero: after eight cycles, or after four
-if their neighbours were zero too. Their errors do not count for those of other places. Nor is it so
-where values have not been zero for longer than ever, as in an outbreak. The same holds where nearly all
-zeros are in one run of ten or more that is over: something was closed. Zeros and other values that alternate
-in such runs are nights and days of a fine grid. Ten zeros at the end, and twice as many as ever before, may
-say that demand has ended. Then only the latest values count, and neither season nor trend brings it back.
-Where no value is negative, no forecast is, and errors grow with the level. An exception are numbers that are
-not whole, if steps are as large at low levels as at high ones, as those of degrees are. Another are few such
-numbers of which one is zero, as in a series that was scaled to its range.
+it. Below the median of positive values, distances are those of logarithms. Each side reaches as far as its
+own errors do, where one in ten lies farther by three standard errors.
+Series of which a quarter is zero, and none below zero, are intermittent demand. They are forecast by a
+distribution of single values: whole numbers for counts, else values that were observed. Its mean follows the
+season, where the places in two cycles or more differ by more than chance. Levels are judged by the
+probability that they gave to values half a horizon later. Ten zeros at the end, and twice as many as ever
+before, may say that demand has ended. Then only the latest values count, and neither season nor trend brings
+it back.
+
+Three kinds of zeros are no intermittent demand:
+
+- Regular closing times, as of shops at weekends. A season of four cycles or more (three, above 250 steps) says
+  when values are zero. Places that were always zero are forecast as zero: after eight cycles, or after four if
+  their neighbours were zero too. Their errors do not count for those of other places.
+- Zeros before an outbreak: values have not been zero for longer than ever.
+- A closure that is over: nearly all zeros are in one run of ten or more. Many such runs, that alternate with
+  other values, are nights and days of a fine grid.
+
+If no past value is negative, no forecast is, and errors grow with the level. There are two exceptions, whose
+forecasts may be negative. One are decimals whose steps are as large at low levels as at high ones, as those of
+degrees are. The other are few decimals with a single zero, as in a series that was scaled to its range.
+
 A network that was trained on synthetic series
 [corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
 
