@@ -67,8 +67,10 @@ NO_DEFAULTS = {
     ),
     "units": (
         "CYCLES",
+        "DAYS_OF_MONTH",
         "LONGEST_MONTH",
         "MOST_RATIO",
+        "SHORTEST_MONTH",
         "UNITS",
         "UNIT_SCALE",
         "WEEK",

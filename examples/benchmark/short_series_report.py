@@ -67,10 +67,10 @@ at all earlier origins of the series itself ([what each is
 worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to try it.
 A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it
 gets the error of the best other member in part, and more of it if its season is long. From its second cycle
-on a long one repeats, from the level of today. Errors at the same place in a week count once more, where members differ
-much there. So three weeks of hours, or of quarters of an hour, are enough to see on a Sunday that Monday is
-not like it. Longer seasons than 700 steps are not tried, as a week of five minutes is. A year of days repeats
-without its weeks, as the same date is another day of the week.
+on a long one repeats, from the level of today. Errors at the same place in a week count once more, where
+members differ much there. So three weeks of hours, or of quarters of an hour, are enough to see on a Sunday
+that Monday is not like it. Longer seasons than 700 steps are not tried, as a week of five minutes is. A year
+of days repeats without its weeks, as the same date is another day of the week.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series. A peak of every year is no such value from its second time on.
 What only later values show to be no part of a series counts as missing. That are ten zeros or more in a row
@@ -90,16 +90,16 @@ it back.
 
 Three kinds of zeros are no intermittent demand:
 
-- Regular closing times, as of shops at weekends. A season of four cycles or more (three, above 250 steps) says
-  when values are zero. Places that were always zero are forecast as zero: after eight cycles, or after four if
-  their neighbours were zero too. Their errors do not count for those of other places.
+- Regular closing times, as of shops at weekends. A season of four cycles or more (three, above 250 steps)
+  says when values are zero. Places that were always zero are forecast as zero: after eight cycles, or after
+  four if their neighbours were zero too. Their errors do not count for those of other places.
 - Zeros before an outbreak: values have not been zero for longer than ever.
 - A closure that is over: nearly all zeros are in one run of ten or more. Many such runs, that alternate with
   other values, are nights and days of a fine grid.
 
 If no past value is negative, no forecast is, and errors grow with the level. There are two exceptions, whose
-forecasts may be negative. One are decimals whose steps are as large at low levels as at high ones, as those of
-degrees are. The other are few decimals with a single zero, as in a series that was scaled to its range.
+forecasts may be negative. One are decimals whose steps are as large at low levels as at high ones, as those
+of degrees are. The other are few decimals with a single zero, as in a series that was scaled to its range.
 
 A network that was trained on synthetic series
 [corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.

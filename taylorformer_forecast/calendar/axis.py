@@ -10,13 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.frequency import check_range, dates_after, frequency, kind_of, name_of
+from taylorformer_forecast.calendar.frequency import (
+    DAYS_OF_MONTH,
+    check_range,
+    dates_after,
+    frequency,
+    is_day_of_months,
+    kind_of,
+    name_of,
+)
 from taylorformer_forecast.calendar.steps import YEARS_OF_DATES
 from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS
 
 STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
 # Cycles of the calendar: name -> length in days.
-CYCLES = {"day": 1.0, "week": 7.0, "month": 30.436875, "year": 365.2425}
+CYCLES = {"day": 1.0, "week": 7.0, "month": DAYS_OF_MONTH, "year": 365.2425}
 
 
 def content(index: pd.Index) -> str:
@@ -114,7 +122,8 @@ class TimeAxis:
         name = name_of(self.freq).split("-")[0]
         if name.endswith("E") and name[0] != "B":  # month ends: count to the first of the next month
             local = local + pd.Timedelta(days=1)
-        fraction = 0.0 if name[0] in "BLW" else (local.day - 1 + np.asarray(within)) / local.days_in_month
+        fixed = name[0] in "BLW" or is_day_of_months(self.freq)
+        fraction = 0.0 if fixed else (local.day - 1 + np.asarray(within)) / local.days_in_month
         return np.asarray(local.year * 12.0 + local.month - 1 + fraction)
 
     def _counts(self, indexes: Sequence[pd.Index]) -> list[np.ndarray]:

@@ -12,6 +12,8 @@ import pandas as pd
 from taylorformer_forecast.calendar.steps import YEARS_OF_DATES
 from taylorformer_forecast.defaults import FEW_WEEKDAYS, FEWEST_SPARSE_DATES
 
+SHORTEST_MONTH = 28  # days
+DAYS_OF_MONTH = 30.436875  # in the mean
 # Frequencies that count months: WOM and LWOM are of some weekday of every month, as the second Tuesday.
 MONTHLY = ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE", "WOM", "LWOM")
 
@@ -19,6 +21,11 @@ MONTHLY = ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS"
 def name_of(freq: Any) -> str:
     """Name of a frequency without its multiple; empty for none."""
     return "" if freq is None else str(getattr(freq, "freqstr", freq)).lstrip("0123456789")
+
+
+def is_day_of_months(freq: Any) -> bool:
+    """Whether a frequency is of months that are known by the same day."""
+    return isinstance(freq, pd.DateOffset) and set(getattr(freq, "kwds", ())) == {"months"}
 
 
 def check_range(index: pd.DatetimeIndex, name: str = "the index") -> None:
@@ -33,17 +40,23 @@ def check_range(index: pd.DatetimeIndex, name: str = "the index") -> None:
 
 
 def frequency(index: pd.DatetimeIndex) -> object:
-    """Frequency of a datetime index: its own, the inferred, or that of months or weekdays with gaps."""
+    """Frequency of a datetime index: its own, the inferred, or that of months or weekdays with gaps.
+
+    Months may be known by any day that all have, as the 15th.
+    """
     if index.freq is not None:
         return index.freq
-    inferred = pd.infer_freq(index) if len(index) >= 3 else None
+    inferred: Any = pd.infer_freq(index) if len(index) >= 3 else None
     if inferred is None and len(index) >= 3:
         whole = (index == index.normalize()).all()
         days = np.median(np.diff(index.as_unit("ns").asi8)) / 86400e9
+        months = max(1, round(days / DAYS_OF_MONTH))  # of a step
         if whole and days > 20 and (index.day == 1).all():
-            inferred = "MS"
+            inferred = f"{months}MS"
         elif whole and days > 20 and index.is_month_end.all():
-            inferred = "ME"
+            inferred = f"{months}ME"
+        elif whole and days > 20 and index.day[0] <= SHORTEST_MONTH and (index.day == index.day[0]).all():
+            inferred = pd.DateOffset(months=months)
         elif whole and days == 1 and len(index) >= FEW_WEEKDAYS and (index.dayofweek < 5).all():
             inferred = "B"  # holidays are missing
     return None if inferred is None else pd.tseries.frequencies.to_offset(inferred)
@@ -117,7 +130,7 @@ def dates_after(last: pd.Timestamp, steps: pd.Index, freq: Any) -> pd.DatetimeIn
 def kind_of(freq: Any) -> str:
     """What to count for a frequency of datetimes."""
     name = name_of(freq).split("-")[0]
-    if name in MONTHLY:
+    if name in MONTHLY or is_day_of_months(freq):
         return "month"
     # Holidays of an exchange are days without a value: other days keep their places in the week.
     weekdays = name == "B" or (name == "C" and freq.weekmask == "Mon Tue Wed Thu Fri")

@@ -37,6 +37,46 @@ def test_weekdays_of_every_month_are_forecast_by_both_hosts(freq):
         np.testing.assert_allclose(forecast, y[72:], atol=0.2)
 
 
+@pytest.mark.parametrize(("months", "day"), [(1, 15), (1, 28), (3, 10)])
+def test_months_that_are_known_by_a_day_are_months(months, day):
+    """They were irregular dates, whose steps ahead drifted from the day."""
+    first = pd.date_range("2010-01-01", periods=72, freq=f"{months}MS")
+    index = first + pd.Timedelta(days=day - 1)
+    y = 10 + np.random.default_rng(0).normal(size=(2, 72)).cumsum(1)[0]
+    kept = np.delete(np.arange(72), [20, 41])  # rows may be missing
+    found = [
+        TaylorformerForecaster(random_state=0).fit(pd.Series(y[kept], own[kept]), fh=range(1, 5))
+        for own in (first, index)
+    ]
+    assert found[1].strategy_ == "corrected"
+    forecasts = [one.predict_quantiles(alpha=[0.1, 0.9]) for one in found]
+    assert (forecasts[1].index == forecasts[0].index + pd.Timedelta(days=day - 1)).all()
+    np.testing.assert_array_equal(*forecasts)
+
+
+@pytest.mark.parametrize("freq", ["QS", "QE-NOV", "YS-APR", "YE"])
+def test_quarters_and_years_with_missing_rows_stay_what_they_are(freq):
+    """Steps ahead were months."""
+    index = pd.date_range("1990-01-01", periods=34, freq=freq)
+    y = pd.Series(10 + np.random.default_rng(0).normal(size=30).cumsum(), index[:30])
+    gone = index[[12, 21]]
+    found = [
+        TaylorformerForecaster(random_state=0).fit(one, fh=range(1, 5)).predict_quantiles(alpha=[0.1, 0.9])
+        for one in (y.drop(gone), y.where(~y.index.isin(gone)))
+    ]
+    assert list(found[0].index) == list(found[1].index) == list(index[30:])
+    np.testing.assert_array_equal(*found)
+
+
+def test_months_that_are_known_by_a_day_are_forecast_in_darts():
+    index = pd.date_range("2010-01-01", periods=72, freq="MS") + pd.Timedelta(days=14)
+    y = 10 + np.random.default_rng(0).normal(size=12)[np.arange(72) % 12]
+    past = TimeSeries.from_times_and_values(index[:60], y[:60], freq=pd.DateOffset(months=1))
+    found = TaylorformerModel(24, 12, random_state=0, pl_trainer_kwargs=QUIET).fit(past).predict(12)
+    assert found.time_index.equals(index[60:])
+    np.testing.assert_allclose(found.values()[:, 0], y[60:], atol=0.2)
+
+
 DAYS = pd.date_range("2015-01-01", periods=60)
 ALIKE = {
     "gaps": ("D", DAYS[[0, 1, 5, 9, 30]]),
