@@ -5,7 +5,7 @@ A task is an origin of a series: what the combination found there, and the value
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from taylorformer_forecast.baselines.combination import CombinationFit, fit_comb
 from taylorformer_forecast.baselines.errors import asymmetry
 from taylorformer_forecast.baselines.forecast import Correction, Forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent
+from taylorformer_forecast.baselines.tails import reach_and_tails
 from taylorformer_forecast.models.correction import CorrectionFeatures, correction_features
 from taylorformer_forecast.synthetic import SyntheticGenerator
 from taylorformer_forecast.synthetic.frame import log_uniform
@@ -40,6 +41,8 @@ class CorrectionTasks:
         See :class:`~taylorformer_forecast.models.correction.CorrectionFeatures`.
     loc, scale, shift, below, above, low, high : Tensor of shape (N, H)
         See :class:`~taylorformer_forecast.baselines.forecast.Forecast`; in the units of the combination.
+    reach : Tensor of shape (N, 2)
+        The same.
     error_quantiles : Tensor of shape (N, J)
         The same.
     positive : bool Tensor of shape (N,)
@@ -61,6 +64,7 @@ class CorrectionTasks:
     above: Tensor
     low: Tensor
     high: Tensor
+    reach: Tensor
     error_quantiles: Tensor
     positive: Tensor
     truth: Tensor
@@ -128,7 +132,7 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
     weight = known / at.scale.mean(-1, keepdim=True) / known.sum(-1, keepdim=True).clamp_min(1)
     far = truth.clamp(at.loc - FAR * at.scale, at.loc + FAR * at.scale)
     sides = [_sides(fit, origins[:, k], at.scale[:, k]) for k in range(origins.shape[1])]
-    shift, below, above = (torch.stack(part, 1).flatten(0, 1) for part in zip(*sides, strict=True))
+    shift, below, above, reach = (torch.stack(part, 1).flatten(0, 1) for part in zip(*sides, strict=True))
     every = [part.repeat_interleave(origins.shape[1], 0) for part in (fit.error_quantiles, fit.positive)]
     return CorrectionTasks(
         features.values,
@@ -142,17 +146,21 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
         above,
         at.low.flatten(0, 1),
         at.high.flatten(0, 1),
+        reach,
         *every,
         torch.where(known, far, at.loc).flatten(0, 1),
         weight.flatten(0, 1),
     )
 
 
-def _sides(fit: CombinationFit, origin: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Asymmetry (B, H) by the errors that are known at an origin of every series."""
+def _sides(fit: CombinationFit, origin: Tensor, scale: Tensor) -> tuple[Tensor, ...]:
+    """Asymmetry (B, H) and reach (B, 2) by the errors that are known at an origin of every series."""
     at = torch.arange(fit.clean.shape[1])
-    error = torch.where(at < origin[:, None], fit.standard[..., 0], torch.nan)
-    return asymmetry(error, scale, fit.steady | (origin < len(at) - 1)[:, None])
+    before = (at < origin[:, None])[..., None]
+    known = replace(fit, standard=torch.where(before, fit.standard, torch.nan))
+    steady = fit.steady | (origin < len(at) - 1)[:, None]
+    shift, *sides = asymmetry(known.standard[..., 0], scale, steady)
+    return shift, *sides, reach_and_tails(known, shift, (sides[0], sides[1]))[0]
 
 
 def nothing(tasks: CorrectionTasks) -> Correction:
@@ -172,7 +180,8 @@ def deciles(found: Correction, tasks: CorrectionTasks) -> Tensor:
         shift=shift,
         below=below,
         above=above,
-        tails=torch.ones_like(none[:, None].expand(-1, 2)),  # deciles have none
+        reach=tasks.reach,
+        tails=torch.ones_like(tasks.reach),  # deciles have none
         positive=tasks.positive,
         low=tasks.low,
         high=tasks.high,

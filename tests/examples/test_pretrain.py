@@ -94,7 +94,7 @@ def test_a_correction_is_trained_around_the_deciles_that_are_forecast(script):
 
 
 def test_the_forecast_at_an_origin_does_not_see_what_followed(script):
-    """But for quantiles of absolute errors, which are those of the whole series."""
+    """But for quantiles of absolute errors, and the reach beside them: those are of the whole series."""
     tasks = script("correction_tasks")
     y = torch.randn(5, 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64).exp()
     other, origins = y.clone(), torch.tensor([[30, 53]] * 5)
