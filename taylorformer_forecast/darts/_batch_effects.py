@@ -23,8 +23,8 @@ class BatchEffects:
     ----------
     y : ndarray of shape (B, L, C)
         Values of the past, NaN where they are missing or covariates say that all is zero.
-    ratios : ndarray of shape (B, L + n, C)
-        What the mean is multiplied by, of a component that is intermittent demand.
+    effects : ndarray of shape (B, L + n, C)
+        What is added to the logarithm of the mean, of a component that is intermittent demand.
     demand : bool ndarray of shape (B, C)
         Which components are.
     added : Tensor of shape (B, L + n, C)
@@ -34,7 +34,7 @@ class BatchEffects:
     """
 
     y: np.ndarray
-    ratios: np.ndarray
+    effects: np.ndarray
     demand: np.ndarray
     added: Tensor
     closed: Tensor
@@ -59,7 +59,7 @@ class BatchEffects:
         for number, one in enumerate(forecasts):
             b, c = divmod(number, self.y.shape[2])
             if one.intermittent and self.demand[b, c]:
-                before, ahead = np.split(self.ratios[b, :, c], [length])
+                before, ahead = np.split(np.exp(self.effects[b, :, c]), [length])
                 one = multiplied(one, np.ones(len(ahead), bool), self.y[b, :, c], before, ahead, rng)
             found.append(one)
         return found

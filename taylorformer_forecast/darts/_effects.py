@@ -184,7 +184,7 @@ class Additions:
         added = found * np.where(demand, 0.0, self._units(y))[:, None]
         closed = self._closed(x[:, steps])
         return BatchEffects(
-            y, np.exp(found), demand, *(torch.as_tensor(one, device=device) for one in (added, closed))
+            y, found, demand, *(torch.as_tensor(one, device=device) for one in (added, closed))
         )
 
     def _zero_places(self, y: Float[np.ndarray, "B L C"]) -> dict[tuple[int, int], ZeroPlaces]:

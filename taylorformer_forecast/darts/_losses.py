@@ -11,7 +11,7 @@ from torch import Tensor
 
 from taylorformer_forecast.darts._adapters import LikelihoodFamily, QuantileAdapter
 from taylorformer_forecast.darts._effects import Additions
-from taylorformer_forecast.darts._windows import without_closed
+from taylorformer_forecast.darts._windows import with_known_targets
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 
 
@@ -42,7 +42,7 @@ class ObservedLoss(PLForecastingModule):
             self.likelihood.first, self.likelihood.quantiles_tensor = True, None
 
     def _train_val_step(self, batch: TorchTrainingBatch, *args: Any, **kwargs: Any) -> Tensor:
-        return super()._train_val_step(without_closed(batch, self.additions), *args, **kwargs)
+        return super()._train_val_step(with_known_targets(batch, self.additions), *args, **kwargs)
 
     def _compute_loss(
         self, output: PLModuleOutput, target: Tensor, criterion: Any, sample_weight: Any

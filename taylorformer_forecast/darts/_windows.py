@@ -29,7 +29,7 @@ from taylorformer_forecast.defaults import CONTEXT_FLOOR, FARTHEST_X
 from taylorformer_forecast.engine.windows import least_scale
 
 
-def without_closed(batch: TorchTrainingBatch, additions: Additions | None) -> TorchTrainingBatch:
+def with_known_targets(batch: TorchTrainingBatch, additions: Additions | None) -> TorchTrainingBatch:
     """Hide values where covariates say that all is zero, and targets whose level is then not known.
 
     That is where the input chunk of a component has no value.
@@ -81,7 +81,7 @@ class BatchWindows(PLForecastingModule):
 
     def training_windows(self, samples: Sequence[Any], collate: Callable[..., Any]) -> Window:
         """Scaled windows of samples of a training set, without the targets whose weight is zero."""
-        batch = without_closed(collate(samples), self.additions)
+        batch = with_known_targets(collate(samples), self.additions)
         if batch.sample_weight is not None:
             target = batch.future_target.masked_fill(batch.sample_weight == 0, torch.nan)
             batch = replace(batch, future_target=target)

@@ -126,7 +126,7 @@ class ExogenousEffects(Host):
                 of_series[key, column] = known
                 values[own, d] = np.where((numbers[own] < known.start) & (seen == 0), np.nan, seen)
         self._origins, self._of_series = origins, of_series
-        added, closed = self._additions(y.index, self._cur_X)
+        added = self._additions(y.index, self._cur_X)
         rest = np.where(closed[:, None] & self._each("hides", y.index), np.nan, values - added)
         return pd.DataFrame(rest, y.index, y.columns)
 
@@ -140,15 +140,15 @@ class ExogenousEffects(Host):
         known = [[getattr(self._of_series[key, one], name) for one in columns] for key in keys]
         return np.array(known)[which]
 
-    def _additions(self, index: pd.Index, X: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """What X adds to all columns at some rows, and where it closes; X has these rows and those before."""
+    def _additions(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
+        """What X adds to all columns at some rows; X has these rows and those before."""
         added, numbers = self._found(index, X), self._axis.numbers(index.get_level_values(-1))
         added = added * self._each("unit", index)
         for key, own in rows_of_instances(index).items():
             for d, column in enumerate(self._cur_y.columns):
                 if (places := self._of_series[key, column].places).cycles:
                     added[own, d] *= ~places.at(snapped(numbers[own] - self._origins[key]))
-        return added, self._closed(index, X)
+        return added
 
     def _closed(self, index: pd.Index, X: pd.DataFrame) -> np.ndarray:
         """Where X says that all is zero, of rows that it has."""
@@ -193,8 +193,7 @@ class ExogenousEffects(Host):
 
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
         """A forecast with what X adds."""
-        added, closed = self._additions(index, X)
-        found = found.shifted(added)
+        found, closed = found.shifted(self._additions(index, X)), self._closed(index, X)
         if self._strategy.name in WITH_STATISTICS:
             demand = self._each("of_demand", index)
             low, high = (
@@ -265,6 +264,6 @@ class ExogenousEffects(Host):
         assert X is not None
         like = pd.MultiIndex.from_tuples([(*key, 0)]) if key else given.index
         index, known = (of_every_instance(rows, like) for rows in (given.index, X.index))
-        added, closed = self._additions(index, X.set_axis(known))
-        own = self._cur_y.columns.get_indexer(given.columns)
-        return np.where(closed[:, None], np.nan, to_float(given) - added[:, own])
+        X, own = X.set_axis(known), self._cur_y.columns.get_indexer(given.columns)
+        rest = to_float(given) - self._additions(index, X)[:, own]
+        return np.where(self._closed(index, X)[:, None], np.nan, rest)
