@@ -70,7 +70,8 @@ PHASE_RATIO = 3.0  # of losses at a place in a week, that they count; measured: 
 PHASE_SHARE = 0.2  # of losses at the same place in a week, of all; measured: .1 is worse after three weeks
 
 # --- Statistical forecasts: errors -------------------------------------------------------------------------
-ERROR_LEVEL_POWER = 0.5  # of a positive forecast that errors grow with; measured: 0 and 1 are worse on M3
+ERROR_LEVEL_POWERS = (0.5, 0.75, 1.0)  # of a positive forecast that errors grow with; measured: M3, the first
+ERROR_LEVEL_EVIDENCE = 6.0  # nats by which another must be better; measured: with 4 M3 yearly is .3 % worse
 ERROR_LEVEL_FLOOR = 0.1  # smallest forecast in that, in mean values so far; by hand
 SINGLE_VALUE_ERROR = 0.1  # of the first step after a single value, in that value; by hand
 ERROR_RECENCY = 2.0  # power of time in the weights of errors; measured: 0 to 2 are alike on M3

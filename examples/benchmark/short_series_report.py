@@ -97,9 +97,11 @@ Three kinds of zeros are no intermittent demand:
 - A closure that is over: nearly all zeros are in one run of ten or more. Many such runs, that alternate with
   other values, are nights and days of a fine grid.
 
-If no past value is negative, no forecast is, and errors grow with the level. There are two exceptions, whose
-forecasts may be negative. One are decimals whose steps are as large at low levels as at high ones, as those
-of degrees are. The other are few decimals with a single zero, as in a series that was scaled to its range.
+If no past value is negative, no forecast is, and errors grow with the root of the level. They grow as fast as
+the level itself, or nearly so, where past errors of a series that has grown say so clearly. There are two
+exceptions, whose forecasts may be negative. One are decimals whose steps are as large at low levels as at
+high ones, as those of degrees are. The other are few decimals with a single zero, as in a series that was
+scaled to its range.
 
 A network that was trained on synthetic series
 [corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.

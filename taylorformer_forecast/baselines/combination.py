@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import positive_so_far
-from taylorformer_forecast.baselines.errors import error_scale, level_unit, past_errors, shape
+from taylorformer_forecast.baselines.errors import error_level, error_scale, past_errors, shape
 from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.baselines.losses import loss_steps, lost, of_phase
 from taylorformer_forecast.baselines.members import FAMILIES, NAIVE, REGRESSION, Members, members
@@ -156,7 +156,6 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     found = members(clean, seasons, horizon, bounded)
     weights = weigh(found, clean)
     loc = combine(found, weights)
-    size = level_unit(clean, loc, positive | bounded)
     # Of the zeros before the first other value, which clean values lack, fewer than a season may be its own.
     leading &= clean.isnan()
     first = leading & (leading.sum(1, keepdim=True) < min(seasons, default=1))
@@ -166,18 +165,20 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
         zero = closed[:, None] & zero_places(clean, torch.arange(y.shape[1]), seasons)
         error = past_errors(torch.where(zero, torch.nan, clean), loc)
     share, own = found.by_season(weights)
-    scale = error_scale(error / size, mean_step(clean, season) / size[..., 0], share, own)
-    standard = error / size / scale[:, -1:].clamp_min(1e-300)
+    level, power = error_level(clean, loc, error, positive | bounded)
+    scale = error_scale(error, level, power, mean_step(clean, season), share, own)
+    unit_of_end = level ** power[:, -1:, None]
+    standard = error / unit_of_end / (scale[:, -1:] / unit_of_end[:, -1:]).clamp_min(1e-300)
     foreign = (share[:, -1:] * own).sum(-1, keepdim=True) < 0.5  # errors of others than those used at the end
     standard = torch.where(foreign, torch.nan, standard)
     # A shift of the level says more than earlier errors where forecasts have not followed it.
     steady = ((doubt == 0) & shifted.isnan())[:, None]
     doubt = doubt[:, None].fmax((shifted[:, None] - loc[:, -1]).abs())
-    scale[:, -1] = torch.maximum(scale[:, -1], doubt / size[:, -1])
+    scale[:, -1] = torch.maximum(scale[:, -1], doubt)
     # An error cannot be much larger than the range that forecasts and values share.
     usual = torch.nan_to_num(clean).abs().sum(1) / observed.sum(1).clamp_min(1)
     least = ROUNDING * torch.where(usual > 0, usual, 1.0)[:, None, None]
-    scale = torch.maximum(torch.minimum(scale * size, (found.high - found.low) / 2), least)
+    scale = torch.maximum(torch.minimum(scale, (found.high - found.low) / 2), least)
     positive = (positive & bounded)[:, -1]
     return CombinationFit(
         unit,

@@ -13,8 +13,9 @@ from torch import Tensor
 from taylorformer_forecast.defaults import (
     CURVE_COUNT,
     ERROR_GROWTH_POWER,
+    ERROR_LEVEL_EVIDENCE,
     ERROR_LEVEL_FLOOR,
-    ERROR_LEVEL_POWER,
+    ERROR_LEVEL_POWERS,
     ERROR_RECENCY,
     LARGEST_ASYMMETRY,
     LARGEST_ERROR,
@@ -49,24 +50,77 @@ def past_errors(y: Float[Tensor, "B n"], loc: ByOrigin) -> ByOrigin:
     return torch.where(enough[..., None], ahead - loc, torch.nan)
 
 
-def _arrived(values: ByOrigin) -> ByOrigin:
-    """Sums over the origins whose errors are known at each point."""
-    late = torch.zeros_like(values)
-    for step in range(min(values.shape[2], values.shape[1] - 1)):
-        late[:, step + 1 :, step] = values[:, : values.shape[1] - step - 1, step]
-    return late.cumsum(1)
+def _arrived(values: ByOrigin, share: Float[Tensor, "B n P"], own: Bool[Tensor, "B n P"]) -> ByOrigin:
+    """Sums of what is known at each point, over the origins whose forecasts are those that are used there."""
+    total = torch.zeros_like(values)
+    for part, known in zip(share.unbind(-1), own.unbind(-1), strict=True):
+        late = torch.zeros_like(values)
+        for step in range(min(values.shape[2], values.shape[1] - 1)):
+            n = values.shape[1] - step - 1
+            late[:, step + 1 :, step] = values[:, :n, step] * known[:, :n]
+        total += part[..., None] * late.cumsum(1)
+    return total
 
 
-def level_unit(y: Float[Tensor, "B n"], loc: ByOrigin, bounded: Tensor) -> ByOrigin:
-    """Unit of the errors from each origin: a power of the forecast where no value can be negative."""
+def error_level(
+    y: Float[Tensor, "B n"], loc: ByOrigin, error: ByOrigin, bounded: Bool[Tensor, "B n"]
+) -> tuple[ByOrigin, Float[Tensor, "B n"]]:
+    """Levels that errors grow with, and the power of them that they grow as.
+
+    Errors grow with a power of the forecast where no value can be negative. It is the first of
+    ``ERROR_LEVEL_POWERS``, or a larger one that the errors of one step make likely: of a series that has
+    grown tenfold, errors may have grown tenfold as well.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Values.
+    loc, error : Tensor of shape (B, n, H)
+        Forecasts and errors of every origin, NaN where unknown.
+    bounded : bool Tensor of shape (B, n)
+        Origins from which no forecast is negative.
+
+    Returns
+    -------
+    level : Tensor of shape (B, n, H)
+        Of the forecasts of every origin; 1 where they may be negative.
+    power : Tensor of shape (B, n)
+        By the errors that were known at every origin.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.errors import error_level
+    >>> growing = torch.logspace(0, 2, 90)[None].double()
+    >>> error = 0.1 * growing * (-1.0) ** torch.arange(90)
+    >>> level, power = error_level(growing, growing[..., None], error[..., None], growing > 0)
+    >>> level[0, -1].round().tolist(), power[0, [0, -1]].tolist()
+    ([100.0], [0.5, 1.0])
+    """
     seen = (~y.isnan()).cumsum(1).clamp_min(1)
     mean = torch.nan_to_num(y).abs().cumsum(1) / seen
-    unit = torch.maximum(loc.abs(), ERROR_LEVEL_FLOOR * mean[..., None]) ** ERROR_LEVEL_POWER
-    return torch.where(bounded[..., None] & (unit > 0), unit, 1.0)
+    level = torch.maximum(loc.abs(), ERROR_LEVEL_FLOOR * mean[..., None])
+    level = torch.where(bounded[..., None] & (level > 0), level, 1.0)
+    # Likelihoods of Laplace errors, the recent of which count for more, as in their scale.
+    one, known = level[:, :-1, 0, None].log(), ~error[:, :-1, :1].isnan()
+    weight = known * known.cumsum(1).to(y) ** ERROR_RECENCY
+    powers, size = y.new_tensor(ERROR_LEVEL_POWERS), torch.nan_to_num(error[:, :-1, :1]).abs()
+    spread, of_level = weight * size * (-powers * one).exp(), weight * one
+    total = weight.cumsum(1).clamp_min(1.0)
+    evidence = spread.cumsum(1).div_(total).clamp_min(1e-300).log() + powers * of_level.cumsum(1) / total
+    evidence = -known.cumsum(1) * evidence
+    evidence[..., 1:] -= ERROR_LEVEL_EVIDENCE
+    power = F.pad(powers[evidence.argmax(-1)], (1, 0), value=ERROR_LEVEL_POWERS[0])
+    return level, power
 
 
 def error_scale(
-    error: ByOrigin, step: Float[Tensor, "B n"], share: Float[Tensor, "B n P"], own: Bool[Tensor, "B n P"]
+    error: ByOrigin,
+    level: ByOrigin,
+    power: Float[Tensor, "B n"],
+    step: Float[Tensor, "B n"],
+    share: Float[Tensor, "B n P"],
+    own: Bool[Tensor, "B n P"],
 ) -> ByOrigin:
     """Mean absolute error of every step at every origin, by the errors that are known there.
 
@@ -77,6 +131,8 @@ def error_scale(
     ----------
     error : Tensor of shape (B, n, H)
         Errors of every origin, NaN where unknown.
+    level, power : Tensor of shape (B, n, H), Tensor of shape (B, n)
+        What errors grow with, see :func:`error_level`.
     step : Tensor of shape (B, n)
         What one error is thought to be before any is known; counts for one.
     share : Tensor of shape (B, n, P)
@@ -94,39 +150,44 @@ def error_scale(
     >>> import torch
     >>> from taylorformer_forecast.baselines.errors import error_scale
     >>> one = torch.ones(1, 50, 1)
-    >>> error_scale(one.expand(1, 50, 3), one[..., 0], one, one > 0)[0, -1].round(decimals=1).tolist()
+    >>> found = error_scale(one.expand(1, 50, 3), one, one[..., 0], one[..., 0], one, one > 0)
+    >>> found[0, -1].round(decimals=1).tolist()
     [1.0, 1.0, 1.0]
     """
+    scale = torch.zeros_like(error)
+    for each in power.unique().tolist():
+        rows = (power == each).any(1)
+        unit = level[rows] ** each
+        found = _curve(error[rows] / unit, step[rows] / unit[..., 0], share[rows], own[rows]) * unit
+        scale[rows] = torch.where((power == each)[rows, :, None], found, scale[rows])
+    return scale
 
-    def arrived(values: ByOrigin) -> ByOrigin:
-        """Sums over the origins from which forecasts were own ones, by the parts used at each point."""
-        sums = [
-            part[..., None] * _arrived(values * ok[..., None]) for part, ok in zip(parts, owned, strict=True)
-        ]
-        return torch.stack(sums).sum(0)
 
-    parts, owned = share.unbind(-1), own.unbind(-1)
+def _curve(
+    error: ByOrigin, step: Float[Tensor, "B n"], share: Float[Tensor, "B n P"], own: Bool[Tensor, "B n P"]
+) -> ByOrigin:
+    """Mean absolute errors of every step, in units of which none grows with the level."""
     known = (~error.isnan()).to(error.dtype)
-    count = arrived(known)
+    count = _arrived(known, share, own)
     # Weights in proportion to a power of the number of the origin: the recent past counts for more.
     recency = (known.amax(2).cumsum(1) ** ERROR_RECENCY)[..., None]
-    weight = arrived(known * recency)
+    weight = _arrived(known * recency, share, own)
     h = torch.arange(1, error.shape[2] + 1, dtype=error.dtype, device=error.device)
     guess = step[..., None] * h**ERROR_GROWTH_POWER
-    mean = arrived(torch.nan_to_num(error).abs() * recency) / weight.clamp_min(1e-9)
+    mean = _arrived(torch.nan_to_num(error).abs() * recency, share, own) / weight.clamp_min(1e-9)
     mean = (count * mean + guess) / (count + 1)
     has = mean > 0
     seen = (count > 0) | (count.amax(-1, keepdim=True) == 0)  # what is only guessed bends no curve
-    own = torch.where(has & seen, (count + 1) / h.clamp_max(MOST_DEPENDENT_STEPS).sqrt(), 0.0)
+    sure = torch.where(has & seen, (count + 1) / h.clamp_max(MOST_DEPENDENT_STEPS).sqrt(), 0.0)
     size, x = torch.where(has, mean, 1.0).log(), h.log().expand_as(mean)
-    total = own.sum(-1, keepdim=True).clamp_min(1e-9)
-    centre_x, centre = (own * x).sum(-1, keepdim=True) / total, (own * size).sum(-1, keepdim=True) / total
-    joint = (own * (x - centre_x) * (size - centre)).sum(-1, keepdim=True)
+    total = sure.sum(-1, keepdim=True).clamp_min(1e-9)
+    centre_x, centre = (sure * x).sum(-1, keepdim=True) / total, (sure * size).sum(-1, keepdim=True) / total
+    joint = (sure * (x - centre_x) * (size - centre)).sum(-1, keepdim=True)
     power = (joint + CURVE_COUNT * ERROR_GROWTH_POWER) / (
-        (own * (x - centre_x) ** 2).sum(-1, keepdim=True) + CURVE_COUNT
+        (sure * (x - centre_x) ** 2).sum(-1, keepdim=True) + CURVE_COUNT
     )
     curve = centre + power.clamp(0.0, 1.0) * (x - centre_x)
-    scale = ((own * size + CURVE_COUNT * curve) / (own + CURVE_COUNT)).exp()
+    scale = ((sure * size + CURVE_COUNT * curve) / (sure + CURVE_COUNT)).exp()
     return torch.where(has.any(-1, keepdim=True), scale, 0.0)
 
 
