@@ -85,9 +85,10 @@ def private_rng(seed: int) -> Iterator[None]:
 
 @contextmanager
 def own_state() -> Iterator[None]:
-    """Shield a block from what the caller has set in torch: gradients, automatic precision, default dtype.
+    """Shield a block from what the caller has set in torch: gradients, automatic precision, defaults.
 
-    The default dtype is that of all threads: it is float32 while any of them is in such a block.
+    New tensors are float32 on the processor, unless code says otherwise. The default dtype is that of all
+    threads: it is float32 while any of them is in such a block.
 
     Examples
     --------
@@ -106,6 +107,8 @@ def own_state() -> Iterator[None]:
         with ExitStack() as stack:
             stack.enter_context(torch.inference_mode(False))
             stack.enter_context(torch.enable_grad())
+            if torch.get_default_device().type != "cpu":
+                stack.enter_context(torch.device("cpu"))
             for kind in ("cpu", *(["cuda"] if torch.cuda.is_available() else [])):
                 stack.enter_context(torch.autocast(kind, enabled=False))
             yield

@@ -112,7 +112,6 @@ class BaseTorchForecaster(
         """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
         check_instances(X, y)
         with all_or_nothing(self):
-            self._latest = self.cutoff
             return super().update(y=y, X=X, update_params=update_params)
 
     def pretrain(self, y: Any, X: Any = None, fh: Any = None) -> Self:
@@ -190,13 +189,18 @@ class BaseTorchForecaster(
             self._cur_X = update_data(self._cur_X, self._accepted(X, y, "update"))
             if self._effects is not None:
                 y = self._less_effects(y)
-        if self._latest[0] > self.cutoff[0] and not y.index.isin(self._cur_y.index).all():
-            self._set_cutoff(self._latest)  # values that come late hide none that are known
         self._cur_y = update_data(self._cur_y, y)
         self._check_usable()
         if update_params and self.update_steps > 0:
             self._train_further(self._seed, self.network_, self.update_steps)
         return self
+
+    def _update_y_X(self, y, X=None, enforce_index_type=None):
+        """Take note of the end of new data; values that come late hide none that are known."""
+        before = self.cutoff if self.is_fitted else None
+        super()._update_y_X(y, X, enforce_index_type)
+        if before is not None and before[0] > self.cutoff[0] and not y.index.isin(self._cur_y.index).all():
+            self._set_cutoff(before)
 
     def _choose(self, y, fh):
         """Choose what the user left open, from the series."""

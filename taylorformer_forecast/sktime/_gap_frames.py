@@ -74,6 +74,7 @@ class GapMethods(Host):
             whole = Series(t, (y if log is None else log(y))[:, None], covariates)
             yield Gaps(ColumnSeries.of(t, whole.y, covariates), whole.take(np.isnan(column)), log)
 
+    @own_state()
     def _impute(self, X, n_paths):
         """Draw all that is missing in X."""
         jobs, places, first = [], [], 0
@@ -92,10 +93,8 @@ class GapMethods(Host):
             first += len(part)
         values = to_float(X)
         rows = np.flatnonzero(np.isnan(values).any(1))
-        with own_state():
-            samples = fill_gaps(
-                jobs, self.network_, self.window_length_, self.gap_length_, n_paths, self._seed, self.device
-            )
+        about = self.network_, self.window_length_, self.gap_length_, n_paths, self._seed, self.device
+        samples = fill_gaps(jobs, *about)
         parts = [
             (job, sample, np.searchsorted(rows, row), d)
             for job, sample, (row, d) in zip(jobs, samples, places, strict=True)

@@ -1,15 +1,17 @@
-"""sktime's ``update_predict``: forecasts from one cutoff after another."""
+"""How the cutoff moves: new data, and sktime's ``update_predict``, from one cutoff after another."""
 
 from __future__ import annotations
 
 import copy
 from contextlib import contextmanager
+from typing import Any
 
 import pandas as pd
 from sktime.datatypes import convert_to, get_cutoff
 from sktime.forecasting.base._base import _format_moving_cutoff_predictions
 from sktime.utils.datetime import _shift
 
+from taylorformer_forecast.engine.state import all_or_nothing
 from taylorformer_forecast.sktime._host import Host
 
 
@@ -25,6 +27,22 @@ class MovingCutoffs(Host):
             yield
         finally:
             self._y_metadata, self._converter_store_y = seen
+
+    def update_predict_single(self, *args: Any, **kwargs: Any) -> Any:
+        """Take note of new data and forecast.
+
+        See :meth:`sktime.forecasting.base.BaseForecaster.update_predict_single`.
+        """
+        with all_or_nothing(self):
+            return super().update_predict_single(*args, **kwargs)
+
+    def update_predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Forecast from one cutoff after another.
+
+        See :meth:`sktime.forecasting.base.BaseForecaster.update_predict`.
+        """
+        with all_or_nothing(self):
+            return super().update_predict(*args, **kwargs)
 
     def _update_predict_single(self, y, fh, X=None, update_params=True):
         with self._same_format():

@@ -12,6 +12,7 @@ from sktime.datatypes import update_data
 
 from taylorformer_forecast.calendar.steps import snapped
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
+from taylorformer_forecast.engine.state import own_state
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
@@ -38,6 +39,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         """Columns of a forecast."""
         return self._cur_y.columns
 
+    @own_state()
     def _predictive(self, fh, X, joint=False) -> tuple[pd.Index, Predictive]:
         """Rows of the forecast and their predictive distribution, always from the same draw.
 

@@ -122,18 +122,13 @@ def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> Path
     return samples.reordered(torch.as_tensor(np.argsort(order, 1)))
 
 
+@own_state()
 def predict_requests(requests: list[Request], sampler: Sampler) -> Predictive:
     """Predict all that is asked, in one draw: rows of all requests, one after another.
 
     Columns are windows of their own, unless the network joins them: one network serves any number of columns
     and instances, and what is missing in one column leaves the others alone.
     """
-    with own_state():
-        return _predicted(requests, sampler)
-
-
-def _predicted(requests: list[Request], sampler: Sampler) -> Predictive:
-    """The forecasts to all requests, in one draw."""
     n_context = sampler.n_context
     pieces: dict[tuple[int, int], list[tuple[np.ndarray, PathSamples]]] = defaultdict(list)
 

@@ -85,6 +85,19 @@ def test_answers_do_not_depend_on_the_default_dtype_or_on_autocast(make):
         assert torch.is_autocast_enabled("cpu")
 
 
+@EVERY
+def test_the_default_device_of_the_caller_does_not_matter(make):
+    """With "cuda" tensors of two devices met."""
+    expected = answer(make().fit(GAPS))
+    torch.set_default_device("meta")
+    try:
+        found = answer(make().fit(GAPS))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)  # torch takes other kernels then
+        assert torch.get_default_device() == torch.device("meta")
+    finally:
+        torch.set_default_device(None)
+
+
 @pytest.mark.parametrize("make", [forecaster, corrected])
 def test_another_thread_may_change_the_default_dtype_while_predictions_are_made(make, monkeypatch):
     estimator = make().fit(GAPS)
@@ -117,6 +130,30 @@ def test_an_update_trains_in_the_dtype_of_the_network(mode):
     finally:
         torch.set_default_dtype(torch.float32)
     np.testing.assert_array_equal(fitted.predict([1]).to_numpy(), expected)
+
+
+@pytest.mark.parametrize("name", ["update", "update_predict_single", "update_predict"])
+def test_data_that_are_refused_leave_the_cutoff_where_it_was(name):
+    fitted = corrected().fit(SERIES[:100], fh=[1])
+    before, cutoff = answer(fitted), fitted.cutoff
+    refused = SERIES[100:110].replace(SERIES.iloc[106], np.inf)
+    more = {}
+    if name == "update_predict":
+        splits = SlidingWindowSplitter(fh=[1], window_length=2, step_length=2, start_with_window=False)
+        more = {"cv": splits, "reset_forecaster": False}
+    with pytest.raises(ValueError, match="infinite values"):
+        getattr(fitted, name)(refused, **more)
+    assert fitted.cutoff.equals(cutoff)
+    np.testing.assert_array_equal(answer(fitted), before)
+
+
+@pytest.mark.parametrize("name", ["update", "update_predict_single"])
+def test_a_value_that_comes_late_moves_no_cutoff_back(name):
+    late = SERIES[50:51]
+    fitted = corrected().fit(SERIES[:100].drop(late.index), fh=[1])
+    getattr(fitted, name)(late)
+    assert fitted.cutoff[0] == SERIES.index[99]
+    np.testing.assert_array_equal(answer(fitted), answer(corrected().fit(SERIES[:100], fh=[1])))
 
 
 # ---- formats ------------------------------------------------------------------------------------------
