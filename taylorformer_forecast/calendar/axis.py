@@ -154,6 +154,10 @@ class TimeAxis:
         grid[at] = values
         return grid
 
+    def ahead(self, n: int) -> range:
+        """The next ``n`` steps as a relative horizon counts them."""
+        return range(self.stride, n * self.stride + 1, self.stride)
+
     def between(self, first: Any, last: Any, like: pd.Index) -> pd.Index:
         """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
         if isinstance(like, pd.PeriodIndex):
