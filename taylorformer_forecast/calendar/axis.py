@@ -54,8 +54,11 @@ class TimeAxis:
     span : float
         Number of steps that the data cover.
     every : int, default=1
-        How many steps of the index make one step here: more than one if the index is finer than the
+        How many typical steps of the rows make one step here: more than one if the index is finer than the
         observations are.
+    stride : int, default=1
+        How many steps of a relative horizon make one step here: periods and integers are counted by their
+        unit, however sparse they are.
     """
 
     kind: str
@@ -64,6 +67,7 @@ class TimeAxis:
     origin: float | int
     span: float
     every: int = 1
+    stride: int = 1
 
     @classmethod
     def of(
@@ -93,7 +97,9 @@ class TimeAxis:
         if observed is not None and (kind != "clock" or freq is not None):
             every = _common_divisor(np.concatenate([x - origin for x in counts]) / step)
         step *= every
-        return cls(kind, freq, step, origin, float(max(x[-1] - x[0] for x in counts) / step), every)
+        counted = kind in ("number", "period")
+        stride = max(1, round(step / getattr(freq, "n", 1))) if counted else every
+        return cls(kind, freq, step, origin, float(max(x[-1] - x[0] for x in counts) / step), every, stride)
 
     def continued(self, own: TimeAxis, few: bool) -> TimeAxis:
         """The axis of further series, given their own: this one if they are counted alike.
@@ -148,14 +154,18 @@ class TimeAxis:
         grid[at] = values
         return grid
 
+    def ahead(self, n: int) -> range:
+        """The next ``n`` steps as a relative horizon counts them."""
+        return range(self.stride, n * self.stride + 1, self.stride)
+
     def between(self, first: Any, last: Any, like: pd.Index) -> pd.Index:
         """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
         if isinstance(like, pd.PeriodIndex):
-            return pd.period_range(first, last, freq=like.freq)[:: self.every]
+            return pd.period_range(first, last, freq=like.freq)[:: self.stride]
         if isinstance(like, pd.DatetimeIndex):
-            every = pd.Timedelta(round(self.step), unit="ns") if self.freq is None else self.every * self.freq
-            return pd.date_range(first, last, freq=every)
-        return pd.Index(np.arange(int(first), int(last) + 1, max(1, round(self.step))))
+            step = pd.Timedelta(round(self.step), unit="ns") if self.freq is None else self.stride * self.freq
+            return pd.date_range(first, last, freq=step)
+        return pd.Index(np.arange(int(first), int(last) + 1, self.stride))
 
     def grid(self, index: pd.Index, name: str = "y") -> pd.Index:
         """The regular stamps among which those of a series lie, from its first to its last.
@@ -164,7 +174,7 @@ class TimeAxis:
         times as many steps as stamps.
         """
         step = str(pd.Timedelta(round(self.step), unit="ns")) if self.kind == "clock" else f"{self.step:g}"
-        step = step if self.freq is None else self.freq.freqstr
+        step = step if self.freq is None else (self.stride * self.freq).freqstr
         n = np.diff(self.numbers(index[[0, -1]]))[0]
         wrong = f"{len(index)} rows are spread over {n:.0f} steps of {step}"
         if n < SPARSEST_GRID * len(index):

@@ -23,6 +23,27 @@ def snapped(steps: np.ndarray) -> np.ndarray:
     return np.where(np.abs(steps - whole) > LARGEST_OFFSET, steps, whole)
 
 
+def at_steps(t: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Which times are whole steps from the first with a value, or have a value themselves.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n,)
+        Times in steps.
+    seen : bool ndarray of shape (n,)
+        Which have a value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.steps import at_steps
+    >>> t = np.array([0.0, 0.5, 1.0, 1.5, 2.5])
+    >>> at_steps(t, np.array([False, True, False, False, True])).tolist()
+    [False, True, False, True, True]
+    """
+    return seen | (snapped(t - t[seen.argmax()]) % 1 == 0)
+
+
 def on_steps(t: np.ndarray) -> np.ndarray | None:
     """Positions of times on the grid of whole steps; None if they are not on one, or too sparse for it.
 

@@ -35,11 +35,10 @@ class Averaging(Host):
         The pretrained network stands in for a new one, which sees these values when it is trained.
         """
         losses: list[tuple] = []  # of every instance and column
-        stamps = self._cur_y.index.get_level_values(-1).unique().sort_values()
-        seen = self._cur_y.dropna(how="all").index.get_level_values(-1)
-        stamps = stamps[(stamps >= seen.min()) & (stamps <= seen.max())]  # rows without a value say nothing
+        seen = self._cur_y.dropna(how="all")  # rows without a value say nothing
+        stamps = seen.index.get_level_values(-1).unique().sort_values()
         origins = origins_to_compare(len(stamps), self.horizon_)
-        y = self._compared(stamps[origins[0]], stamps[origins[-1]]) if origins else self._cur_y[:0]
+        y = self._compared(seen, stamps[origins[0]], stamps[origins[-1]]) if origins else seen[:0]
         if not y.empty:
             times = y.index.get_level_values(-1)
             network = self._with(
@@ -55,13 +54,13 @@ class Averaging(Host):
             losses = [(loss, *of_others[name]) for name, loss in of_network.items()]
         return strategy.weighed(self.strategy, *weights_by_losses(*np.reshape(losses, (-1, 3)).T))
 
-    def _compared(self, start, end) -> pd.DataFrame:
+    def _compared(self, y, start, end) -> pd.DataFrame:
         """Series whose past is forecast: some of those with values before all origins and after all.
 
         One that ended long ago would be forecast from its own end, through many horizons.
         """
-        times = self._cur_y.index.get_level_values(-1)
-        y = self._cur_y.loc[:, self._cur_y[times >= end].notna().any()]
+        times = y.index.get_level_values(-1)
+        y = y.loc[:, y[times >= end].notna().any()]
         y = y.iloc[:, evenly(y.shape[1], MOST_SHARE_SERIES).numpy()]
         before, after = y[times < start].notna(), y[times >= end].notna()
         if y.index.nlevels == 1:
@@ -114,4 +113,4 @@ class Averaging(Host):
 
     def _whole_horizon(self) -> ForecastingHorizon:
         """All steps of a forecast."""
-        return ForecastingHorizon(range(1, self.horizon_ + 1))
+        return ForecastingHorizon(self._axis.ahead(self.horizon_))

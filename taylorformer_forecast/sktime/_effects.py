@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.steps import on_steps, snapped
+from taylorformer_forecast.calendar.steps import at_steps, on_steps, snapped
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
@@ -97,7 +97,8 @@ class ExogenousEffects(Host):
         names: list[tuple] = []
         series, covariates = [], []
         for key, at, values in (parts[k] for k in by_name(panel.keys)):
-            steps = on_steps(times[at])
+            rows = at_steps(times[at], ~np.isnan(values[:, : y.shape[1]]).all(1))
+            steps, values = on_steps(times[at[rows]]), values[rows]
             if steps is None:
                 return None
             grid = np.full((steps[-1] + 1, values.shape[1]), np.nan)
@@ -115,6 +116,7 @@ class ExogenousEffects(Host):
         origins, of_series = dict(self._origins), dict(self._of_series)  # an update may fail later
         closed = self._closed(y.index, self._cur_X)
         for key, own in rows_of_instances(y.index).items():
+            own = own[at_steps(numbers[own], ~np.isnan(values[own]).all(1))]  # others have no value
             steps = snapped(numbers[own] - origins.setdefault(key, numbers[own].min()))
             for d, column in enumerate(y.columns):
                 known, seen = of_series.get((key, column)), values[own, d]

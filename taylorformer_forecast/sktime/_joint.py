@@ -91,17 +91,18 @@ class JointPaths(Host):
 
     def _network_scores(self):
         """Scores of forecasts of a network, from some origins."""
-        y, errors = self._cur_y, []
+        y, errors = self._cur_y.dropna(how="all"), []  # an index may be finer than the observations
         times = y.index.get_level_values(-1)
         stamps = times.unique().sort_values()
+        ahead = np.round(self._axis.numbers(stamps[-1:]) - self._axis.numbers(stamps)).astype(int)
         instance = pd.factorize(y.index.droplevel(-1))[0] if y.index.nlevels > 1 else np.zeros(len(y))
         for origin in past_origins(len(stamps) - 1, self.horizon_):
             past = times <= stamps[origin]
             count = y[past].groupby(instance[past]).transform("count")
             early = y[past][(count >= MIN_SCALE_VALUES).all(axis=1)]
             if not early.empty:
-                n_ahead = min(self.horizon_, len(stamps) - 1 - origin)
-                errors.append(self._scored(self._with(_cur_y=early), range(1, n_ahead + 1)))
+                steps = self._axis.ahead(min(self.horizon_, ahead[origin]))
+                errors.append(self._scored(self._with(_cur_y=early), steps))
         return pd.concat(errors) if errors else side_by_side(y, y.index, y.columns)[:0]
 
     def _scored(self, forecaster, steps):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sktime.forecasting.base import ForecastingHorizon
 from sktime.forecasting.model_evaluation import evaluate
 from sktime.performance_metrics.forecasting import MeanAbsoluteError
 from sktime.split import ExpandingWindowSplitter
@@ -234,6 +235,24 @@ def test_steps_of_several_integers_have_effects():
     y, X = y.set_axis(even), X.set_axis(even)
     forecaster = TaylorformerForecaster(random_state=0).fit(y[:150], X[:150])
     assert float((forecaster.predict(fh=[2, 4], X=X[150:]) - y[150:152]).abs().max().iloc[0]) < 0.5
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["always open", "closed on Mondays"])
+@pytest.mark.parametrize("n_before", [0, 1], ids=["from the first value", "from before it"])
+@pytest.mark.parametrize("strategy", ["auto", "corrected", "pretrained", "averaged"])
+def test_effects_are_those_of_the_steps_if_the_index_is_finer(strategy, closed, n_before):
+    """Rows between the steps were irregular times, of which no effects can be estimated."""
+    y, X = promoted()
+    y = y.where(y.index.dayofweek > 0, 0.0) if closed else y
+    fine = pd.date_range(y.index[0] - n_before * pd.Timedelta("8h"), y.index[-1], freq="8h")
+    found = []
+    for own_y, own_X in ((y, X), (y.reindex(fine), X.reindex(fine).ffill().bfill())):
+        ahead, early = pd.DatetimeIndex(y.index[N:], freq=None), own_y.index <= y.index[N - 1]
+        forecaster = TaylorformerForecaster(strategy=strategy, max_steps=1, num_samples=20, random_state=0)
+        forecaster.fit(own_y[early], own_X[early], fh=ForecastingHorizon(ahead, is_relative=False))
+        found.append(forecaster.predict_quantiles(X=own_X[~early], alpha=[0.1, 0.5, 0.9]))
+        assert forecaster._effects is not None
+    np.testing.assert_allclose(*found, rtol=0.02, atol=0.1)
 
 
 def test_the_order_of_instances_and_columns_does_not_matter_to_effects(monkeypatch):

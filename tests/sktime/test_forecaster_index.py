@@ -136,6 +136,30 @@ def test_steps_on_integers_are_added_to_the_last(index, ahead):
     assert np.isfinite(forecast).all()
 
 
+WEEKS = pd.date_range("2020-01-05", periods=N + 9, freq="7D")
+QUARTERS = pd.date_range("2000-01-01", periods=N + 9, freq="QS")
+SPARSE_PERIODS = {  # the same stamps as dates, and as periods that are shorter than a step
+    "weeks in days": (WEEKS, WEEKS.to_period("D")),
+    "quarters in months": (QUARTERS, QUARTERS.to_period("M")),
+}
+
+
+@pytest.mark.parametrize(("steps", "sparse"), SPARSE_PERIODS.values(), ids=SPARSE_PERIODS)
+@pytest.mark.parametrize("cls", [TaylorformerForecaster, LAMForecaster, ContiFormerForecaster])
+@pytest.mark.parametrize("with_x", [False, True], ids=["alone", "with X"])
+def test_periods_that_are_sparser_than_their_frequency_are_forecast_as_dates_are(cls, steps, sparse, with_x):
+    """Paths passed through every period between the steps, and X had to have rows for these."""
+    forecasts, x = [], np.random.default_rng(1).normal(size=(N + 9, 1))
+    settings = {"strategy": "train"} if cls is TaylorformerForecaster else {}
+    for index in (steps, sparse):
+        X = pd.DataFrame(x, index, columns=["x"]) if with_x else None
+        forecaster = cls(d_model=4, n_heads=1, max_steps=1, random_state=0, time_features=None, **settings)
+        fh = ForecastingHorizon(index[N:], is_relative=False)
+        forecaster.fit(pd.Series(values(), index[:N]), X=None if X is None else X[:N], fh=fh)
+        forecasts.append(forecaster.predict_quantiles(X=None if X is None else X[N:], alpha=[0.1, 0.9]))
+    np.testing.assert_allclose(*forecasts, rtol=1e-6)
+
+
 # --- irregular dates --------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sktime.forecasting.base import ForecastingHorizon
 from sktime.forecasting.model_evaluation import evaluate
 from sktime.forecasting.reconcile import ReconcilerForecaster
 from sktime.performance_metrics.forecasting import MeanAbsoluteError
@@ -75,6 +76,27 @@ def test_an_absolute_stamp_may_be_past_for_one_instance_and_future_for_another(k
     assert len(forecast) == 3 * 8
     assert all(list(forecast.loc[key].index) == list(stamp) for key in "abc")
     assert np.isfinite(forecast.to_numpy()).all()
+
+
+@pytest.mark.parametrize("strategy", ["auto", "corrected", "zero_shot", "train"])
+def test_the_horizon_is_counted_from_the_end_of_all_whatever_the_names_of_those_that_ended_before(strategy):
+    """It was counted from the end of the first instance by name, even if that closed long ago."""
+    days, rng = pd.date_range("2023-01-01", periods=307, freq="D"), np.random.default_rng(0)
+    shop = pd.DataFrame({"y": 50 + 5 * np.sin(np.arange(300) * 2 * np.pi / 7) + rng.normal(size=300)})
+    shop = shop.set_axis(days[:300])
+    fh, fitted = ForecastingHorizon(days[300:], is_relative=False), []
+    for name in "az":
+        y = pd.concat({name: shop[:225], "shop": shop}, names=["shop", "day"])
+        fitted.append(tiny(strategy=strategy, distribution="studentt").fit(y, fh=fh))
+        found = fitted[-1].predict()
+        assert list(found.loc[name].index) == list(found.loc["shop"].index) == list(days[300:])
+        np.testing.assert_allclose(found["y"], 50, atol=10)
+    assert [one.horizon_ for one in fitted] == [8, 8]
+    assert fitted[0].strategy_ == fitted[1].strategy_
+    assert fitted[0].context_length_ == fitted[1].context_length_
+    if strategy in ("corrected", "zero_shot"):  # no network is trained on windows in the order of names
+        forecasts = [one.predict_quantiles(alpha=[0.1, 0.9]).loc["shop"] for one in fitted]
+        np.testing.assert_allclose(*forecasts, rtol=1e-3)
 
 
 def test_all_predictive_methods_agree(fitted):

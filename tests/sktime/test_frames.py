@@ -234,6 +234,27 @@ def test_rows_are_put_on_a_grid():
     assert len(axis_of(sparse).on_grid(sparse, np.zeros(4))) == 4
 
 
+@pytest.mark.parametrize(
+    ("stamps", "stride", "step"),
+    [
+        (pd.period_range("2020-01-05", periods=30, freq="W").asfreq("D"), 7, "7D"),
+        (pd.period_range("2020-03", periods=90, freq="M")[::3], 3, "3M"),
+        (pd.period_range("2020-03", periods=30, freq="2M"), 1, "2M"),
+        (pd.period_range("2020-03", periods=90, freq="2M")[::3], 3, "6M"),
+    ],
+    ids=["weeks in days", "quarters in months", "pairs of months", "half years in pairs of months"],
+)
+def test_periods_that_are_sparser_than_their_frequency_have_the_steps_of_their_rows(stamps, stride, step):
+    axis = TimeAxis.of([stamps])
+    assert axis.stride == stride
+    np.testing.assert_array_equal(axis.numbers(stamps), np.arange(len(stamps)))
+    pd.testing.assert_index_equal(axis.between(stamps[2], stamps[6], stamps), stamps[2:7])
+    gone = stamps.delete([3, 5])
+    pd.testing.assert_index_equal(axis.grid(gone), stamps)
+    with pytest.raises(ValueError, match=f"2 rows are spread over 29 steps of {step}"):
+        axis.grid(stamps[[0, -1]])
+
+
 # --- exogenous columns ------------------------------------------------------------------------------------
 
 

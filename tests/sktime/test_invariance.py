@@ -114,6 +114,65 @@ def test_a_finer_grid_without_values_in_between_gives_the_same_forecast(index, f
     pd.testing.assert_frame_equal(forecast(on_finer), forecast(y), rtol=1e-5, check_freq=False)
 
 
+THIRD_HOURS = pd.date_range("2020-01-01", periods=120, freq="3h")
+WEEKS = pd.date_range("2020-01-05", periods=120, freq="7D")
+# The same steps: as they are, and counted by a smaller unit, with or without rows between them.
+COUNTED = {
+    "sparse integers": (pd.RangeIndex(120), pd.RangeIndex(0, 360, 3)),
+    "integers between": (pd.RangeIndex(0, 360, 3), pd.RangeIndex(358)),
+    "sparse periods": (WEEKS, WEEKS.to_period("D")),
+    "periods between": (WEEKS.to_period("D"), pd.period_range(WEEKS[0], WEEKS[-1], freq="D")),
+    "hours between": (THIRD_HOURS, pd.date_range(THIRD_HOURS[0], THIRD_HOURS[-1], freq="h")),
+    "rows that are missing": (
+        THIRD_HOURS.delete([20, 50, 51, 90, 95, 101]),
+        pd.date_range(THIRD_HOURS[0], THIRD_HOURS[-1], freq="h"),
+    ),
+}
+
+
+def counted(index, other, n_columns=1):
+    """Frames of 110 steps and the stamps of nine further ones, on each of both indexes."""
+    z = np.random.default_rng(5).normal(size=(len(index), n_columns + 1)).cumsum(0)
+    z = z[:, :n_columns] + 2 * z[:, n_columns:]
+    frames = [pd.DataFrame(z, index)]
+    frames.append(frames[0].set_axis(other) if len(other) == len(index) else frames[0].reindex(other))
+    for frame in frames:
+        seen = frame.dropna().index
+        yield (
+            frame[frame.index <= seen[-11]],
+            ForecastingHorizon(pd.Index(list(seen[-10:])), is_relative=False),
+        )
+
+
+@pytest.mark.parametrize(("index", "other"), COUNTED.values(), ids=COUNTED)
+def test_weights_of_an_average_do_not_depend_on_the_unit_by_which_steps_are_counted(index, other):
+    """Forecasts of the past were of steps of the index, and their origins were rows."""
+    settings = {"strategy": "zero_shot", "distribution": "studentt", "time_features": None}
+    fitted = [tiny(**settings).fit(y, fh=fh) for y, fh in counted(index, other)]
+    assert fitted[0].horizon_ == fitted[1].horizon_ == 10
+    weights = [(one._strategy.share, one._strategy.analogues) for one in fitted]
+    assert weights[0][0] != 0.5
+    np.testing.assert_allclose(weights[1], weights[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "name"),
+    [
+        *((TaylorformerForecaster, name) for name in COUNTED),
+        (LAMForecaster, "sparse integers"),
+        (LAMForecaster, "sparse periods"),
+    ],
+)
+def test_correlations_of_series_do_not_depend_on_the_unit_by_which_steps_are_counted(forecaster, name):
+    """Forecasts of the past were of steps of the index, which LAM has no forecasts of."""
+    found = [
+        tiny(forecaster, joint=True, time_features=None).fit(y, fh=fh)._copula[1].correlation
+        for y, fh in counted(*COUNTED[name], n_columns=2)
+    ]
+    assert found[0][0, 1] != 0
+    np.testing.assert_allclose(found[1], found[0], atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("forecaster", "settings"),
     [(TaylorformerForecaster, {"strategy": "zero_shot", "distribution": "studentt"}), (LAMForecaster, {})],
