@@ -283,6 +283,27 @@ def test_effects_on_a_panel_are_in_units_of_every_series():
     assert large / 100 == pytest.approx(40, abs=15)
 
 
+@pytest.mark.parametrize("strategy", ["baseline", "corrected"])
+@pytest.mark.parametrize("padding", ["a longer series in the list", "missing rows in front", "a backtest"])
+def test_forecasts_of_a_panel_do_not_depend_on_padding(strategy, padding):
+    y, X = promoted()
+    X = X.with_values(np.r_[X.values()[:30], np.ones((1, 1)), X.values()[31:]].astype("float32"))
+    model = chosen(strategy).fit([y[:N], y[:N] * 2], future_covariates=[X, X], verbose=False)
+    options = {"predict_likelihood_parameters": True, "random_state": 0, "verbose": False}
+    alone = model.predict(H, series=y[:30], future_covariates=X, **options)
+    if padding == "a longer series in the list":
+        found = model.predict(H, series=[y[:30], y[:N]], future_covariates=[X, X], **options)[0]
+    elif padding == "missing rows in front":
+        late = y[:30].prepend_values(np.full((50, 1), np.nan, dtype="float32"))
+        found = model.predict(H, series=late, future_covariates=X, **options)
+    else:
+        options |= {"start": 30, "start_format": "position", "forecast_horizon": H, "stride": N}
+        found = model.historical_forecasts(
+            y, future_covariates=X, retrain=False, last_points_only=False, **options
+        )[0]
+    np.testing.assert_allclose(found.values()[:, 0], alone.values()[:, 0], rtol=1e-3)
+
+
 def test_likelihood_parameters_and_backtests_have_the_effect():
     y, X = promoted()
     model = trained().fit(y[:N], future_covariates=X, verbose=False)
