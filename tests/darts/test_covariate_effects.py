@@ -109,6 +109,36 @@ def test_statistics_read_covariates_as_far_back_as_values(strategy):
     assert np.abs(late - whole).max() > 1e-3
 
 
+@pytest.mark.parametrize("effect", [40.0, 0.0])
+@pytest.mark.parametrize("where", ["before they begin", "in a gap"])
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "averaged"])
+def test_values_count_as_missing_where_covariates_with_an_effect_are_not_known(strategy, where, effect):
+    y, X = promoted(effect)
+    model = chosen(strategy, n_epochs=1).fit(y[:N], future_covariates=X, verbose=False)
+    options = {"num_samples": 20, "random_state": 0, "verbose": False}
+    unknown = slice(0, N - 30) if where == "before they begin" else slice(20, 45)
+    values, known = y[:N].values(copy=True), X.values(copy=True)
+    known[unknown] = np.nan
+    given = X[N - 30 :] if where == "before they begin" else X.with_values(known)
+    found = model.predict(H, series=y[:N], future_covariates=given, **options)
+    if effect:
+        values[unknown] = np.nan
+    expected = model.predict(H, series=y[:N].with_values(values), future_covariates=X, **options)
+    np.testing.assert_allclose(found.all_values(), expected.all_values(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_covariates_that_begin_late_in_training_make_no_interval_wide(joint):
+    y, X = promoted()
+    both = y.stack(y.map(lambda values: 2 * values))
+    widths = []
+    for given in (X, X[N - 40 :]):
+        model = chosen("corrected", joint=joint).fit(both[:N], future_covariates=given, verbose=False)
+        found = model.predict(H, future_covariates=given, num_samples=200, random_state=0, verbose=False)
+        widths.append(found.all_values().std(2).mean())
+    assert widths[1] < 1.7 * widths[0]
+
+
 @pytest.mark.parametrize("strategy", ["corrected", "averaged"])
 def test_sales_are_not_forecast_below_zero_by_what_covariates_take_off(strategy):
     _, X = promoted()
