@@ -151,6 +151,22 @@ def test_sales_are_not_forecast_below_zero_by_what_covariates_take_off(strategy)
     assert low[1] < -30
 
 
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "averaged"])
+def test_likelihood_parameters_keep_to_the_bounds_of_the_values(strategy):
+    _, X = promoted()
+    level = np.linspace(60, 6, N + H) + np.random.default_rng(1).normal(size=N + H)
+    sales = series_of(np.maximum(level - 20 * X.values()[:, 0], 0.0))
+    X = X.with_values(np.r_[X.values()[:N], np.tile([[1.0], [0.0]], (H // 2, 1))].astype("float32"))
+    model = chosen(strategy, n_epochs=1).fit(sales[:N], future_covariates=X, verbose=False)
+    options = {"future_covariates": X, "random_state": 0, "verbose": False}
+    loc, scale, df = model.predict(H, predict_likelihood_parameters=True, **options).values().T
+    paths = model.predict(H, num_samples=500, **options).all_values()[:, 0]
+    assert paths.min() == 0
+    assert loc.min() >= 0
+    np.testing.assert_allclose(loc, paths.mean(1), atol=0.5)
+    np.testing.assert_allclose(scale * np.sqrt(df / (df - 2)), paths.std(1), atol=0.5)
+
+
 @pytest.mark.parametrize("strategy", ["corrected", "averaged"])
 def test_saved_statistics_keep_effects(strategy, tmp_path):
     y, X = promoted()
