@@ -159,6 +159,7 @@ FEWEST_ALIKE = 10  # past values that do, the nearest ones; by hand
 FARTHEST_DEMAND = 0.9  # mean they may lead to, on the way from the usual one to the largest value; by hand
 EFFECT_OUTLIER = 6.0  # standard deviations, of the largest error that counts; by hand
 EFFECT_ROWS_PER_LAG = 10  # of the autoregression of the rest, if it has more than three lags; by hand
+LEAST_MEMORY = 0.7  # correlation with its last value of a missing covariate that this stands for; by hand
 RELEVANCE_DOUBT = 1.0  # terms without effect in each group: t statistics below 2.4 count for nothing; by hand
 EASTER_REACH = 6  # days before and after it that may differ from others; by hand
 CHRISTMAS_REACH = 8  # the same of Christmas, so that New Year is in it; by hand

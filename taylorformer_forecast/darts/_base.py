@@ -40,6 +40,7 @@ from taylorformer_forecast.darts._limits import Limits
 from taylorformer_forecast.darts._module import ForecastModule
 from taylorformer_forecast.darts._parameters import SharedParameters
 from taylorformer_forecast.darts._past import KnownPast
+from taylorformer_forecast.darts._refit import Refitted
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts._tuning import Tuned
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
@@ -52,7 +53,7 @@ from taylorformer_forecast.models.spec import ModelSpec
 FOR_THE_NETWORK = ("_seasonal", "_floor", "_level", "_effects", "_flags", "_units", "_outlier_seasons")
 
 
-class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, KnownPast):
+class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, KnownPast):
     """Base of the package's darts models: likelihood, what is left to the series, training length."""
 
     _module_class: type[ForecastModule]
@@ -133,12 +134,8 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, KnownPast):
         """Peak learning rate, and arguments of the network."""
         return {"lr": self._arguments["lr"], "network": self.spec.options(self._arguments)}
 
-    @wraps(MixedCovariatesTorchModel.fit)
-    def fit(self, *args: Any, **kwargs: Any) -> Any:
-        with as_before_a_failure(self):
-            return super().fit(*args, **kwargs)
-
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
+        self._forget_the_fit()
         for part in ("", "val_"):
             target = series2seq(kwargs.get("val_series") if part else series)
             if target:

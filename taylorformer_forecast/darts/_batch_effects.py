@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
+from taylorformer_forecast.baselines.bounds import bounds
+from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.engine.effects.series_scale import since_start
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
@@ -62,4 +65,24 @@ class BatchEffects:
                 before, ahead = np.split(np.exp(self.effects[b, :, c]), [length])
                 one = multiplied(one, np.ones(len(ahead), bool), self.y[b, :, c], before, ahead, rng)
             found.append(one)
+        return found
+
+    def added_to(
+        self, forecasts: Sequence[SeriesForecast], past: Float[Tensor, "B L C"]
+    ) -> list[SeriesForecast]:
+        """Forecasts of all components with additions, within the bounds of past values; zero where closed."""
+        found, width = [], past.shape[2]
+        ends = torch.stack(bounds(rearrange(past, "b l c -> (b c) l").cpu().double()), 1).tolist()
+        for number, one in enumerate(forecasts):
+            b, c = divmod(number, width)
+            added, closed = (
+                part[b, -one.paths.shape[1] :, c].cpu().numpy() for part in (self.added, self.closed)
+            )
+            paths = np.where(closed, 0.0, (one.paths + added).clip(*ends[number]))
+            loc, shut = one.loc + added[:, None], closed[:, None]
+            low, high = ((loc + side * one.scale).clip(*ends[number]) for side in (-1, 1))
+            loc, half = (np.where(shut, 0.0, part / 2) for part in (low + high, high - low))
+            # Of pieces beyond a bound a point is left, and a scale is never zero.
+            half = np.maximum(half, np.maximum(POINT_MASS * one.scale, np.finfo(float).tiny))
+            found.append(replace(one, paths=paths, loc=loc, scale=half))
         return found

@@ -138,7 +138,7 @@ class Additions:
     def rest_of(self, series: TimeSeries, covariates: TimeSeries) -> TimeSeries:
         """A series less what covariates add to it."""
         values, x = series.all_values(copy=False)[None, :, :, 0], _at_series(covariates, series)[None]
-        y = np.where(self._closed(x), np.nan, values.astype(float))
+        y = np.where(self._closed(x) | self._unknown(x), np.nan, values.astype(float))
         rest = self._of(x, y, np.arange(len(series))).rest(torch.as_tensor(y)).numpy()
         return series.with_values(rest[0, ..., None].astype(values.dtype))
 
@@ -152,6 +152,13 @@ class Additions:
             hidden["future_target"] = (batch.future_target, batch.future_covariates)
         return replace(batch, **{name: self._open(*both) for name, both in hidden.items()})
 
+    def without_unknown(self, batch: TorchInferenceBatch) -> TorchInferenceBatch:
+        """A batch whose values are missing where what covariates add to them is not known."""
+        past = batch.past_target
+        x = batch.historic_future_covariates[:, -past.shape[1] :].detach().cpu().double().numpy()
+        hidden = torch.as_tensor(self._unknown(x), device=past.device)
+        return batch.replace(past_target=past.masked_fill(hidden, torch.nan))
+
     def _open(self, values: Float[Tensor, "B n C"], x: Float[Tensor, "B n F"]) -> Float[Tensor, "B n C"]:
         """Values that are missing where covariates say that all is zero."""
         closed = self._closed(x.detach().cpu().double().numpy())
@@ -160,6 +167,16 @@ class Additions:
     def _closed(self, x: Float[np.ndarray, "B n F"]) -> Bool[np.ndarray, "B n C"]:
         """Where covariates say that all of a component is zero."""
         return np.stack([effects.closed(x) for effects in self.effects], -1)
+
+    def _unknown(self, x: Float[np.ndarray, "B n F"]) -> Bool[np.ndarray, "B n C"]:
+        """Where covariates are not known that add something to a component, before the input chunk.
+
+        In that, a network sees where they are known, and others refuse what training did not lack.
+        """
+        given = x[..., : len(self.effects[0].means)]
+        found = np.stack([effects.unknown(given) for effects in self.effects], -1)
+        found[:, max(found.shape[1] - self.length, 0) :] = False
+        return found
 
     def _of(
         self,
@@ -227,7 +244,7 @@ def _as_arrays(fields: Mapping[str, Any]) -> CovariateEffects:
 
 
 def open_past(batch: Any, additions: Additions | None, unknown: Callable[[Any], Tensor]) -> Any:
-    """A batch to forecast from, without values where covariates say that all is zero.
+    """A batch to forecast from, without values where covariates say that all is zero, or say nothing.
 
     A warning names components of which nothing is left: ``unknown`` says of a batch which have nothing.
     """
@@ -240,4 +257,4 @@ def open_past(batch: Any, additions: Additions | None, unknown: Callable[[Any], 
             "forecasts are NaN. A longer input_chunk_length may help",
             stacklevel=2,
         )
-    return found
+    return additions.without_unknown(found)

@@ -39,7 +39,8 @@ DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTL
 class PretrainedModel(SharedWeights, BaseForecastModel):
     """Base of models with the parameters ``strategy`` and ``pretrained``.
 
-    The file is read by the first fit alone: checkpoints hold the weights that came of it.
+    The file is read by the first fit alone, where the network is trained: checkpoints hold the weights that
+    came of it, and further fits go on from them.
     """
 
     _strategy: Strategy | None
@@ -119,19 +120,6 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         if self._arguments["use_static_covariates"] and any(one.has_static_covariates for one in series):
             return "the series has static covariates, which only a new network can use"
         return self._obstacle_of_parameters()
-
-    def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._strategy is not None and not self._strategy.trains:
-            self._forget_the_fit()
-        return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
-
-    def _forget_the_fit(self) -> None:
-        """As before the first fit: where nothing is trained, there is nothing to go on from."""
-        self.model = self.train_sample = self.training_series = None
-        self.past_covariate_series = self.future_covariate_series = self.static_covariates = None
-        for kind in ("past", "future", "static"):
-            setattr(self, f"_uses_{kind}_covariates", False)
-            setattr(self, f"_expect_{kind}_covariates", False)
 
     def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         super()._choose(series, options)
@@ -251,13 +239,17 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
                     f"strategy={asked!r} needs the time stamps of a series: call fit, not fit_from_dataset"
                 )
             self._strategy = Strategy("train", "windows of a dataset say nothing of its series")
-        if self._is_pretrained and self.model is None:
+        begins = self._is_pretrained and self.model is None
+        before = self._weights_before if self._strategy.trains else None
+        if begins and before is None:
             weights = self._weights()
             self._settings = self._settings_of(weights)
         setup = super()._setup_for_train(train_dataset, *args, **kwargs)
         if weights is not None:
             weights.write_into(setup["model"].net)
             setup["model"].usual_weight = weights.weight
+        elif begins and before is not None:
+            setup["model"].usual_weight = float(before["calibration.weight"])
         return setup
 
     @property

@@ -14,10 +14,8 @@ from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput,
 from einops import rearrange
 from torch import Tensor, nn
 
-from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._effects import Additions, open_past
@@ -158,19 +156,10 @@ def as_predicted(
     Tensor
         Paths (S, B, n, C), or parameters (1, B, n, C * 3), in double precision, where the series are.
     """
+    if effects is not None:
+        forecasts = effects.added_to(forecasts, batch.past_target)
     describe = _parameters if parameters else _paths
     found = torch.as_tensor(np.stack([describe(one) for one in forecasts]))
-    if effects is not None:  # on paths, or on the first parameter, the location
-        added, closed = (
-            rearrange(one[:, -found.shape[2] :], "b n c -> (b c) 1 n").cpu()
-            for one in (effects.added, effects.closed)
-        )
-        found[..., 0] = (found[..., 0] + added).masked_fill(closed, 0.0)
-        if parameters:
-            found[..., 1] *= torch.where(closed, POINT_MASS, 1.0)
-        else:
-            ends = bounds(rearrange(batch.past_target, "b l c -> (b c) l").cpu().double())
-            found = found.clamp(*(end.view(-1, 1, 1, 1) for end in ends))
     unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1 1 1").cpu()
     found = found.masked_fill(unseen, torch.nan)
     found = rearrange(found, "(b c) s n p -> s b n (c p)", b=len(batch.past_target))

@@ -109,6 +109,36 @@ def test_statistics_read_covariates_as_far_back_as_values(strategy):
     assert np.abs(late - whole).max() > 1e-3
 
 
+@pytest.mark.parametrize("effect", [40.0, 0.0])
+@pytest.mark.parametrize("where", ["before they begin", "in a gap"])
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "averaged"])
+def test_values_count_as_missing_where_covariates_with_an_effect_are_not_known(strategy, where, effect):
+    y, X = promoted(effect)
+    model = chosen(strategy, n_epochs=1).fit(y[:N], future_covariates=X, verbose=False)
+    options = {"num_samples": 20, "random_state": 0, "verbose": False}
+    unknown = slice(0, N - 30) if where == "before they begin" else slice(20, 45)
+    values, known = y[:N].values(copy=True), X.values(copy=True)
+    known[unknown] = np.nan
+    given = X[N - 30 :] if where == "before they begin" else X.with_values(known)
+    found = model.predict(H, series=y[:N], future_covariates=given, **options)
+    if effect:
+        values[unknown] = np.nan
+    expected = model.predict(H, series=y[:N].with_values(values), future_covariates=X, **options)
+    np.testing.assert_allclose(found.all_values(), expected.all_values(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_covariates_that_begin_late_in_training_make_no_interval_wide(joint):
+    y, X = promoted()
+    both = y.stack(y.map(lambda values: 2 * values))
+    widths = []
+    for given in (X, X[N - 40 :]):
+        model = chosen("corrected", joint=joint).fit(both[:N], future_covariates=given, verbose=False)
+        found = model.predict(H, future_covariates=given, num_samples=200, random_state=0, verbose=False)
+        widths.append(found.all_values().std(2).mean())
+    assert widths[1] < 1.7 * widths[0]
+
+
 @pytest.mark.parametrize("strategy", ["corrected", "averaged"])
 def test_sales_are_not_forecast_below_zero_by_what_covariates_take_off(strategy):
     _, X = promoted()
@@ -119,6 +149,22 @@ def test_sales_are_not_forecast_below_zero_by_what_covariates_take_off(strategy)
     low = model.predict(H, future_covariates=X, **options).all_values().min(axis=(0, 2))
     assert low[0] == 0
     assert low[1] < -30
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "averaged"])
+def test_likelihood_parameters_keep_to_the_bounds_of_the_values(strategy):
+    _, X = promoted()
+    level = np.linspace(60, 6, N + H) + np.random.default_rng(1).normal(size=N + H)
+    sales = series_of(np.maximum(level - 20 * X.values()[:, 0], 0.0))
+    X = X.with_values(np.r_[X.values()[:N], np.tile([[1.0], [0.0]], (H // 2, 1))].astype("float32"))
+    model = chosen(strategy, n_epochs=1).fit(sales[:N], future_covariates=X, verbose=False)
+    options = {"future_covariates": X, "random_state": 0, "verbose": False}
+    loc, scale, df = model.predict(H, predict_likelihood_parameters=True, **options).values().T
+    paths = model.predict(H, num_samples=500, **options).all_values()[:, 0]
+    assert paths.min() == 0
+    assert loc.min() >= 0
+    np.testing.assert_allclose(loc, paths.mean(1), atol=0.5)
+    np.testing.assert_allclose(scale * np.sqrt(df / (df - 2)), paths.std(1), atol=0.5)
 
 
 @pytest.mark.parametrize("strategy", ["corrected", "averaged"])
@@ -281,6 +327,27 @@ def test_effects_on_a_panel_are_in_units_of_every_series():
     small, large = (effect_of_promotion(model, X[k], series=y[k][:N])[-1, 0] for k in (0, 3))
     assert small == pytest.approx(40, abs=15)
     assert large / 100 == pytest.approx(40, abs=15)
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected"])
+@pytest.mark.parametrize("padding", ["a longer series in the list", "missing rows in front", "a backtest"])
+def test_forecasts_of_a_panel_do_not_depend_on_padding(strategy, padding):
+    y, X = promoted()
+    X = X.with_values(np.r_[X.values()[:30], np.ones((1, 1)), X.values()[31:]].astype("float32"))
+    model = chosen(strategy).fit([y[:N], y[:N] * 2], future_covariates=[X, X], verbose=False)
+    options = {"predict_likelihood_parameters": True, "random_state": 0, "verbose": False}
+    alone = model.predict(H, series=y[:30], future_covariates=X, **options)
+    if padding == "a longer series in the list":
+        found = model.predict(H, series=[y[:30], y[:N]], future_covariates=[X, X], **options)[0]
+    elif padding == "missing rows in front":
+        late = y[:30].prepend_values(np.full((50, 1), np.nan, dtype="float32"))
+        found = model.predict(H, series=late, future_covariates=X, **options)
+    else:
+        options |= {"start": 30, "start_format": "position", "forecast_horizon": H, "stride": N}
+        found = model.historical_forecasts(
+            y, future_covariates=X, retrain=False, last_points_only=False, **options
+        )[0]
+    np.testing.assert_allclose(found.values()[:, 0], alone.values()[:, 0], rtol=1e-3)
 
 
 def test_likelihood_parameters_and_backtests_have_the_effect():

@@ -31,10 +31,6 @@ def make(**params):
     return TaylorformerModel(12, 6, **{**usual, **params})
 
 
-def _weights(module):
-    return torch.cat([parameter.detach().ravel() for parameter in module.net.parameters()])
-
-
 def chosen(model):
     """What a fitted model has done, by its summary and by its network."""
     name = model.summary().strategy
@@ -231,17 +227,6 @@ def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(long, n, stra
     assert chosen(model) == strategy
     assert model.epochs_trained == (strategy in TRAINED)
     assert finite(model.predict(8, num_samples=3))
-
-
-@pytest.mark.parametrize("strategy", TRAINED)
-def test_a_further_fit_trains_the_same_network_on(series, strategy):
-    model = make(strategy=strategy).fit(series)
-    module = model.model
-    before = module.net.state_dict()["calibration.weight"].clone(), _weights(module)
-    assert chosen(model.fit(series, epochs=1)) == strategy
-    assert model.model is module
-    assert module.net.calibration.weight == before[0]
-    assert not torch.equal(_weights(module), before[1])
 
 
 def test_a_further_short_series_is_not_forecast_by_what_was_fitted_to_the_first(series):

@@ -241,6 +241,15 @@ def test_units_of_few_or_equal_values_are_in_proportion_to_their_size():
     assert effects.unit(y[0]) == deviation(y[0])
 
 
+@pytest.mark.parametrize("length", [None, 5, 40])
+@pytest.mark.parametrize("n", [3, 30])
+def test_rows_before_the_first_value_leave_deviations_as_they_are(length, n):
+    y = np.random.default_rng(0).normal(size=(2, n)).cumsum(1)
+    y[1, n // 2] = np.nan
+    padded = np.concatenate([np.full((2, 25), np.nan), y], 1)
+    np.testing.assert_allclose(deviation(padded, length), deviation(y, length), rtol=1e-12)
+
+
 def test_deviations_of_tiny_movement_at_a_huge_level_are_no_rounding():
     assert deviation(1e12 + np.array([-100.0, 100.0] * 8)).item() == pytest.approx(100)
     assert deviation(np.full(1000, 0.1)).item() == 0

@@ -19,6 +19,7 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.engine.effects.closures import beside_codes, demand_of, while_open
+from taylorformer_forecast.engine.effects.covariate_gaps import filled, memory_of, unknown
 from taylorformer_forecast.engine.effects.demand_rows import DemandRows
 from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
 from taylorformer_forecast.engine.effects.rows import Rows
@@ -89,14 +90,18 @@ class CovariateEffects:
     def filled(self, x: Float[np.ndarray, "*B n C"]) -> Float[np.ndarray, "*B n C"]:
         """Covariates in order of time, those that are not known between their last value and their mean.
 
-        A price that lacks the latest months is about what it was; a day off is as likely as any.
+        See :func:`~taylorformer_forecast.engine.effects.covariate_gaps.filled`.
         """
-        known = ~np.isnan(x)
-        step = np.arange(x.shape[-2])[:, None]
-        last = np.maximum.accumulate(np.where(known, step, -1), -2)
-        before = np.take_along_axis(x, np.maximum(last, 0), -2)
-        away = self.memory ** (step - last) * (before - self.means)
-        return np.where(known | (last < 0), x, self.means + away)
+        return filled(x, self.means, self.memory)
+
+    def unknown(self, x: Float[np.ndarray, "*B n C"]) -> Bool[np.ndarray, "*B n"]:
+        """Where a covariate with an effect on series that were not in the fit is not known.
+
+        What it adds to values there cannot be taken off them.
+        """
+        moving = self.columns[(self.slopes[-2:] != 0).any(0)]
+        relevant = np.union1d(moving, self.closing).astype(int)
+        return np.logical_or.reduce(unknown(x, self.memory)[..., relevant], axis=-1)
 
     def closed(self, x: Float[np.ndarray, "*B C"]) -> Bool[np.ndarray, "*B"]:
         """Whether covariates say that all is zero."""
@@ -276,20 +281,9 @@ def _without_slopes(
     zero = np.zeros(len(columns))
     slopes = np.zeros((len(of_demand) + 2, len(columns)))
     found = CovariateEffects(
-        columns, delays, knots, zero, zero + 1, slopes, of_demand, means, _memory(x, means)
+        columns, delays, knots, zero, zero + 1, slopes, of_demand, means, memory_of(x, means)
     )
     earlier = [with_earlier(one, found.reach) for one in x]
     terms = np.concatenate([found._raw(one[at]) for one, at in zip(earlier, seen, strict=True)])
     centers, units = center_and_spread(terms)
     return replace(found, centers=centers, units=units)
-
-
-def _memory(x: Sequence[Float[np.ndarray, "n C"]], means: Float[np.ndarray, " C"]) -> Float[np.ndarray, " C"]:
-    """Correlation of neighbouring values of every covariate, from 0 on."""
-    products, squares = np.zeros((2, len(means)))
-    for one in x:
-        away = one - means
-        both = ~np.isnan(away[1:] * away[:-1])
-        products += np.where(both, away[1:] * away[:-1], 0.0).sum(0)
-        squares += np.where(both, (away[1:] ** 2 + away[:-1] ** 2) / 2, 0.0).sum(0)
-    return np.clip(products / np.maximum(squares, 1e-300), 0.0, 1.0)

@@ -31,6 +31,8 @@ def mean_size(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, " *B"]:
 def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
     """Standard deviation of series within windows of some ``length``, by default within all; 0 of constants.
 
+    Windows that begin before the first value do not count, unless all do.
+
     Examples
     --------
     >>> import numpy as np
@@ -45,7 +47,10 @@ def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[
     size = n if length is None else min(length, n)
     every = np.stack([seen, rest, rest**2]).cumsum(-1)
     every = np.concatenate([np.zeros_like(every[..., :1]), every], -1)
-    count, first, second = every[..., size:] - every[..., : n + 1 - size]
+    # A longer batch has more rows in front, and forecasts of a series do not depend on those.
+    before = (~np.logical_or.accumulate(seen, -1)).sum(-1, keepdims=True)
+    begun = np.arange(n + 1 - size) >= np.minimum(before, n - size)
+    count, first, second = (every[..., size:] - every[..., : n + 1 - size]) * begun
     square = np.maximum(second - first**2 / np.maximum(count, 1), 0.0).sum(-1) / np.maximum(count.sum(-1), 1)
     found, largest = np.sqrt(square), np.abs(np.nan_to_num(y)).max(-1, initial=0.0)
     return np.where(found > 1e-13 * largest, found, 0.0)  # less is rounding
