@@ -179,8 +179,7 @@ class TimeAxis:
         wrong = f"{len(index)} rows are spread over {n:.0f} steps of {step}"
         if n < SPARSEST_GRID * len(index):
             stamps = self.between(index[0], index[-1], index)
-            beside = index.difference(stamps)
-            if not len(beside):
+            if not len(beside := index.difference(stamps)):
                 return index if len(stamps) == len(index) else stamps.rename(index.name)
             wrong = f"{beside[0]} is not on the grid of step {step} that starts at {index[0]}"
         raise ValueError(
@@ -253,6 +252,14 @@ class TimeAxis:
         if self.kind == "number":
             raise ValueError(f"time_features={name!r} needs dates or periods, but y has an index of integers")
         return _cycle_counts(name, self.kind, self.freq) / self.step
+
+    @property
+    def date_unit(self) -> str | None:
+        """Unit of numpy's dates, "D" or "M", if steps are days or months, whose calendar has effects."""
+        if self.kind in ("clock", "period") and self.cycle_steps("day") == 1:
+            return "D"
+        months = self.kind in ("month", "period") and round(self.cycle_steps("month"), 2) == 1
+        return "M" if months else None
 
     def usual_cycles(self, span: float | None = None) -> tuple[str, ...]:
         """Cycles that have several steps and are seen at least twice in a span; by default, in the data."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,6 @@ from taylorformer_forecast.engine.statistics.correction import PretrainedCorrect
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.models.correction import CorrectionNet
-
-# Steps of which effects of the calendar are sought.
-UNITS = {pd.offsets.Day(1): "D", pd.offsets.MonthBegin(1): "M", pd.offsets.MonthEnd(1): "M"}
 
 
 class Statistics(nn.Module):
@@ -120,7 +118,7 @@ class Statistics(nn.Module):
 
     def date_of(self, freq: Any, time: Any) -> np.datetime64 | None:
         """Day or month of a time stamp, where effects of the calendar are sought; else None."""
-        unit = UNITS.get(freq) if self.asked[0] == "auto" else None
+        unit = _axis_of(freq)[0].date_unit if self.asked[0] == "auto" else None
         return None if unit is None else pd.Timestamp(time).to_numpy().astype(f"datetime64[{unit}]")
 
     def _dates_before(self, batch: TorchInferenceBatch, shift: int) -> list[np.datetime64 | None]:
@@ -249,12 +247,18 @@ class StatisticalModule(PLForecastingModule):
         return out.to(dtype), batch.series_schema, batch.pred_time
 
 
-def _seasonal_features(freq: Any, time_features: object, seasonal_periods: object) -> SeasonalFeatures:
-    """Cycles and seasons of series of a frequency, without those that the values of a series would show."""
+@lru_cache(maxsize=16)
+def _axis_of(freq: Any) -> tuple[TimeAxis, pd.Index]:
+    """Axis of series of a frequency, and an index of theirs."""
     index: pd.Index = pd.RangeIndex(12)
     if not isinstance(freq, int):
         index = pd.date_range("2000-01-01", periods=len(index), freq=freq)
-    axis = TimeAxis.of([index], None if isinstance(freq, int) else freq)
+    return TimeAxis.of([index], None if isinstance(freq, int) else freq), index
+
+
+def _seasonal_features(freq: Any, time_features: object, seasonal_periods: object) -> SeasonalFeatures:
+    """Cycles and seasons of series of a frequency, without those that the values of a series would show."""
+    axis, index = _axis_of(freq)
     return SeasonalFeatures.choose(axis, [(index, np.zeros((12, 1)))], time_features, seasonal_periods)
 
 

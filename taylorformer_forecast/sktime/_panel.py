@@ -170,12 +170,8 @@ class Panel:
         [np.datetime64('2024-02')]
         """
         none: list[np.datetime64 | None] = [None] * (len(self.keys) * len(self.columns))
-        index = self.stamps
-        if axis.kind in ("clock", "period") and axis.cycle_steps("day") == 1:
-            unit = "D"
-        elif axis.kind in ("month", "period") and round(axis.cycle_steps("month"), 2) == 1:
-            unit = "M"
-        else:
+        index, unit = self.stamps, axis.date_unit
+        if unit is None:
             return none
         dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy()
         dates = dates.astype(f"datetime64[{unit}]")

@@ -77,6 +77,27 @@ def test_months_that_are_known_by_a_day_are_forecast_in_darts():
     np.testing.assert_allclose(found.values()[:, 0], y[60:], atol=0.2)
 
 
+def test_both_hosts_see_working_days_in_months_of_every_frequency():
+    """darts knew those of MS and ME alone."""
+    first = pd.date_range("2010-01-01", periods=108, freq="MS")
+    days = np.busday_count(
+        first.to_numpy().astype("M8[D]"), (first + pd.DateOffset(months=1)).to_numpy().astype("M8[D]")
+    )
+    y = days * (10 + 0.05 * np.random.default_rng(0).normal(size=108))
+    found = []
+    for freq in ("MS", "ME", "BMS", "BME"):
+        index = pd.date_range("2010-01-01", periods=108, freq=freq)
+        of_sktime = TaylorformerForecaster(strategy="baseline").fit(
+            pd.Series(y[:96], index[:96]), fh=range(1, 13)
+        )
+        past = TimeSeries.from_times_and_values(index[:96], y[:96], freq=freq)
+        of_darts = TaylorformerModel(24, 12, strategy="baseline", pl_trainer_kwargs=QUIET).fit(past)
+        mean = of_darts.predict(12, predict_likelihood_parameters=True).values()[:, 0]
+        found += [of_sktime.predict().to_numpy(), mean]
+        assert np.abs(mean / y[96:] - 1).mean() < 0.012  # without them, three times as much
+    np.testing.assert_allclose(found, np.broadcast_to(found[0], (8, 12)), rtol=1e-3)
+
+
 DAYS = pd.date_range("2015-01-01", periods=60)
 ALIKE = {
     "gaps": ("D", DAYS[[0, 1, 5, 9, 30]]),
