@@ -24,7 +24,6 @@ from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, l
 from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection, choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
-    AVERAGED,
     PRETRAINED,
     STATISTICAL,
     Strategy,
@@ -74,7 +73,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     @property
     def _is_averaged(self) -> bool:
         """Whether forecasts are averages of those of a network and of statistics."""
-        return self._strategy is not None and self._strategy.name in AVERAGED
+        return self._strategy is not None and self._strategy.averages
 
     @property
     def _requires_training(self) -> bool:
@@ -130,7 +129,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         n_observed = [int(n) for k in known for n in k.sum(0)]
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
         strategy = choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series))
-        if strategy.name in AVERAGED:
+        if strategy.averages:
             if self._effects is not None:
                 covariates = series2seq(options["future_covariates"])
                 series = list(map(Additions(**self._effects).rest_of, series, covariates))
@@ -199,7 +198,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """Arguments of the statistical forecasts, with the network that corrects them where there is one."""
         options = {name: self._arguments[name] for name in ("time_features", "seasonal_periods")}
         options["periods"] = list(self._seasonal.periods) if self._seasonal else []
-        if self._strategy is not None and self._strategy.name != "baseline":
+        if self._strategy is not None and self._strategy.corrects:
             known = self._correction()
             options["correction"] = {"sizes": known.net.sizes, "weight": known.weight}
         return options

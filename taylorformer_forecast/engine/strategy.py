@@ -68,9 +68,29 @@ class Strategy:
         return self.name in PRETRAINED
 
     @property
+    def averages(self) -> bool:
+        """Whether forecasts of a network are averaged with statistical ones and analogues."""
+        return self.name in AVERAGED
+
+    @property
+    def has_statistics(self) -> bool:
+        """Whether statistical forecasts are a part, for which times have to be regular."""
+        return self.name in WITH_STATISTICS
+
+    @property
+    def corrects(self) -> bool:
+        """Whether a pretrained network corrects statistical forecasts."""
+        return self.has_statistics and self.name != "baseline"
+
+    @property
     def trains(self) -> bool:
         """Whether a network is trained."""
         return self.name not in UNTRAINED
+
+    @property
+    def trains_a_new_network(self) -> bool:
+        """Whether that begins with nothing, so that it may learn what covariates say."""
+        return self.trains and not self.is_pretrained
 
     def of_demand(self) -> Strategy:
         """Return the strategy for intermittent demand alone, of which an average would be statistical."""

@@ -15,7 +15,7 @@ from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast
-from taylorformer_forecast.engine.strategy import WITH_STATISTICS, Strategy
+from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime._frames import labels_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel, by_name, instances_of, rows_of_instances
@@ -196,7 +196,7 @@ class ExogenousEffects(Host):
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
         """A forecast with what X adds."""
         found, closed = found.shifted(self._additions(index, X)), self._closed(index, X)
-        if self._strategy.name in WITH_STATISTICS:
+        if self._strategy.has_statistics:
             demand = self._each("of_demand", index)
             low, high = (
                 np.where(demand, none, self._each(name, index))

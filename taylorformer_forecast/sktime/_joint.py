@@ -15,7 +15,6 @@ from taylorformer_forecast.engine.statistics.copula import (
     scores_among,
     standardised_errors,
 )
-from taylorformer_forecast.engine.strategy import WITH_STATISTICS
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._predictive import Predictive
 
@@ -58,7 +57,7 @@ class JointPaths(Host):
         if self._is_point or n_instances * y.shape[1] == 1:
             return None
         regular = self._irregular() is None
-        if regular and self._strategy.name in WITH_STATISTICS:
+        if regular and self._strategy.has_statistics:
             scores = self._statistical_scores()
         elif regular and self._scaler is None:
             scores = self._network_scores()

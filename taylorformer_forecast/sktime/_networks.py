@@ -12,7 +12,6 @@ from taylorformer_forecast.engine.pretrained import load_pretrained
 from taylorformer_forecast.engine.statistics.correction import choose_correction, holds_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
-    AVERAGED,
     PRETRAINED,
     WITH_STATISTICS,
     choose_strategy,
@@ -47,7 +46,7 @@ class NetworkFitting(Averaging):
         of_statistics = obstacle is None and self.strategy in ("auto", *WITH_STATISTICS)
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
-        if self._strategy.name in AVERAGED:
+        if self._strategy.averages:
             demand = self.strategy == "auto" and self._is_demand(panel)
             self._strategy = self._strategy.of_demand() if demand else self._weighed(self._strategy, seed)
         self._load_correction()
@@ -75,7 +74,7 @@ class NetworkFitting(Averaging):
 
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""
-        corrects = self._strategy.name in ("corrected", *AVERAGED)
+        corrects = self._strategy.corrects
         self._correction = choose_correction(self.strategy, self.pretrained) if corrects else None
 
     def _train_further(self, seed, net, steps):

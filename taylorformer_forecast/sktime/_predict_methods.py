@@ -16,7 +16,6 @@ from taylorformer_forecast.engine.state import own_state
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
-from taylorformer_forecast.engine.strategy import AVERAGED
 from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance
 from taylorformer_forecast.sktime._joint import JointPaths
@@ -73,7 +72,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 f"the sample paths run away: they are not finite at {index[~finite][0]}. "
                 f"Ask for a shorter fh, or train longer."
             )
-        if self._strategy.name in AVERAGED and self._given is None and self._irregular() is None:
+        if self._strategy.averages and self._given is None and self._irregular() is None:
             return self._statistical(fh, X, n_paths, result)
         known = None if self._effects is None else self._known_for(index, X)
         return self._as_given(index, keys, result, known)
