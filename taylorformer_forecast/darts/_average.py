@@ -135,6 +135,6 @@ def _other_losses(
                 past, ahead = np.zeros(1), np.full(horizon, np.nan)
             requests.append(request_of(past, shift + np.arange(horizon), date))
             truths.append(ahead)
-    seasons = statistics.seasons([request.y for request in requests], [series.freq] * len(requests))
-    found = losses_of_statistics(requests, truths, seasons, model._correction(), shift + horizon)
+    requests = statistics.with_seasons(requests, [series.freq] * len(requests))
+    found = losses_of_statistics(requests, truths, model._correction(), shift + horizon)
     return np.reshape(found, (2, -1, n_components)).sum(1)

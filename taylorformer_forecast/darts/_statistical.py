@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -101,12 +102,19 @@ class Statistics(nn.Module):
         options = n_paths, seed, self.correction(), shift + horizon
         schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)
         frequencies = [schema["time_freq"] for schema in schemas for _ in range(n_components)]
-        seasons = self.seasons([request.y for request in requests], frequencies)
-        found = forecast_series(requests, seasons, *options)
+        requests = self.with_seasons(requests, frequencies)
+        found = forecast_series(requests, *options)
         if self.analogues:
-            about = zip(found, requests, seasons, strict=True)
-            found = [with_analogues(*one, shift + horizon, self.analogues) for one in about]
+            both = zip(found, requests, strict=True)
+            found = [with_analogues(*one, shift + horizon, self.analogues) for one in both]
         return requests, found if effects is None else effects.multiplied(found)
+
+    def with_seasons(
+        self, requests: Sequence[SeriesRequest], frequencies: Sequence[Any]
+    ) -> list[SeriesRequest]:
+        """Requests with the seasons of every component, given the frequency of its series."""
+        seasons = self.seasons([one.y for one in requests], frequencies)
+        return [replace(one, seasons=own) for one, own in zip(requests, seasons, strict=True)]
 
     def seasons(self, values: Sequence[np.ndarray], frequencies: Sequence[Any]) -> list[list[float]]:
         """Lengths of the seasons of every component, in steps of the frequency of its series."""

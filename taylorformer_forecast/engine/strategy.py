@@ -80,7 +80,7 @@ class Strategy:
     @property
     def corrects(self) -> bool:
         """Whether a pretrained network corrects statistical forecasts."""
-        return self.has_statistics and self.name != "baseline"
+        return self.name in ("corrected", *AVERAGED)
 
     @property
     def trains(self) -> bool:

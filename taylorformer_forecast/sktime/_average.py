@@ -96,16 +96,15 @@ class Averaging(Host):
         statistics = self._with(network_=None, _strategy=Strategy("corrected", ""), _effects=None)
         statistics._load_correction()
         known, names = dict(instances(y)), []
-        requests, truths, seasons = [], [], []
+        requests, truths = [], []
         for past in pasts:
-            asked, found, lengths = statistics._with(_cur_y=past)._of_every_series(self._whole_horizon())
+            asked, found = statistics._with(_cur_y=past)._of_every_series(self._whole_horizon())
             names += found
             for q in found.values():  # no more of the past than counts, as all are held at once
                 cut = max(len(q.y) - MOST_PAST, 0)
                 requests.append(replace(q, y=q.y[cut:].copy(), at=q.at - cut))
-            seasons += lengths
             truths += [known[key][column].reindex(asked[key]).to_numpy(float) for key, column in found]
-        losses = losses_of_statistics(requests, truths, seasons, statistics._correction, self.horizon_)
+        losses = losses_of_statistics(requests, truths, statistics._correction, self.horizon_)
         sums: dict = defaultdict(lambda: np.zeros(2))
         for name, *both in zip(names, *losses, strict=True):
             sums[name] += both

@@ -90,7 +90,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         return asked[asked >= index[0]]
 
     def _of_every_series(self, fh):
-        """What statistical forecasts are asked for: stamps of each instance; requests and seasons by name."""
+        """What statistical forecasts are asked for: stamps of each instance; requests by name."""
         axis, panel = self._axis, self._known_panel()
         alike = {}  # instances with the same rows are asked for the same stamps
         asked, numbers = {}, []
@@ -100,7 +100,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 alike[at.tobytes()] = stamps, axis.numbers(stamps)
             asked[key], steps = alike[at.tobytes()]
             numbers.append(steps)
-        requests, seasons = {}, []
+        requests, seasonal = {}, (self.time_features, self.seasonal_periods)
         sought = self.time_features == "auto"  # effects of the calendar
         dates = panel.last_dates(axis) if sought else repeat(None)
         for k, ((key, first, y), last) in enumerate(zip(panel.on_grids(axis), dates, strict=False)):
@@ -111,23 +111,23 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             steps = snapped(numbers[k // len(panel.columns)] - first)
             name = key, panel.columns[k % len(panel.columns)]
             multiplied = self._effects is not None and self._of_series[name].of_demand
-            requests[name] = SeriesRequest(y, steps, last, multiplied)
-            seasons.append(self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods))
-        return asked, requests, seasons
+            seasons = self._seasonal.own_lengths(y, *seasonal)
+            requests[name] = SeriesRequest(y, steps, last, seasons, multiplied)
+        return asked, requests
 
     def _statistical(self, fh, X, n_paths, network=None):
         """Rows and distribution of statistical forecasts of all series, averaged with those of a network."""
-        asked, named, seasons = self._of_every_series(fh)
+        asked, named = self._of_every_series(fh)
         requests = list(named.values())
-        forecasts = forecast_series(requests, seasons, n_paths, self._seed, self._correction, self._n_ahead)
+        forecasts = forecast_series(requests, n_paths, self._seed, self._correction, self._n_ahead)
         keys = [key for key, stamps in asked.items() for _ in stamps]
         index = self._index(keys, list(asked.values()))
         known = None if self._effects is None else self._known_for(index, X)
         if known is not None:
             forecasts = self._multiplied(forecasts, list(named), index, known)
         if self._strategy.analogues:
-            part, about = self._strategy.part_of_analogues, zip(forecasts, requests, seasons, strict=True)
-            forecasts = [with_analogues(*one, self._n_ahead, part) for one in about]
+            part, both = self._strategy.part_of_analogues, zip(forecasts, requests, strict=True)
+            forecasts = [with_analogues(*one, self._n_ahead, part) for one in both]
         if network is not None:
             forecasts = network.averaged_with(forecasts, requests, self._strategy.weight_of_others)
         result = Predictive.of_columns(forecasts, len(requests) // len(asked))

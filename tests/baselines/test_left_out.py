@@ -36,7 +36,7 @@ def solar(n: int = 480, seed: int = 0) -> np.ndarray:
 def quantiles(y: np.ndarray, horizon: int = 24, season: int = 24) -> np.ndarray:
     """Statistical quantiles of the next steps, (H, L)."""
     ahead = np.arange(len(y), len(y) + horizon)
-    return forecast_series([SeriesRequest(y, ahead)], [season], 50, 0)[0].quantiles
+    return forecast_series([SeriesRequest(y, ahead, seasons=[season])], 50, 0)[0].quantiles
 
 
 def alike(found: np.ndarray, expected: np.ndarray, part: float = 0.25) -> bool:
@@ -79,7 +79,7 @@ def test_other_zeros_are_a_part_of_the_series(case):
 
 def test_values_stop_where_their_largest_one_comes_again_and_again():
     y = np.minimum(hours(level=85.0), 100.0)
-    found = forecast_series([SeriesRequest(y, np.arange(480, 504))], [24], 200, 0)[0]
+    found = forecast_series([SeriesRequest(y, np.arange(480, 504), seasons=[24])], 200, 0)[0]
     assert found.bounds[1] == 100.0
     assert found.quantiles.max() == found.paths.max() == 100.0
     assert (found.loc + found.scale).max() < 100.0 + 1e-6
@@ -89,8 +89,8 @@ def test_values_stop_where_their_largest_one_comes_again_and_again():
 
 def test_an_average_with_a_network_keeps_to_bounds():
     y = np.minimum(hours(level=85.0), 100.0)
-    request = SeriesRequest(y, np.arange(480, 484))
-    found = forecast_series([request], [24], 5, 0)[0]
+    request = SeriesRequest(y, np.arange(480, 484), seasons=[24])
+    found = forecast_series([request], 5, 0)[0]
     network = np.tile(np.linspace(50.0, 300.0, len(LEVELS)), (4, 1))
     both = average_quantiles(found, request, network, np.full((5, 4), 290.0), share=0.25)
     assert both.quantiles.max() == both.paths.max() == 100.0

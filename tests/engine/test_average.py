@@ -17,8 +17,8 @@ SUN[SUN < 0.02] = 0.0
 
 
 def test_nights_that_were_always_zero_are_zero_whatever_a_network_says():
-    request = SeriesRequest(SUN[:-24], np.arange(len(SUN) - 24, len(SUN)))
-    found = forecast_series([request], [24], n_paths=50, seed=0)[0]
+    request = SeriesRequest(SUN[:-24], np.arange(len(SUN) - 24, len(SUN)), seasons=[24])
+    found = forecast_series([request], n_paths=50, seed=0)[0]
     rng = np.random.default_rng(0)
     paths = rng.normal(0.3, 1.0, (50, 24))
     network = np.quantile(rng.normal(0.3, 1.0, (4000, 24)), STATISTICAL_LEVELS, axis=0).T
@@ -62,9 +62,9 @@ def hares(n=300):
 
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
 def test_analogues_are_averaged_at_every_level_with_the_tails_of_statistics(weight):
-    request = SeriesRequest(hares(), np.array([290, 299, 300, 301, 304.5, 311]))
-    found = forecast_series([request], [10], n_paths=200, seed=0, horizon=12)[0]
-    both, alone = (with_analogues(found, request, [10], 12, w) for w in (weight, 1.0))
+    request = SeriesRequest(hares(), np.array([290, 299, 300, 301, 304.5, 311]), seasons=[10])
+    found = forecast_series([request], n_paths=200, seed=0, horizon=12)[0]
+    both, alone = (with_analogues(found, request, 12, w) for w in (weight, 1.0))
     average = (1 - weight) * found.quantiles + weight * alone.quantiles
     np.testing.assert_allclose(both.quantiles, average)
     np.testing.assert_array_equal(both.quantiles[:2], found.quantiles[:2])  # in sample
@@ -77,10 +77,8 @@ def test_analogues_are_averaged_at_every_level_with_the_tails_of_statistics(weig
 
 
 def test_analogues_of_the_first_steps_do_not_depend_on_which_others_are_asked_for():
-    requests = [SeriesRequest(hares(), 300 + np.arange(k)) for k in (3, 12)]
-    few, all_ = (
-        with_analogues(forecast_series([q], [10], 5, 0, horizon=12)[0], q, [10], 12, 0.5) for q in requests
-    )
+    requests = [SeriesRequest(hares(), 300 + np.arange(k), seasons=[10]) for k in (3, 12)]
+    few, all_ = (with_analogues(forecast_series([q], 5, 0, horizon=12)[0], q, 12, 0.5) for q in requests)
     np.testing.assert_allclose(few.quantiles, all_.quantiles[:3])
 
 
@@ -88,16 +86,16 @@ def test_missing_values_and_outliers_hardly_move_analogues():
     y = hares()
     spoilt = y.copy()
     spoilt[[20, 21, 77, 150, 151, 152]], spoilt[[200, 297]] = np.nan, 5000.0
-    q = [SeriesRequest(values, 300 + np.arange(12)) for values in (y, spoilt)]
-    whole, other = (with_analogues(forecast_series([one], [10], 5, 0)[0], one, [10], 12, 1.0) for one in q)
+    q = [SeriesRequest(values, 300 + np.arange(12), seasons=[10]) for values in (y, spoilt)]
+    whole, other = (with_analogues(forecast_series([one], 5, 0)[0], one, 12, 1.0) for one in q)
     median = STATISTICAL_LEVELS.index(0.5)
     assert np.abs(whole.quantiles - other.quantiles)[:, median].max() < 15
 
 
 def test_bounds_hold_for_analogues_too():
     y = np.maximum(hares() - 20, 0.0) + 0.01
-    request = SeriesRequest(y, 300 + np.arange(12))
-    found = with_analogues(forecast_series([request], [10], 50, 0)[0], request, [10], 12, 0.7)
+    request = SeriesRequest(y, 300 + np.arange(12), seasons=[10])
+    found = with_analogues(forecast_series([request], 50, 0)[0], request, 12, 0.7)
     assert (found.quantiles >= 0).all()
     assert (found.paths >= 0).all()
 
@@ -107,6 +105,6 @@ def test_demand_series_that_are_short_and_those_with_many_gaps_have_no_analogues
     gappy[np.random.default_rng(1).random(300) < 0.5] = np.nan
     gappy[-1] = 20.0
     for y in (np.random.default_rng(0).poisson(0.3, 300).astype(float), hares(60), gappy):
-        request = SeriesRequest(y, len(y) + np.arange(12))
-        found = forecast_series([request], [10], 5, 0)[0]
-        assert with_analogues(found, request, [10], 12, 0.5) is found
+        request = SeriesRequest(y, len(y) + np.arange(12), seasons=[10])
+        found = forecast_series([request], 5, 0)[0]
+        assert with_analogues(found, request, 12, 0.5) is found

@@ -27,7 +27,7 @@ def test_means_follow_the_season_and_all_parts_of_a_forecast_agree():
     y = poisson(280)
     y[3::11] = np.nan
     y[-1] = 1.0
-    found = forecast_series([SeriesRequest(y, np.arange(270, 301))], [7], 2000, 0)[0]
+    found = forecast_series([SeriesRequest(y, np.arange(270, 301), seasons=[7])], 2000, 0)[0]
     mean = (found.weights * found.loc).sum(1)
     np.testing.assert_allclose(mean[10:17], WEEK, atol=0.25)
     np.testing.assert_allclose(found.paths[:, 10:].mean(0), mean[10:], atol=0.05)
@@ -43,7 +43,7 @@ def test_demand_without_a_season_is_forecast_alike_at_all_steps():
     ratios = np.stack([season_of_demand(y, [7], np.arange(7)) for y in series])
     assert (ratios == 1).all(1).mean() > 0.93
     y = series[(ratios == 1).all(1)][0]
-    weights = forecast_series([SeriesRequest(y, np.arange(280, 290))], [7], 10, 0)[0].weights
+    weights = forecast_series([SeriesRequest(y, np.arange(280, 290), seasons=[7])], 10, 0)[0].weights
     np.testing.assert_array_equal(weights, weights[:1].repeat(10, 0))
     few = np.array([*WEEK * 10] * 2)[:13]
     assert (season_of_demand(few, [7], np.arange(7)) == 1).all()  # less than two weeks
@@ -69,11 +69,11 @@ def test_of_two_seasons_the_one_that_explains_more_counts():
 def test_the_season_lowers_the_loss_and_costs_next_to_nothing_where_there_is_none():
     for profile, least, most in ((WEEK, 0.8, 0.98), (np.full(7, 0.4), 0.995, 1.005)):
         series = [poisson(308, profile, seed) for seed in range(60)]
-        requests = [SeriesRequest(y[:280], np.arange(280, 308)) for y in series]
         truth = np.stack([y[280:] for y in series])
         with_it, without = (
-            np.stack([one.quantiles for one in forecast_series(requests, seasons, 10, 0)])
+            np.stack([one.quantiles for one in forecast_series(requests, 10, 0)])
             for seasons in ([7], [])
+            for requests in [[SeriesRequest(y[:280], np.arange(280, 308), seasons=seasons) for y in series]]
         )
         deciles = slice(None), slice(None), [4, 6, 8, 10, 12, 14, 16, 18, 20]
         ratio = decile_loss(with_it[deciles], truth).mean() / decile_loss(without[deciles], truth).mean()
@@ -113,8 +113,8 @@ def test_hours_of_sales_are_forecast_from_the_level_of_the_whole_day():
     """From the level of the last hours, those of the next morning were a third too large."""
     rng, day = np.random.default_rng(0), np.exp(-(((np.arange(24) - 13) / 4) ** 2))
     sold = rng.poisson(np.tile(4 * day, 42)[:998]).astype(float)  # up to the hour of the largest demand
-    request = SeriesRequest(sold, np.arange(998, 1022))
-    found = forecast_series([request], [24], 200, 0)[0]
+    request = SeriesRequest(sold, np.arange(998, 1022), seasons=[24])
+    found = forecast_series([request], 200, 0)[0]
     mean = (found.weights * found.loc).sum(1)
     assert found.intermittent
     assert mean.sum() == pytest.approx(4 * day.sum(), rel=0.15)
@@ -126,8 +126,10 @@ def test_two_winters_are_enough_to_see_that_the_third_is_coming():
     week = (np.arange(133) + 26) % 52 - 26
     mean = 0.3 + 100 * np.exp(-0.5 * (week / 3.5) ** 2)
     cases = rng.negative_binomial(8, 8 / (8 + mean)).astype(float)
-    request = SeriesRequest(cases[:127], np.arange(127, 131))  # the peak of the third is at week 130
-    found = forecast_series([request], [52], 200, 0)[0]
+    request = SeriesRequest(
+        cases[:127], np.arange(127, 131), seasons=[52]
+    )  # the peak of the third is at week 130
+    found = forecast_series([request], 200, 0)[0]
     forecast = (found.weights * found.loc).sum(1)
     assert found.intermittent
     assert forecast.mean() > 0.4 * mean[127:131].mean()

@@ -35,11 +35,11 @@ def test_only_series_that_have_analogues_say_what_these_weigh():
 def test_losses_are_those_of_each_request_by_itself():
     rng = np.random.default_rng(0)
     y = np.sin(np.arange(260) / 2) + 0.1 * rng.normal(size=260)
-    requests = [SeriesRequest(y[:n], n + np.arange(6)) for n in (200, 230)]
+    requests = [SeriesRequest(y[:n], n + np.arange(6), seasons=[13]) for n in (200, 230)]
     truths = [y[n : n + 6].copy() for n in (200, 230)]
     truths[1][2] = np.nan
-    both = losses_of_statistics(requests, truths, [[13], [13]], None, 6)
-    single = [losses_of_statistics([q], [t], [[13]], None, 6) for q, t in zip(requests, truths, strict=True)]
+    both = losses_of_statistics(requests, truths, None, 6)
+    single = [losses_of_statistics([q], [t], None, 6) for q, t in zip(requests, truths, strict=True)]
     np.testing.assert_allclose(both, np.concatenate(single, 1), rtol=1e-6)
     assert (both[0] > 0).all()
     assert (both[0] != both[1]).all()

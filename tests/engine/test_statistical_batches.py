@@ -25,19 +25,18 @@ SERIES = {
 }
 
 
-def question(y, horizon, first=0):
-    return SeriesRequest(y, len(y) + np.arange(first, horizon))
+def question(y, seasons, horizon=12, first=0):
+    return SeriesRequest(y, len(y) + np.arange(first, horizon), seasons=seasons)
 
 
 @pytest.mark.parametrize("most", [2**20, 3000, 1])
 @pytest.mark.parametrize("first", [0, -3])
 def test_a_series_in_a_batch_is_forecast_as_by_itself(monkeypatch, most, first):
     monkeypatch.setattr(forecast, "NUMBERS_AT_ONCE", most)
-    questions = [question(y, 6 + 12 * (k % 3 == 0), first) for k, (y, _) in enumerate(SERIES.values())]
-    seasons = [own for _, own in SERIES.values()]
-    together = forecast_series(questions, seasons, n_paths=10, seed=0)
-    for name, asked, own, found in zip(SERIES, questions, seasons, together, strict=True):
-        alone = forecast_series([asked], own, n_paths=10, seed=0)[0]
+    questions = [question(*one, 6 + 12 * (k % 3 == 0), first) for k, one in enumerate(SERIES.values())]
+    together = forecast_series(questions, n_paths=10, seed=0)
+    for name, asked, found in zip(SERIES, questions, together, strict=True):
+        alone = forecast_series([asked], n_paths=10, seed=0)[0]
         size = np.nanmax(np.abs(asked.y)) or 1.0
         for part in ("loc", "scale", "weights"):
             got, expected = (getattr(a, part) for a in (found, alone))
@@ -45,18 +44,10 @@ def test_a_series_in_a_batch_is_forecast_as_by_itself(monkeypatch, most, first):
         assert found.paths.shape == alone.paths.shape
 
 
-def test_the_same_seasons_may_be_given_once_for_all():
-    questions = [question(SERIES[name][0], 12) for name in ("walk", "growth")]
-    once, each = (forecast_series(questions, s, 5, 0) for s in ([12.0], [[12.0], [12.0]]))
-    for one, other in zip(once, each, strict=True):
-        np.testing.assert_array_equal(one.paths, other.paths)
-        np.testing.assert_array_equal(one.loc, other.loc)
-
-
 def test_of_many_seasons_the_first_ones_given_are_tried():
-    y = [question(SERIES["walk"][0], 12)]
     few, many, others = (
-        forecast_series(y, s, 5, 0)[0].loc for s in ([12.0, 7.0], [12.0, 7.0, 3.0], [3.0, 12.0, 7.0])
+        forecast_series([question(SERIES["walk"][0], seasons)], 5, 0)[0].loc
+        for seasons in ([12.0, 7.0], [12.0, 7.0, 3.0], [3.0, 12.0, 7.0])
     )
     np.testing.assert_array_equal(few, many)
     assert (few != others).any()
@@ -73,7 +64,7 @@ def test_every_time_in_sample_of_a_long_series_is_forecast_from_the_values_befor
     }[kind]
     y = y[: np.flatnonzero(~np.isnan(y))[-1] + 1]
     at = np.array([len(y) + 1, 40, 700, len(y) - 1, 1300, 5])
-    found = forecast_series([SeriesRequest(y, at)], [7.0], n_paths=50, seed=0)[0]
+    found = forecast_series([SeriesRequest(y, at, seasons=[7.0])], n_paths=50, seed=0)[0]
     assert found.paths.shape == (50, 6)
     np.testing.assert_allclose(found.weights.sum(1), 1.0)
     mean = (found.weights * found.loc).sum(1)
@@ -87,7 +78,7 @@ def test_every_time_in_sample_of_a_long_series_is_forecast_from_the_values_befor
 def test_the_future_of_a_long_series_does_not_depend_on_times_in_sample():
     y = np.random.default_rng(1).normal(size=LONGEST_PAST + 10)
     alone, with_past = (
-        forecast_series([SeriesRequest(y, len(y) + np.array(at))], [7.0], 5, 0)[0].quantiles[-2:]
+        forecast_series([SeriesRequest(y, len(y) + np.array(at), seasons=[7.0])], 5, 0)[0].quantiles[-2:]
         for at in ([0, 1], [-len(y) + 3, -800, 0, 1])
     )
     np.testing.assert_allclose(alone, with_past, atol=1e-9)
@@ -98,8 +89,8 @@ def test_between_steps_a_forecast_lies_between_those_of_both(name):
     y, seasons = SERIES[name]
     steps = np.arange(5) - 1.0
     at = len(y) + np.sort(np.concatenate([steps, steps[:-1] + 0.25]))
-    whole = forecast_series([SeriesRequest(y, len(y) + np.arange(4))], seasons, 20, seed=0)[0]
-    found = forecast_series([SeriesRequest(y, at[1:])], seasons, 20, seed=0)[0]
+    asked = (SeriesRequest(y, places, seasons=seasons) for places in (len(y) + np.arange(4), at[1:]))
+    whole, found = (forecast_series([one], 20, seed=0)[0] for one in asked)
     assert found.intermittent == (name == "counts")
     for part in ("quantiles", "paths"):
         table, got = (getattr(one, part) for one in (whole, found))
@@ -111,9 +102,9 @@ def test_between_steps_a_forecast_lies_between_those_of_both(name):
 
 
 def test_paths_of_a_series_do_not_depend_on_what_others_are():
-    same = question(SERIES["walk"][0], 12)
+    same = question(*SERIES["walk"])
     for name in ("long", "counts", "short"):
-        found = forecast_series([same, question(SERIES[name][0], 12)], [[12.0], SERIES[name][1]], 10, seed=0)
-        alone = forecast_series([same], [12.0], 10, seed=0)[0]
+        found = forecast_series([same, question(*SERIES[name])], 10, seed=0)
+        alone = forecast_series([same], 10, seed=0)[0]
         np.testing.assert_allclose(found[0].paths, alone.paths, rtol=1e-9)
         assert abs(np.corrcoef(found[0].paths[:, -1], found[1].paths[:, -1])[0, 1]) < 0.9

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -59,8 +58,8 @@ def average_quantiles(
     >>> from taylorformer_forecast.engine.statistics.average import average_quantiles
     >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
     >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
-    >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]))
-    >>> found = forecast_series([request], [2], n_paths=3, seed=0)[0]
+    >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]), seasons=[2])
+    >>> found = forecast_series([request], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))
     >>> both = average_quantiles(found, request, network, np.full((3, 2), 5.0), share=0.25)
     >>> both.quantiles[:, STATISTICAL_LEVELS.index(0.5)].round(1).tolist()
@@ -76,7 +75,6 @@ def average_quantiles(
 def with_analogues(
     statistical: SeriesForecast,
     request: SeriesRequest,
-    seasons: Sequence[float],
     horizon: int,
     weight: float,
 ) -> SeriesForecast:
@@ -92,8 +90,6 @@ def with_analogues(
         Statistical forecasts of r times.
     request : SeriesRequest
         The series, and the times.
-    seasons : sequence of float
-        Lengths of its seasons in steps.
     horizon : int
         Steps ahead that are forecast at least: analogues are sought among windows that as many follow.
     weight : float
@@ -110,21 +106,22 @@ def with_analogues(
     >>> from taylorformer_forecast.engine.statistics.average import with_analogues
     >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
     >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
-    >>> request = SeriesRequest(np.tile([0.0, 1.0, 4.0, 9.0, 4.0, 1.0], 30), np.array([180, 181, 182]))
-    >>> found = forecast_series([request], [6], n_paths=3, seed=0)[0]
-    >>> with_analogues(found, request, [6], horizon=3, weight=1.0).quantiles[:, 15].round(1).tolist()
+    >>> y, ahead = np.tile([0.0, 1.0, 4.0, 9.0, 4.0, 1.0], 30), np.array([180, 181, 182])
+    >>> request = SeriesRequest(y, ahead, seasons=[6])
+    >>> found = forecast_series([request], n_paths=3, seed=0)[0]
+    >>> with_analogues(found, request, horizon=3, weight=1.0).quantiles[:, 15].round(1).tolist()
     [0.0, 1.0, 4.0]
     """
     n, future = len(request.y), request.at > len(request.y) - 1
     if statistical.intermittent or not future.any():
         return statistical
-    y = robust_columns(np.arange(n)[-MOST_PAST:], request.y[-MOST_PAST:, None], seasons)[:, 0]
+    y = robust_columns(np.arange(n)[-MOST_PAST:], request.y[-MOST_PAST:, None], request.seasons)[:, 0]
     seen = np.flatnonzero(~np.isnan(y))
     if SPARSEST_STEPS * (len(y) - len(seen)) > len(y):  # lines between values are like each other
         return statistical
     y = np.interp(np.arange(len(y)), seen, y[seen])
     ahead = max(horizon, math.ceil(request.at.max()) - n + 1)
-    paths = analogue_paths(y, whole_seasons(seasons), ahead)
+    paths = analogue_paths(y, whole_seasons(request.seasons), ahead)
     if paths is None:
         return statistical
     level = np.array(STATISTICAL_LEVELS).clip(DECILES[0], DECILES[-1])

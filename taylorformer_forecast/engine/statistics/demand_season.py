@@ -97,7 +97,7 @@ def with_season(
     >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
     >>> y = np.random.default_rng(0).poisson(np.tile([0.2, 0.2, 0.2, 1.4], 99)).astype(float)
     >>> request = SeriesRequest(y, np.arange(396, 400))
-    >>> flat = forecast_series([request], [], 100, 0)[0]
+    >>> flat = forecast_series([request], 100, 0)[0]
     >>> (with_season(flat, request, [4], 0).weights * flat.loc).sum(1).round(1).tolist()
     [0.2, 0.2, 0.2, 1.3]
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import numpy as np
 import torch
@@ -34,7 +33,6 @@ NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins,
 
 def forecast_series(
     requests: Sequence[SeriesRequest],
-    seasons: Sequence[float] | Sequence[Sequence[float]],
     n_paths: int,
     seed: int,
     correct: Callable[[CombinationFit], Correction] | None = None,
@@ -50,9 +48,6 @@ def forecast_series(
     ----------
     requests : sequence of SeriesRequest
         Series and times.
-    seasons : sequence of float, or one such sequence for each request
-        Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
-        by the errors.
     n_paths : int
         Paths S.
     seed : int
@@ -75,18 +70,16 @@ def forecast_series(
     >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
     >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
     >>> y = np.tile([2.0, 8.0], 10)
-    >>> found = forecast_series([SeriesRequest(y, np.array([20, 21]))], [2], n_paths=5, seed=0)[0]
+    >>> request = SeriesRequest(y, np.array([20, 21]), seasons=[2])
+    >>> found = forecast_series([request], n_paths=5, seed=0)[0]
     >>> found.paths.shape, (found.weights * found.loc).sum(1).round(1).tolist()
     ((5, 2), [2.0, 8.0])
     """
-    many = seasons and isinstance(seasons[0], Sequence)
-    each = cast(Sequence[Sequence[float]], seasons if many else [seasons] * len(requests))
     if all(len(q.y) <= LONGEST_PAST or q.at.min() > len(q.y) - 1 for q in requests):
-        return _forecast(requests, each, n_paths, seed, correct, horizon)
+        return _forecast(requests, n_paths, seed, correct, horizon)
     whole = [split(request) for request in requests]
     parts = [part for found in whole for _, part in found]
-    of_parts = [own for found, own in zip(whole, each, strict=True) for _ in found]
-    forecasts = iter(_forecast(parts, of_parts, n_paths, seed, correct, horizon))
+    forecasts = iter(_forecast(parts, n_paths, seed, correct, horizon))
     return [joined([(places, next(forecasts)) for places, _ in found]) for found in whole]
 
 
@@ -110,13 +103,13 @@ def are_demand(series: Sequence[np.ndarray], seasons: Callable[[], Sequence[Sequ
     """
     if not series or not all(bool(is_intermittent(ending_together([y]))[0, -1]) for y in series):
         return False
-    requests = [SeriesRequest(y, np.array([len(y)])) for y in series]
-    return all(found.intermittent for found in forecast_series(requests, seasons(), 1, 0))
+    each = zip(series, seasons(), strict=True)
+    requests = [SeriesRequest(y, np.array([len(y)]), seasons=own) for y, own in each]
+    return all(found.intermittent for found in forecast_series(requests, 1, 0))
 
 
 def _forecast(
     requests: Sequence[SeriesRequest],
-    each: Sequence[Sequence[float]],
     n_paths: int,
     seed: int,
     correct: Callable[[CombinationFit], Correction] | None,
@@ -125,8 +118,8 @@ def _forecast(
     """Forecast series from their latest values; see :func:`forecast_series`."""
     ahead = [max(horizon, math.ceil(q.at.max()) - len(q.y) + 1) for q in requests]
     keys = [
-        (whole_seasons(own), steps, -min(len(q.y), past_length(own)))
-        for own, steps, q in zip(each, ahead, requests, strict=True)
+        (whole_seasons(q.seasons), steps, -min(len(q.y), past_length(q.seasons)))
+        for steps, q in zip(ahead, requests, strict=True)
     ]
     order = sorted(range(len(requests)), key=keys.__getitem__)
     forecasts: dict[int, SeriesForecast] = {}

@@ -79,7 +79,6 @@ def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarra
 def losses_of_statistics(
     requests: Sequence[SeriesRequest],
     truths: Sequence[Float[np.ndarray, " r"]],
-    seasons: Sequence[Sequence[float]],
     correct: Callable[[CombinationFit], Correction] | None,
     horizon: int,
 ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
@@ -91,8 +90,6 @@ def losses_of_statistics(
         Series up to an origin, and the times after it.
     truths : sequence of R ndarrays
         Values there, NaN where missing.
-    seasons : sequence of R sequences of float
-        Lengths of the seasons of each.
     correct : callable, optional
         Corrects the statistical forecasts.
     horizon : int
@@ -109,14 +106,13 @@ def losses_of_statistics(
     >>> from taylorformer_forecast.engine.statistics.past_losses import losses_of_statistics
     >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
     >>> y = np.tile([2.0, 8.0, 3.0], 5)
-    >>> request = SeriesRequest(y[:12], np.array([12, 13, 14]))
-    >>> statistics, analogues = losses_of_statistics([request], [y[12:]], [[3]], None, 3)
+    >>> request = SeriesRequest(y[:12], np.array([12, 13, 14]), seasons=[3])
+    >>> statistics, analogues = losses_of_statistics([request], [y[12:]], None, 3)
     >>> bool(statistics[0] == analogues[0])  # these values are too few to compare
     True
     """
-    found = forecast_series(requests, seasons, 1, 0, correct, horizon)
-    about = zip(found, requests, seasons, strict=True)
-    analogues = [with_analogues(*one, horizon, 1.0) for one in about]
+    found = forecast_series(requests, 1, 0, correct, horizon)
+    analogues = [with_analogues(*both, horizon, 1.0) for both in zip(found, requests, strict=True)]
     deciles = np.searchsorted(STATISTICAL_LEVELS, DECILES)
     statistical, of_analogues = (
         np.array(

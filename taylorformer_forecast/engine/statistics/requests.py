@@ -26,6 +26,9 @@ class SeriesRequest:
     last : datetime64, optional
         Of daily and monthly series the day or month of the last value: effects of the calendar that the past
         shows are then a part of the forecast.
+    seasons : sequence of float, default=()
+        Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
+        by the errors.
     multiplied : bool, default=False
         Whether covariates multiply the mean of intermittent demand, which then has no season of its own.
     """
@@ -33,6 +36,7 @@ class SeriesRequest:
     y: np.ndarray
     at: np.ndarray
     last: np.datetime64 | None = None
+    seasons: Sequence[float] = ()
     multiplied: bool = False
 
 
