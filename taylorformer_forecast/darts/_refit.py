@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import wraps
 from typing import Any
 
@@ -35,6 +36,11 @@ class Refitted(MixedCovariatesTorchModel):
         """Whether there is no network, or is to be none."""
         return False
 
+    @property
+    def _trains(self) -> bool:
+        """Whether a network is trained, as far as the strategy goes."""
+        return self._strategy is None or self._strategy.trains
+
     def _forget_the_fit(self) -> None:
         """As before the first fit, but for the weights of a network that was trained.
 
@@ -44,7 +50,7 @@ class Refitted(MixedCovariatesTorchModel):
         untrained = not (self._requires_training or self._is_statistical)
         if self.model is None or self.load_ckpt_path is not None or untrained:
             return
-        if self._strategy is None or self._strategy.trains:
+        if self._trains:
             self._weights_before = self.model.net.state_dict()
         self.model = self.train_sample = self.training_series = None
         self.past_covariate_series = self.future_covariate_series = self.static_covariates = None
@@ -57,7 +63,7 @@ class Refitted(MixedCovariatesTorchModel):
     def _setup_for_train(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         before, self._weights_before = self._weights_before, None
         setup = super()._setup_for_train(*args, **kwargs)
-        if before is not None and self._requires_training:
+        if before is not None and self._trains:
             _go_on_from(setup["model"].net, before)
         return setup
 
@@ -70,3 +76,8 @@ def _go_on_from(net: nn.Module, before: dict[str, Tensor]) -> None:
     )
     if {name: v.shape for name, v in own.items()} == {name: v.shape for name, v in other.items()}:
         net.load_state_dict(other, strict=False)
+    else:
+        warnings.warn(
+            "the network begins anew: weights that it had are for other seasons, covariates or components",
+            stacklevel=2,
+        )

@@ -91,6 +91,14 @@ def test_a_further_fit_may_be_to_other_components_and_covariates(kind):
     assert error_of(model, y, both) < 5
 
 
+@pytest.mark.parametrize("kind", ["averaged", "train", "LAM"])
+def test_it_is_said_that_a_network_begins_anew(kind):
+    (week, _), (other, x) = sales(), sales(20.0, 12)
+    model = make(kind).fit(week[:N])
+    with pytest.warns(UserWarning, match="the network begins anew: weights that it had are for other"):
+        model.fit(other[:N], future_covariates=x)
+
+
 @pytest.mark.parametrize("kind", ["train", "LAM", "corrected"])
 def test_the_precision_of_a_model_is_that_of_the_latest_series(kind):
     y, _ = sales()
