@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from zlib import crc32
 
@@ -70,7 +70,7 @@ class ExogenousEffects(Host):
     _cur_y: pd.DataFrame
     _strategy: Strategy
     _effects: CovariateEffects | None = None
-    _effect_numbers: dict  # of the series of the fit, by instance and column
+    _effect_numbers: Mapping  # of the series of the fit, by instance and column
     _origins: dict  # numbers of the first time stamps, by instance
     _of_series: dict[tuple, SeriesEffects]  # by instance and column
 

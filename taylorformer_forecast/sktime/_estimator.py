@@ -61,7 +61,8 @@ class Estimator(Documented, Host):
         pinball loss; "mse" and "mae" give point forecasts, trained by squared and absolute errors, without
         intervals.
     update_steps : int
-        Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only.
+        Optimiser steps of ``update(..., update_params=True)``. With 0, updates change the context only. A
+        pretrained network is trained by them too.
     finetune_steps : int
         Optimiser steps of ``fit`` after ``pretrain``. With 0, ``fit`` gives the pretrained network the series
         as context and changes nothing else; without ``pretrain`` it has no meaning.

@@ -86,7 +86,7 @@ class Explaining(Host):
     def _with(self, **attributes):
         """A copy with other data or another network."""
         changed = copy.copy(self)
-        vars(changed).update(attributes)
+        changed.__dict__.update(attributes)
         return changed
 
     def _predict_without_lags(self, first, last, fh, X):

@@ -34,11 +34,12 @@ from taylorformer_forecast.engine.training import fit
 from taylorformer_forecast.engine.windows import WindowMaker
 from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._gaps import Gaps
+from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
 from taylorformer_forecast.sktime._logarithm import choose_offsets
 
 
-class GapTraining:
+class GapTraining(Host):
     """Training of a :class:`BaseImputer`."""
 
     spec: ModelSpec

@@ -106,5 +106,5 @@ class JoiningInstances(Host):
         return super()._labels if self._joined is None else self._joined.columns
 
     def _predictive(self, fh, X, joint=False):
-        found = super()._predictive(fh, X, joint)
-        return found if self._joined is None else self._joined.as_instances(*found, self._levels)
+        stamps, p = super()._predictive(fh, X, joint)
+        return (stamps, p) if self._joined is None else self._joined.as_instances(stamps, p, self._levels)

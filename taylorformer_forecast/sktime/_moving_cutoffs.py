@@ -18,6 +18,9 @@ from taylorformer_forecast.sktime._host import Host
 class MovingCutoffs(Host):
     """How the cutoff of a :class:`BaseTorchForecaster` moves through new data."""
 
+    _y_metadata: Any
+    _converter_store_y: Any
+
     @contextmanager
     def _same_format(self):
         """Keep the format of the user's data in mind: sktime takes note of that of every frame passed on."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from itertools import product
+from typing import Any
 
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
 from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
@@ -32,6 +34,10 @@ class NetworkFitting(Averaging):
     horizon = None  # parameters that a forecaster may do without
     strategy = "train"
     _correction = None  # of statistical forecasts
+    _numbers: Mapping  # of the series of the fit, by instance and column
+    context_length_: int
+    network_: Any
+    training_: dict[str, Any]
 
     def _fit_new(self, seed):
         """Choose the strategy, and fit a network accordingly."""

@@ -206,7 +206,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
 
     def _given_after(self, key, last):
         """Known values of an instance after its last observation."""
-        given = {} if self._given is None else dict(instances(self._given))
+        given: dict = {} if self._given is None else dict(instances(self._given))
         return given[key][given[key].index > last] if key in given else None
 
     def _index(self, keys, stamps):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -85,6 +86,8 @@ class Pretraining(Host):
     ``pretrained_``: the one attribute that clones, pickles and further fits take along. ``fit`` never changes
     it, so that what is learnt about one series does not reach the forecast of the next.
     """
+
+    network_: Any
 
     def _pretrain(self, y, X=None, fh=None):
         if self.strategy in STATISTICAL:

@@ -93,7 +93,7 @@ class Sampler:
 
     def limits(self, columns, t):
         """Lowest and highest means, in view of all values so far."""
-        past = [[torch.as_tensor(v)[None] for v in (c.series.t, c.series.y)] for c in columns]
+        past = [(torch.as_tensor(c.series.t)[None], torch.as_tensor(c.series.y)[None]) for c in columns]
         each = [mean_range(*p, torch.as_tensor(row)[None]) for p, row in zip(past, t, strict=True)]
         return tuple(torch.cat(part).to(self.device) for part in zip(*each, strict=True))
 

@@ -163,8 +163,8 @@ class PathMixture(ArrayDistribution):
     def _by_rows(self, func, *args, cost=1):
         """Apply func(mixture, *args) to blocks of rows."""
         whole = self._mixture()
-        args = [np.reshape(a, whole.loc.shape[:2]) for a in args]
-        return whole.by_rows(func, *args, cost=cost).reshape(self.shape)
+        rows = [np.reshape(a, whole.loc.shape[:2]) for a in args]
+        return whole.by_rows(func, *rows, cost=cost).reshape(self.shape)
 
     def _mean(self):
         return self._by_rows(Mixture.mean)
