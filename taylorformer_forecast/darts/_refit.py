@@ -65,6 +65,12 @@ class Refitted(MixedCovariatesTorchModel):
         setup = super()._setup_for_train(*args, **kwargs)
         if before is not None and self._trains:
             _go_on_from(setup["model"].net, before)
+        elif before is not None:
+            warnings.warn(
+                "the network that was trained or loaded is left out: no network is trained on this series "
+                "(see summary()). strategy='train' goes on with it",
+                stacklevel=2,
+            )
         return setup
 
 

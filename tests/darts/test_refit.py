@@ -99,6 +99,20 @@ def test_it_is_said_that_a_network_begins_anew(kind):
         model.fit(other[:N], future_covariates=x)
 
 
+def test_it_is_said_that_a_network_is_left_out_where_none_is_trained(tmp_path):
+    y, _ = sales()
+    model = make("auto").fit(y[:N])
+    assert model._strategy.trains
+    model.save(str(tmp_path / "long.pt"))
+    loaded = make("auto")
+    loaded.load_weights(str(tmp_path / "long.pt"))
+    for trained in (model, loaded):
+        with pytest.warns(UserWarning, match="was trained or loaded is left out"):
+            trained.fit(y[:50])
+        assert trained._strategy.name == "corrected"
+        assert np.isfinite(trained.predict(H, verbose=False).values()).all()
+
+
 @pytest.mark.parametrize("kind", ["train", "LAM", "corrected"])
 def test_the_precision_of_a_model_is_that_of_the_latest_series(kind):
     y, _ = sales()
