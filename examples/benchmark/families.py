@@ -1,7 +1,8 @@
 """What each part of the statistical combination is worth: losses of the combination without it.
 
 Parts are the families of its members, what skewed errors change, the logarithms in which quantiles of
-positive values are taken below the median, and factors by which each side reaches as far as its errors::
+positive values are taken below the median, factors by which each side reaches as far as its errors, and
+errors that grow faster than the root of the level::
 
     python examples/benchmark/families.py --data FOLDER --series DIR --out docs/results/families.json
 
@@ -41,7 +42,8 @@ from taylorformer_forecast.baselines.members import FAMILIES
 
 SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
 NONE = 1e-12  # prior of a family that is left out
-PARTS = (*FAMILIES, "skewness of errors", "logarithms below the median", "a reach of each side")
+FASTER = "errors that grow as the level"
+PARTS = (*FAMILIES, "skewness of errors", "logarithms below the median", "a reach of each side", FASTER)
 COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline")
 
 
@@ -64,6 +66,8 @@ def without(part: str | None) -> AbstractContextManager:
         return patch.object(forecast, "fit_combination", not_positive)
     if part == "a reach of each side":
         return patch.object(tails, "REACH_ERRORS", np.inf)
+    if part == FASTER:
+        return patch.object(errors, "ERROR_LEVEL_EVIDENCE", np.inf)
     prior = zip(FAMILIES, combination.FAMILY_PRIOR, strict=True)
     return patch.object(
         combination, "FAMILY_PRIOR", tuple(NONE if name == part else value for name, value in prior)

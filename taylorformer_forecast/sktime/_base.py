@@ -180,7 +180,6 @@ class BaseTorchForecaster(
 
     def _update(self, y, X=None, update_params=True):
         check_values(y, "y")
-        check_same_kind(y, self._cur_y, "y")
         if set(y.columns) == set(self._cur_y.columns):
             y = y[list(self._cur_y.columns)]
         check_columns(list(y.columns), list(self._cur_y.columns))
@@ -197,7 +196,10 @@ class BaseTorchForecaster(
 
     def _update_y_X(self, y, X=None, enforce_index_type=None):
         """Take note of the end of new data; values that come late hide none that are known."""
-        before = self.cutoff if self.is_fitted else None
+        before = None
+        if self.is_fitted:
+            check_same_kind(y, self._cur_y, "y")
+            before = self.cutoff
         super()._update_y_X(y, X, enforce_index_type)
         if before is not None and before[0] > self.cutoff[0] and not y.index.isin(self._cur_y.index).all():
             self._set_cutoff(before)
