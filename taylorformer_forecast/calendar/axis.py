@@ -57,8 +57,7 @@ class TimeAxis:
         How many typical steps of the rows make one step here: more than one if the index is finer than the
         observations are.
     stride : int, default=1
-        How many steps of a relative horizon make one step here: periods and integers are counted by their
-        unit, however sparse they are.
+        Steps of a relative horizon in one step here: periods and integers are counted by their unit.
     """
 
     kind: str
@@ -93,12 +92,12 @@ class TimeAxis:
         step = float(np.median(gaps)) if len(gaps) else 1.0
         counts = raw._counts(indexes if observed is None else observed)
         origin = min(x[0] for x in counts).item()
-        every = 1
+        every, apart = 1, np.concatenate([x - origin for x in counts])
         if observed is not None and (kind != "clock" or freq is not None):
-            every = _common_divisor(np.concatenate([x - origin for x in counts]) / step)
+            every = _common_divisor(apart / step)
         step *= every
-        counted = kind in ("number", "period")
-        stride = max(1, round(step / getattr(freq, "n", 1))) if counted else every
+        of_periods = int(np.gcd.reduce(apart.astype("int64"))) // getattr(freq, "n", 1)
+        stride = max(1, {"number": round(step), "period": of_periods}.get(kind, every))
         return cls(kind, freq, step, origin, float(max(x[-1] - x[0] for x in counts) / step), every, stride)
 
     def continued(self, own: TimeAxis, few: bool) -> TimeAxis:
@@ -111,6 +110,7 @@ class TimeAxis:
         if unclear and (own.kind == "number") == (self.kind == "number"):
             return self
         alike = own.kind == self.kind and own.freq == self.freq and own.every == self.every
+        alike = alike and own.stride == self.stride
         return self if alike and 0.5 < own.step / self.step < 2 else own
 
     def count(self, index: pd.Index) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from torch import Tensor
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.engine.effects.closures import ZeroPlaces, demand_of
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects, with_earlier
+from taylorformer_forecast.engine.effects.covariate_gaps import before_all_or_long
 from taylorformer_forecast.engine.effects.series_scale import since_start
 
 MOST_RATIO = 2.0  # of the unit of a past of the same series to the largest, and of the smallest to it
@@ -171,10 +173,11 @@ class Additions:
     def _unknown(self, x: Float[np.ndarray, "B n F"]) -> Bool[np.ndarray, "B n C"]:
         """Where covariates are not known that add something to a component, before the input chunk.
 
-        In that, a network sees where they are known, and others refuse what training did not lack.
+        In that, a network sees where they are known, and others refuse what training did not lack. Shorter
+        gaps than a season stay: where a flag is missing on all Sundays, values say what these are like.
         """
-        given = x[..., : len(self.effects[0].means)]
-        found = np.stack([effects.unknown(given) for effects in self.effects], -1)
+        given, least = x[..., : len(self.effects[0].means)], math.ceil(max(self.seasons, default=1))
+        found = np.stack([before_all_or_long(one.unknown(given), least) for one in self.effects], -1)
         found[:, max(found.shape[1] - self.length, 0) :] = False
         return found
 

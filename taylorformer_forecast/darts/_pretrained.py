@@ -77,7 +77,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     @property
     def _requires_training(self) -> bool:
-        return not self._is_statistical
+        return super()._requires_training and not self._is_statistical
 
     @property
     def _needs_inputs(self) -> bool:

@@ -68,7 +68,7 @@ class Refitted(MixedCovariatesTorchModel):
         elif before is not None:
             warnings.warn(
                 "the network that was trained or loaded is left out: no network is trained on this series "
-                "(see summary()). strategy='train' goes on with it",
+                "(see summary()). With strategy='train', or 'finetune' after it, training goes on",
                 stacklevel=2,
             )
         return setup

@@ -255,6 +255,7 @@ class CorrectionNet(nn.Module):
         seen = correction_features(fit, ends)
         horizon = seen.steps.shape[1]
         near = slice(MOST_CORRECTED_STEPS)
-        found = self(replace(seen, steps=seen.steps[:, near], families=seen.families[:, near]), weight)
+        with torch.autocast(seen.steps.device.type, enabled=False):  # Lightning's mixed precision too
+            found = self(replace(seen, steps=seen.steps[:, near], families=seen.families[:, near]), weight)
         step = torch.arange(horizon, device=fit.clean.device).clamp_max(MOST_CORRECTED_STEPS - 1)
         return Correction(*(part[:, step] for part in (found.shift, found.below, found.above)))

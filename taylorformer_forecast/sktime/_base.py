@@ -211,8 +211,11 @@ class BaseTorchForecaster(
         asked = self.time_features, self.seasonal_periods
         self._take_seasons(SeasonalFeatures.choose(self._axis, parts, *asked))
         longest = int(panel.count().max())
-        # From the last stamp of all: an instance that ended long ago is forecast farther than the others.
-        ahead = self._steps_ahead(panel.stamps[np.unique(panel.at)].sort_values(), fh)
+        # From the last end before that of fh: an instance that ended long ago is forecast farther.
+        stamps = panel.stamps[np.unique(panel.at)].sort_values()
+        ends = panel.stamps[panel.at[panel.bounds[1:] - 1]].unique().sort_values()[::-1]
+        every = (self._steps_ahead(stamps[stamps <= end], fh) for end in ends)
+        ahead = next((steps for steps in every if steps), None)
         empty = np.isnan(panel.values[panel.bounds[1:] - 1]).all(1)  # in its last row
         reach = ahead and ahead + (self._missing_at_end(panel) if 2 * empty.sum() > len(empty) else 0)
         about = longest, self._seasonal, reach, self._cur_y.shape[1], self.spec

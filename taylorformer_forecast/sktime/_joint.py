@@ -100,7 +100,7 @@ class JointPaths(Host):
             count = y[past].groupby(instance[past]).transform("count")
             early = y[past][(count >= MIN_SCALE_VALUES).all(axis=1)]
             if not early.empty:
-                steps = self._axis.ahead(min(self.horizon_, ahead[origin]))
+                steps = self._axis.ahead(min(self.horizon_, max(1, ahead[origin])))
                 errors.append(self._scored(self._with(_cur_y=early), steps))
         return pd.concat(errors) if errors else side_by_side(y, y.index, y.columns)[:0]
 

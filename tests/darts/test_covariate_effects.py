@@ -127,6 +127,21 @@ def test_values_count_as_missing_where_covariates_with_an_effect_are_not_known(s
     np.testing.assert_allclose(found.all_values(), expected.all_values(), rtol=1e-4)
 
 
+@pytest.mark.parametrize("strategy", ["baseline", "corrected"])
+def test_a_day_of_the_week_on_which_a_flag_is_never_known_is_forecast_as_it_was(strategy):
+    """All of its values counted as missing, so that it was forecast as the days before it."""
+    y, X = promoted()
+    day = X.time_index.dayofweek
+    sunday = day == day[N]  # the first step ahead
+    values, known = y.values(copy=True), X.values(copy=True)
+    values[sunday] -= 60 + 40 * known[sunday]
+    known[sunday] = np.nan
+    y, X = y.with_values(values), X.with_values(known)
+    model = chosen(strategy).fit(y[:N], future_covariates=X, verbose=False)
+    found = model.predict(1, future_covariates=X, num_samples=200, random_state=0, verbose=False)
+    assert abs(found.median().values().item() - values[N].item()) < 10
+
+
 @pytest.mark.parametrize("joint", [False, True])
 def test_covariates_that_begin_late_in_training_make_no_interval_wide(joint):
     y, X = promoted()

@@ -64,6 +64,15 @@ def test_parameters_follow_the_unit_of_a_series_however_small_or_large(unit):
     np.testing.assert_allclose(other / [[unit], [unit], [1.0]], usual, rtol=1e-6)
 
 
+def test_mixed_precision_does_not_reach_statistical_forecasts():
+    y = from_values(100 + 20 * np.sin(np.arange(72) / 2) + np.random.default_rng(0).normal(size=72))
+    found = [
+        moments(make(strategy="corrected", pl_trainer_kwargs={**QUIET, "precision": precision}).fit(y))
+        for precision in ("32-true", "bf16-mixed")
+    ]
+    np.testing.assert_array_equal(*found)
+
+
 def test_paths_are_joint_at_any_horizon():
     paths = make().fit(from_values(WALK)).predict(20, num_samples=500).all_values()[:, 0]
     assert np.corrcoef(paths[5], paths[6])[0, 1] > 0.8

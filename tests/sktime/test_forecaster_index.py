@@ -160,6 +160,15 @@ def test_periods_that_are_sparser_than_their_frequency_are_forecast_as_dates_are
     np.testing.assert_allclose(*forecasts, rtol=1e-6)
 
 
+def test_lam_takes_periods_at_unequal_steps():
+    """Of days on which there is a row for Monday, Wednesday and Friday, the typical step is two."""
+    days = pd.period_range("2020-01-06", periods=200, freq="D")
+    days = days[np.isin(days.dayofweek, [0, 2, 4])]
+    forecaster = LAMForecaster(d_model=4, n_heads=1, max_steps=1, random_state=0)
+    found = forecaster.fit(pd.Series(np.arange(len(days), dtype=float), days), fh=[1, 2]).predict()
+    assert np.isfinite(found).all()
+
+
 # --- irregular dates --------------------------------------------------------------------------------------
 
 

@@ -99,6 +99,17 @@ def test_the_horizon_is_counted_from_the_end_of_all_whatever_the_names_of_those_
         np.testing.assert_allclose(*forecasts, rtol=1e-3)
 
 
+def test_a_panel_of_which_some_ended_after_fh_is_trained_for_the_steps_of_the_others():
+    days = pd.date_range("2023-01-01", periods=300, freq="D")
+    y = pd.DataFrame({"y": np.sin(np.arange(300) / 3)}, days)
+    fh = ForecastingHorizon(days[200:230], is_relative=False)
+    for early, late in ("ab", "ba"):
+        panel = pd.concat({early: y[:200], late: y}, names=["shop", "day"])
+        forecaster = TaylorformerForecaster(strategy="baseline").fit(panel, fh=fh)
+        assert forecaster.horizon_ == 30
+        assert len(forecaster.predict().loc[early]) == 30
+
+
 def test_all_predictive_methods_agree(fitted):
     distribution = fitted.predict_proba(fh=[-1, 1, 2])
     pd.testing.assert_frame_equal(fitted.predict(fh=[-1, 1, 2]), distribution.mean())

@@ -125,3 +125,19 @@ def test_instances_of_a_panel_are_windows_of_their_own(y):
 @pytest.mark.parametrize("indicator", [True, False])
 def test_the_indicator_reaches_the_network(y, indicator):
     assert tiny(history_indicator=indicator).fit(y).network_.history_indicator is indicator
+
+
+@pytest.mark.parametrize("minutes", [10, 30])
+def test_instances_may_lie_between_the_steps_of_others(minutes):
+    """From the last stamp but one there was no step ahead."""
+    hours = pd.date_range("2024-01-01", periods=80, freq="h")
+    rng = np.random.default_rng(0)
+    parts = {
+        name: pd.DataFrame({"y": rng.normal(size=80)}, hours + pd.Timedelta(minutes=shift))
+        for name, shift in (("a", 0), ("b", minutes))
+    }
+    y = pd.concat(parts, names=["place", "hour"])
+    forecaster = TaylorformerForecaster(
+        strategy="train", joint=True, d_model=4, n_heads=1, max_steps=2, num_samples=5, random_state=0
+    )
+    assert np.isfinite(forecaster.fit(y, fh=[1, 2]).predict()).all(axis=None)

@@ -50,6 +50,22 @@ def unknown(x: Float[np.ndarray, "*B n C"], memory: Float[np.ndarray, " C"]) -> 
     return np.isnan(x) & ((last < 0) | (share < LEAST_MEMORY))
 
 
+def before_all_or_long(missing: Bool[np.ndarray, "*B n"], least: int) -> Bool[np.ndarray, "*B n"]:
+    """Which missing rows come before all others, or are ``least`` and more in a row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.effects.covariate_gaps import before_all_or_long
+    >>> before_all_or_long(np.array([True, False, True, False, True, True]), 2).tolist()
+    [True, False, False, False, True, True]
+    """
+    row, n = np.arange(missing.shape[-1]), missing.shape[-1]
+    last = np.maximum.accumulate(np.where(missing, -1, row), -1)
+    following = np.flip(np.minimum.accumulate(np.flip(np.where(missing, n, row), -1), -1), -1)
+    return missing & ((last < 0) | (following - last > least))
+
+
 def _last_values(x: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Row of the last value at each row, -1 for none, and correlation with it."""
     step = np.arange(x.shape[-2])[:, None]
