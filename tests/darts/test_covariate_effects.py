@@ -137,7 +137,8 @@ def test_a_day_of_the_week_on_which_a_flag_is_never_known_is_forecast_as_it_was(
     values[sunday] -= 60 + 40 * known[sunday]
     known[sunday] = np.nan
     y, X = y.with_values(values), X.with_values(known)
-    model = chosen(strategy).fit(y[:N], future_covariates=X, verbose=False)
+    model = TaylorformerModel(4, H, strategy=strategy, random_state=0, pl_trainer_kwargs=QUIET)
+    model.fit(y[:N], future_covariates=X, verbose=False)
     found = model.predict(1, future_covariates=X, num_samples=200, random_state=0, verbose=False)
     assert abs(found.median().values().item() - values[N].item()) < 10
 
