@@ -97,6 +97,10 @@ class JoiningInstances(Host):
             y = self._joined.as_columns(y)
         return super()._fit(y, X, fh)
 
+    def _update_y_X(self, y, X=None, enforce_index_type=None):
+        joined = self._joined if self.is_fitted else None
+        super()._update_y_X(y if joined is None else joined.as_columns(y), X, enforce_index_type)
+
     def _update(self, y, X=None, update_params=True):
         y = y if self._joined is None else self._joined.as_columns(y)
         return super()._update(y, X, update_params)
