@@ -18,7 +18,6 @@ from taylorformer_forecast.core.scaling import scale_window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.mixtures import Mixture
-from taylorformer_forecast.engine.state import own_state
 from taylorformer_forecast.engine.training import on_device
 from taylorformer_forecast.engine.windows import Series, least_scale
 from taylorformer_forecast.sktime._predictive import Predictive
@@ -122,7 +121,6 @@ def _through(samples: PathSamples, given: np.ndarray, order: np.ndarray) -> Path
     return samples.reordered(torch.as_tensor(np.argsort(order, 1)))
 
 
-@own_state()
 def predict_requests(requests: list[Request], sampler: Sampler) -> Predictive:
     """Predict all that is asked, in one draw: rows of all requests, one after another.
 

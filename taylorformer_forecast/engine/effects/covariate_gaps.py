@@ -60,14 +60,17 @@ def before_all_or_long(missing: Bool[np.ndarray, "*B n"], least: int) -> Bool[np
     >>> before_all_or_long(np.array([True, False, True, False, True, True]), 2).tolist()
     [True, False, False, False, True, True]
     """
-    row, n = np.arange(missing.shape[-1]), missing.shape[-1]
-    last = np.maximum.accumulate(np.where(missing, -1, row), -1)
-    following = np.flip(np.minimum.accumulate(np.flip(np.where(missing, n, row), -1), -1), -1)
+    last, last_backwards = _last_row(missing), _last_row(missing[..., ::-1])[..., ::-1]
+    following = missing.shape[-1] - 1 - last_backwards
     return missing & ((last < 0) | (following - last > least))
 
 
 def _last_values(x: np.ndarray, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Row of the last value at each row, -1 for none, and correlation with it."""
-    step = np.arange(x.shape[-2])[:, None]
-    last = np.maximum.accumulate(np.where(np.isnan(x), -1, step), -2)
-    return last, memory ** (step - last)
+    last = _last_row(np.isnan(x).swapaxes(-1, -2)).swapaxes(-1, -2)
+    return last, memory ** (np.arange(x.shape[-2])[:, None] - last)
+
+
+def _last_row(missing: Bool[np.ndarray, "*B n"]) -> np.ndarray:
+    """Row of the last value at each row, -1 for none."""
+    return np.maximum.accumulate(np.where(missing, -1, np.arange(missing.shape[-1])), -1)
