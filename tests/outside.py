@@ -14,6 +14,7 @@ from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.families import LocationScaleFamily, find_family
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
+from taylorformer_forecast.core.temporal import last_seen
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.spec import ModelSpec
 from taylorformer_forecast.models.specs import LAM
@@ -54,7 +55,8 @@ class LastValue(Baseline):
     """The last value, whatever the step."""
 
     def direct(self, window):
-        last = window.y[:, window.n_context - 1 : window.n_context]
+        seen = last_seen(window.observed, 0)[:, window.n_context - 1 : window.n_context]
+        last = window.y.gather(1, seen)
         return last.expand(-1, window.n_targets, -1), torch.ones_like(last)
 
 

@@ -62,9 +62,11 @@ class Baseline(nn.Module):
     >>> import torch
     >>> from taylorformer_forecast.baselines.base import Baseline
     >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.core.temporal import last_seen
     >>> class LastValue(Baseline):
     ...     def direct(self, window):
-    ...         last = window.y[:, window.n_context - 1 : window.n_context]
+    ...         seen = last_seen(window.observed, 0)[:, window.n_context - 1 : window.n_context]
+    ...         last = window.y.gather(1, seen)  # what was not observed is 0
     ...         return last.expand(-1, window.n_targets, -1), torch.ones_like(last)
     >>> w = Window(torch.arange(4.0)[None], torch.tensor([[[1.0], [3.0], [0.0], [0.0]]]), n_context=2)
     >>> LastValue().direct(w)[0].flatten().tolist()

@@ -14,7 +14,15 @@ from taylorformer_forecast.baselines.bounds import positive_so_far
 from taylorformer_forecast.baselines.errors import error_level, error_scale, past_errors, shape
 from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.baselines.losses import loss_steps, lost, of_phase
-from taylorformer_forecast.baselines.members import FAMILIES, NAIVE, REGRESSION, Members, members
+from taylorformer_forecast.baselines.members import (
+    FAMILIES,
+    NAIVE,
+    REGRESSION,
+    THETA,
+    TREND,
+    Members,
+    members,
+)
 from taylorformer_forecast.baselines.robust import winsorise
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.baselines.smoothing import mean_step
@@ -109,8 +117,8 @@ class CombinationFit:
         # Near zero for a family of hardly any weight, which the network was trained with.
         steps = range(self.loc.shape[2])
         forecasts = [((found.at(h) * weights) @ family) / of_families.clamp_min(1e-9) for h in steps]
-        n_plain = self.found.base.shape[3]
-        seasonal = weights[..., n_plain:].sum(-1) if self.season > 1 else weights.new_zeros(origins.shape)
+        without = self.found.base.shape[3]  # members of the first stream
+        seasonal = weights[..., without:].sum(-1) if self.season > 1 else weights.new_zeros(origins.shape)
         loc, scale = self.loc[rows, origins], self.scale[rows, origins]
         of_steps = torch.stack(forecasts, 2)
         return AtOrigins(loc, scale, found.low, found.high, of_steps, of_families, seasonal)
@@ -268,8 +276,8 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, of_family, strict=True)]
     before = y.new_tensor(FAMILY_PRIOR).log().repeat(*y.shape, 1)
     before[..., REGRESSION] = torch.where(found.regressed, before[..., REGRESSION], -torch.inf)
-    few = count.clamp_min(1).to(y)  # errors: Theta and damped trends, families 1 and 2, have to be earned
-    before[..., 1:NAIVE] += (few / (few + TREND_COUNT)).log()
+    few = count.clamp_min(1).to(y)  # errors: trends have to be earned
+    before[..., [THETA, TREND]] += (few / (few + TREND_COUNT)).log()
     families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
     return torch.cat(weights, -1)[..., torch.cat(of_family).argsort()]

@@ -32,10 +32,10 @@ from taylorformer_forecast.defaults import (
     WAKING_CYCLES,
 )
 
-__all__ = ["FAMILIES", "NAIVE", "REGRESSION", "Members", "forgiven", "members"]
+__all__ = ["FAMILIES", "NAIVE", "REGRESSION", "THETA", "TREND", "Members", "forgiven", "members"]
 
 FAMILIES = ("smoothing", "theta", "damped trend", "seasonal naive", "seasonal autoregression")
-NAIVE, REGRESSION = FAMILIES.index("seasonal naive"), FAMILIES.index("seasonal autoregression")
+SMOOTHING, THETA, TREND, NAIVE, REGRESSION = range(len(FAMILIES))
 
 
 @dataclass(frozen=True)
@@ -195,10 +195,10 @@ def members(
     known = torch.stack([s.known for s in streams], 2)
     awake = torch.cat([known, repeats], 2)
     # Season, rank and families of the members of each group.
-    own = [0] * n_plain + [1] * n_plain + [2] * (len(plain) - n_plain)
+    own = [SMOOTHING] * n_plain + [THETA] * n_plain + [TREND] * (len(plain) - n_plain)
     groups = [(s.season, s.rank, own) for s in streams]
-    repeated = [(m, 2 * k + 1, [3]) for k, m in enumerate(seasons) for _ in range(1 + (k > 0))]
-    groups += repeated or [(1, 0, [3])]
+    repeated = [(m, 2 * k + 1, [NAIVE]) for k, m in enumerate(seasons) for _ in range(1 + (k > 0))]
+    groups += repeated or [(1, 0, [NAIVE])]
     groups += [(1, 0, [REGRESSION])] * (others.shape[2] - max(len(repeated), 1))
     season, rank, families = zip(*groups, strict=True)
     of_member = [number for number, each in enumerate(families) for _ in each]

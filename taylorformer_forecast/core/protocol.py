@@ -188,7 +188,7 @@ class OneShotNet(ForecastNet):
     one_shot = True
 
     def parts(self, window: Window) -> tuple[Tensor, ...]:
-        """Unconstrained parameters (B, T, D, P), locations (B, T, D), maybe scales, of all targets."""
+        """Unconstrained parameters (B, T, D, P), locations and maybe scales (B, T, D), of any T from 1."""
         raise NotImplementedError(f"{type(self).__name__} has no parts")
 
     def forward(self, window: Window) -> Distribution:
@@ -204,11 +204,20 @@ class OneShotNet(ForecastNet):
         Distribution
             Batch shape (B, T, D).
         """
-        return self.calibration(self.head, *self.parts(window))
+        return self.calibration(self.head, *self._parts(window))
 
     def encode(self, window: Window, n_paths: int) -> OneShotState:
         """Predict all targets; see :meth:`forward`."""
-        return OneShotState(self.parts(window), n_paths)
+        return OneShotState(self._parts(window), n_paths)
+
+    def _parts(self, window: Window) -> tuple[Tensor, ...]:
+        """Check shapes; one scale may serve all targets."""
+        parts, shape = self.parts(window), window.targets[0].shape
+        wanted = [(*shape, self.head.n_params), tuple(shape)]
+        found = [tuple(part.shape) for part in parts[:2]]
+        if found != wanted:
+            raise ValueError(f"{type(self).__name__}.parts has shapes {found}, but {wanted} are needed")
+        return (*parts[:2], *(scale.expand(shape) for scale in parts[2:]))
 
     def query(self, state: OneShotState, step: int) -> Distribution:
         """Distribution of target number ``step``, the same on every path, batch shape (B, S, D)."""

@@ -67,7 +67,7 @@ class Window:
     observed : bool Tensor of shape (B, N, D), optional
         Which values were observed; by default those that are not NaN.
     covariates : Tensor of shape (B, N, C), optional
-        Features known at every point, targets included.
+        Features of every point, targets included: zero there if only the past is known.
     series : int Tensor of shape (B, N), optional
         Number of the series that each point belongs to; -1 where it is none of those of the fit.
     n_context : int

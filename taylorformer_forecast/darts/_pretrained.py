@@ -25,6 +25,7 @@ from taylorformer_forecast.engine.statistics.correction import PretrainedCorrect
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
     PRETRAINED,
+    REFUSABLE,
     STATISTICAL,
     Strategy,
     choose_strategy,
@@ -53,7 +54,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if "pretrained" in self.model_params:
                 self.model_params["pretrained"] = fspath(source)
         super()._set_up(arguments)
-        if asked not in ("auto", "train"):  # refuse at once what the parameters rule out
+        if asked in REFUSABLE:  # refuse at once what the parameters rule out
             choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
 
     def _network_to_share(self) -> DirectTaylorformer | None:
@@ -172,7 +173,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     def _create_model(self, train_sample: TorchTrainingSample) -> PLForecastingModule:
         asked = self._arguments["strategy"]
-        if self._strategy is None and asked not in ("auto", "train"):  # weights are loaded unchecked
+        if self._strategy is None and asked in REFUSABLE:  # weights are loaded unchecked
             self._adopt(Strategy(asked, f"strategy={asked!r}"))
         if self._is_statistical:
             joint = len(self._floor or ()) if self._arguments["joint"] else 0
@@ -233,7 +234,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         weights = None
         asked = self._arguments["strategy"]
         if self._strategy is None:
-            if asked not in ("auto", "train"):
+            if asked in REFUSABLE:
                 raise ValueError(
                     f"strategy={asked!r} needs the time stamps of a series: call fit, not fit_from_dataset"
                 )

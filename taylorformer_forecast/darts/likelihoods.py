@@ -29,7 +29,7 @@ from darts.utils.likelihood_models.torch import (
 from torch import Tensor
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.families import Components, Family, draw, find_family
+from taylorformer_forecast.core.families import FAMILIES, Components, Family, draw, find_family
 from taylorformer_forecast.darts._adapters import (
     LikelihoodFamily,
     LocationScaleAdapter,
@@ -53,7 +53,8 @@ class FamilyLikelihood(TorchLikelihood):
     Raises
     ------
     ValueError
-        If there is no family of that name, or it has another number of parameters.
+        If there is no family of that name, as for a family itself, which darts could not load, or it has
+        another number of parameters.
 
     Examples
     --------
@@ -66,6 +67,8 @@ class FamilyLikelihood(TorchLikelihood):
 
     def __init__(self, distribution: str, names: Sequence[str] | None = None) -> None:
         # The family is looked up whenever it is needed: what darts saves are strings, safe to load.
+        if not isinstance(distribution, str):
+            raise ValueError(f"distribution={distribution!r}, but it must be the name of a registered family")
         self.distribution = distribution
         found = self._like()
         self._layout = {name: value.shape[-1] for name, value in found.tensors().items()}
@@ -185,9 +188,8 @@ def family_of_likelihood(likelihood: TorchLikelihood | None, unit: float = 1.0) 
     """
     kind = next((kind for kind in type(likelihood).__mro__ if kind in ADAPTERS), None)
     if kind is None:
-        raise ValueError(
-            f"likelihood={likelihood!r}, but it must be an instance of a likelihood of darts, as "
-            f"QuantileRegression()"
-        )
+        named = isinstance(likelihood, str) and likelihood in FAMILIES
+        instance = f"FamilyLikelihood({likelihood!r})" if named else "QuantileRegression()"
+        raise ValueError(f"likelihood={likelihood!r}, but it must be an instance, as {instance}")
     family = ADAPTERS[kind](likelihood=likelihood)
     return replace(family, unit=unit) if family.has_level else family

@@ -73,7 +73,7 @@ def make_model(spec: ModelSpec, name: str, module: str) -> type[BaseForecastMode
     if module in sys.modules:
         setattr(sys.modules[module], network.__name__, network)
     doc = f"Probabilistic forecasts by the network {spec.name!r}."
-    signature = signature_of(_template, spec, {})
+    signature = signature_of(_template, spec, {"lr": spec.lr})
     own = {"_module_class": network, "_free": tuple(spec.defaults), "__doc__": doc}
     made = make_class(BaseForecastModel, name, module, signature, BaseForecastModel._set_up, **own)
     add_safe_globals([made])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from taylorformer_forecast.defaults import LEAST_SHARE, MIN_HORIZONS_TO_TRAIN
 __all__ = [
     "AVERAGED",
     "PRETRAINED",
+    "REFUSABLE",
     "STATISTICAL",
     "STRATEGIES",
     "UNTRAINED",
@@ -23,12 +24,55 @@ __all__ = [
     "obstacle_of_options",
 ]
 
-STATISTICAL = ("baseline", "corrected")
-AVERAGED = ("averaged", "zero_shot")  # of a network, the corrected statistical forecasts, and analogues
-WITH_STATISTICS = (*STATISTICAL, *AVERAGED)  # which need regular times
-PRETRAINED = ("pretrained", "zero_shot", "finetune")  # with the network of a file
-UNTRAINED = (*STATISTICAL, "pretrained", "zero_shot")  # training has nothing to go on from
-STRATEGIES = ("auto", *STATISTICAL, "pretrained", "zero_shot", "train", "averaged", "finetune")
+
+@dataclass(frozen=True)
+class _Kind:
+    """What forecasts of a strategy consist of: of all true parts the average is taken.
+
+    Parameters
+    ----------
+    statistics : bool
+        Statistical forecasts, for which times have to be regular.
+    corrects : bool
+        Those are corrected by a pretrained network.
+    pretrained : bool
+        Forecasts of a network that starts from pretrained weights.
+    trains : bool
+        Forecasts of a network that is trained on the series.
+    """
+
+    statistics: bool = False
+    corrects: bool = False
+    pretrained: bool = False
+    trains: bool = False
+
+    @property
+    def has_network(self) -> bool:
+        return self.pretrained or self.trains
+
+
+_KINDS = {
+    "baseline": _Kind(statistics=True),
+    "corrected": _Kind(statistics=True, corrects=True),
+    "pretrained": _Kind(pretrained=True),
+    "zero_shot": _Kind(statistics=True, corrects=True, pretrained=True),
+    "train": _Kind(trains=True),
+    "averaged": _Kind(statistics=True, corrects=True, trains=True),
+    "finetune": _Kind(pretrained=True, trains=True),
+}
+
+
+def _names(holds: Callable[[_Kind], bool]) -> tuple[str, ...]:
+    return tuple(name for name, kind in _KINDS.items() if holds(kind))
+
+
+STRATEGIES = ("auto", *_KINDS)
+REFUSABLE = tuple(name for name in _KINDS if name != "train")  # what data or parameters can stand against
+STATISTICAL = _names(lambda kind: not kind.has_network)
+WITH_STATISTICS = _names(lambda kind: kind.statistics)
+AVERAGED = _names(lambda kind: kind.statistics and kind.has_network)
+PRETRAINED = _names(lambda kind: kind.pretrained)
+UNTRAINED = _names(lambda kind: not kind.trains)  # training has nothing to go on from
 
 logger = logging.getLogger("taylorformer_forecast")
 
@@ -58,34 +102,38 @@ class Strategy:
     analogues: float = 0.0
 
     @property
+    def _kind(self) -> _Kind:
+        return _KINDS[self.name]
+
+    @property
     def is_statistical(self) -> bool:
         """Whether statistical forecasts are made, corrected or not."""
-        return self.name in STATISTICAL
+        return not self._kind.has_network
 
     @property
     def is_pretrained(self) -> bool:
         """Whether the network starts from pretrained weights."""
-        return self.name in PRETRAINED
+        return self._kind.pretrained
 
     @property
     def averages(self) -> bool:
         """Whether forecasts of a network are averaged with statistical ones and analogues."""
-        return self.name in AVERAGED
+        return self._kind.statistics and self._kind.has_network
 
     @property
     def has_statistics(self) -> bool:
         """Whether statistical forecasts are a part, for which times have to be regular."""
-        return self.name in WITH_STATISTICS
+        return self._kind.statistics
 
     @property
     def corrects(self) -> bool:
         """Whether a pretrained network corrects statistical forecasts."""
-        return self.name in ("corrected", *AVERAGED)
+        return self._kind.corrects
 
     @property
     def trains(self) -> bool:
         """Whether a network is trained."""
-        return self.name not in UNTRAINED
+        return self._kind.trains
 
     @property
     def trains_a_new_network(self) -> bool:
@@ -183,7 +231,7 @@ def choose_strategy(
         raise ValueError(f"strategy={asked!r} is not one of {', '.join(STRATEGIES)}")
     if asked != "auto":
         against = obstacle or (irregular if asked in WITH_STATISTICS else None)
-        if against and asked != "train":
+        if against and asked in REFUSABLE:
             remedy = "'train' or 'auto'" if obstacle else "'pretrained', 'train' or 'auto'"
             raise ValueError(f"strategy={asked!r}: {against}; take strategy={remedy}")
         return Strategy(asked, f"strategy={asked!r}")

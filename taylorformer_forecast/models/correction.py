@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.baselines.combination import AtOrigins, CombinationFit
 from taylorformer_forecast.baselines.errors import BASE
 from taylorformer_forecast.baselines.forecast import Correction
-from taylorformer_forecast.baselines.members import REGRESSION
+from taylorformer_forecast.baselines.members import FAMILIES
 from taylorformer_forecast.defaults import (
     CORRECTION_SHIFT,
     CORRECTION_WIDTH,
@@ -30,9 +30,10 @@ __all__ = ["CorrectionFeatures", "CorrectionNet", "correction_features"]
 PATCH = 4  # values of a token
 MOST_CORRECTED_STEPS = 1024  # by themselves; later steps as the last: memory grows with the square
 N_PHASES = 5  # sine and cosine of a season and of its half, and whether there is one
-N_SEEN = REGRESSION  # families that the network sees: all but the last, which it does not need
+# Families that the network sees, in the order of its files; it does not need the others.
+SEEN = [FAMILIES.index(name) for name in ("smoothing", "theta", "damped trend", "seasonal naive")]
 DIM_VALUES = PATCH * (5 + N_PHASES)
-DIM_STEP = 10 + 2 * N_SEEN + N_PHASES + len(BASE)
+DIM_STEP = 10 + 2 * len(SEEN) + N_PHASES + len(BASE)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def correction_features(fit: CombinationFit, origins: Int[Tensor, "B K"]) -> Cor
     at = fit.at(origins)
     reference, unit = at.loc[..., :1], at.scale[..., :1]
     values, seen = _value_tokens(fit, origins, reference, unit)
-    families = (at.families[..., :N_SEEN] - at.loc[..., None]) / at.scale[..., None]
+    families = (at.families[..., SEEN] - at.loc[..., None]) / at.scale[..., None]
     tokens = _step_tokens(fit, at, origins, families.asinh())
     return CorrectionFeatures(
         values.flatten(0, 1).float(),
@@ -161,7 +162,7 @@ def _step_tokens(
         -1,
     )
     shape = fit.error_quantiles[:, None].expand(-1, size[1], -1)
-    series = torch.cat([series, at.weights[..., :N_SEEN], shape], -1)[:, :, None].expand(-1, -1, size[2], -1)
+    series = torch.cat([series, at.weights[..., SEEN], shape], -1)[:, :, None].expand(-1, -1, size[2], -1)
     steps = torch.stack(
         [
             ((at.loc - reference) / unit).asinh(),
@@ -213,7 +214,7 @@ class CorrectionNet(nn.Module):
         self.layers = nn.TransformerEncoder(
             layer, n_layers, nn.LayerNorm(d_model), enable_nested_tensor=False
         )
-        self.to_params = nn.Linear(d_model, 3 + N_SEEN)
+        self.to_params = nn.Linear(d_model, 3 + len(SEEN))
         nn.init.zeros_(self.to_params.weight)
         nn.init.zeros_(self.to_params.bias)
 

@@ -59,7 +59,7 @@ def document(cls: type, spec: ModelSpec) -> None:
     --------
     >>> from taylorformer_forecast.models.documentation import document
     >>> from taylorformer_forecast.models.spec import ModelSpec
-    >>> def build(task, width=8):
+    >>> def build(task, *, width=8):
     ...     '''Build.
     ...
     ...     Parameters

@@ -20,7 +20,7 @@ class Task:
     Parameters
     ----------
     n_context, horizon : int
-        Points of a context, and targets of a training window.
+        Points of a context, and targets of a training window: those of a forecast may be fewer, from 1 on.
     shift : int, default=0
         Steps between the context and the first target.
     n_covariates : int, default=0
@@ -83,6 +83,13 @@ class ModelSpec:
         Whether the network needs points on a regular grid.
     shares_windows : bool, default=False
         Whether the columns of the data share windows.
+    lr : float, default=2e-3
+        Learning rate.
+
+    Raises
+    ------
+    ValueError
+        If an option of the network is not keyword-only, or has no default value.
 
     Examples
     --------
@@ -104,6 +111,18 @@ class ModelSpec:
     most_points: int | None = None
     regular: bool = False
     shares_windows: bool = False
+    lr: float = 2e-3
+
+    def __post_init__(self) -> None:
+        """Refuse options that classes of hosts could not have as parameters."""
+        if isinstance(self.build, partial):
+            return
+        for name, argument in list(inspect.signature(self.build).parameters.items())[1:]:
+            if argument.kind is not argument.KEYWORD_ONLY or argument.default is argument.empty:
+                raise ValueError(
+                    f"model {self.name!r}: {name} must be keyword-only and have a default value, as in "
+                    f"{self.build.__name__}(task, *, {name}=...)"
+                )
 
     @property
     def defaults(self) -> dict[str, Any]:

@@ -200,6 +200,7 @@ CONTIFORMER = ModelSpec(
     max_steps=150,
     longest_context=336,
     num_epochs=40,
+    lr=3e-3,
 )
 
 
@@ -222,6 +223,7 @@ TNP = ModelSpec(
     # About as large as the default Taylorformer.
     partial(_tnp, d_model=32, n_heads=2, n_layers=3, dropout=0.0, value_noise=0.0, attention="full"),
     num_epochs=30,
+    lr=3e-3,
 )
 
 
@@ -250,6 +252,7 @@ UNN = ModelSpec(
     "UNN",
     partial(_unn, d_model=32, n_heads=8, n_layers=2, dropout=0.1, history_indicator=True, attention="full"),
     num_epochs=30,
+    lr=3e-3,
     most_points=384,  # time and memory grow with the square of all points in a window
     shares_windows=True,
 )

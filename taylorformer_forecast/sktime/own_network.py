@@ -87,13 +87,13 @@ def make_forecaster(spec: ModelSpec, name: str, module: str) -> type[BaseTorchFo
     >>> forecaster.predict_interval(fh=[1, 2, 3], coverage=0.9).shape
     (3, 2)
     """
-    steps = {"max_steps": spec.max_steps, "num_epochs": spec.num_epochs}
+    usual = {"max_steps": spec.max_steps, "num_epochs": spec.num_epochs, "lr": spec.lr}
 
     def set_up(self: BaseTorchForecaster, arguments: dict[str, Any]) -> None:
         self._store(arguments)
         BaseTorchForecaster.__init__(self)
 
-    signature = signature_of(_template, spec, steps)
+    signature = signature_of(_template, spec, usual)
     own = {
         "spec": spec,
         "_free": tuple(spec.defaults),

@@ -57,7 +57,7 @@ def _registered():
         yield
 
 
-NAMES = ["gumbel", "laplace", "mae", "mixture", "mse", "normal", "quantile", "studentt"]
+NAMES = sorted([*registry.FAMILIES, "gumbel", "laplace"])
 WITH_DENSITY = [name for name in NAMES if name not in ("mae", "mse")]
 
 

@@ -1,7 +1,8 @@
 """Kernels by name, and what a network may demand of a kernel.
 
-Every network takes a name in :data:`KERNELS`, a kernel or a plain function as its ``attention`` argument:
-``attention="local"`` or ``attention=Local(window=16)``.
+Networks take a name in :data:`KERNELS`, a kernel or a plain function as their ``attention`` argument:
+``attention="local"`` or ``attention=Local(window=16)``. They refuse one without the forms that they need.
+ContiFormer, whose keys move in time, takes "full" and "local" alone.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ LACKS = {  # what it means not to have a form, where a network needs it
 
 
 def register(name: str, kernel: Kernel) -> Kernel:
-    """Give a kernel a name, which all networks accept, and return it.
+    """Give a kernel a name, which networks accept, and return it.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ def register(name: str, kernel: Kernel) -> Kernel:
     ------
     ValueError
         If the name is taken.
+    TypeError
+        If the kernel is none: a class, for example.
 
     Examples
     --------
@@ -61,6 +64,8 @@ def register(name: str, kernel: Kernel) -> Kernel:
     """
     if name in KERNELS:
         raise ValueError(f"there is a kernel named {name!r} already")
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel={kernel!r}, but it must be an instance of a subclass of Kernel")
     KERNELS[name] = kernel
     return kernel
 

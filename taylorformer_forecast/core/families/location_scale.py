@@ -46,7 +46,8 @@ class LocationScaleFamily(Family):
     :meth:`distribution`, too. All else has defaults, by numerical integration and bisection where there is no
     closed form. Override these for speed.
 
-    ``kind`` takes ``loc``, ``scale`` and the shape parameters by name, and has attributes of these names.
+    ``kind`` takes ``loc``, ``scale`` and the shape parameters by name, has attributes of these names, and a
+    ``mean`` and a ``variance``.
 
     Attributes
     ----------

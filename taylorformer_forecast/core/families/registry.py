@@ -39,7 +39,10 @@ def register(name: str, family: type[Family], **options: Any) -> None:
     Raises
     ------
     ValueError
-        If the name is taken, or if the family does to distributions what another one serves already.
+        If the name is taken, if the family does to distributions what another one serves already, or if its
+        class of distributions has no mean or variance.
+    TypeError
+        If the family is no class.
 
     Examples
     --------
@@ -53,6 +56,11 @@ def register(name: str, family: type[Family], **options: Any) -> None:
     """
     if name in FAMILIES:
         raise ValueError(f"there is a family named {name!r} already")
+    if not (isinstance(family, type) and issubclass(family, Family)):
+        raise TypeError(f"family={family!r}, but it must be a subclass of Family, not an instance")
+    for moment in ("mean", "variance"):
+        if getattr(family.kind, moment) is getattr(Distribution, moment):
+            raise ValueError(f"{family.__name__}: {family.kind.__name__} distributions have no {moment}")
     new, named = family(**options), [*(make() for make in FAMILIES.values()), *_COMPONENTS.values()]
     if all(known.kind is not family.kind for known in named):
         _BY_KIND.pop(family.kind, None)
