@@ -295,6 +295,7 @@ N_GAP_BATCHES = 4  # of windows in a calibration; by hand
 N_GAP_ORDERS = 2  # of the targets of each; by hand
 LOGARITHM_OFFSETS = (1.0, 0.3, 0.1, 0.01)  # in means: from a slight bend to a logarithm; by hand
 LOGARITHM_EVIDENCE = 3.0  # nats by which a further bend must be better: a Bayes factor of 20; by hand
+MOST_TIED = 0.05  # share of values as small as the smallest, of a logarithm; measured: dry days fill 3 times
 LOGARITHM_STEPS = 60  # of the fits that are compared; by hand
 LOGARITHM_BATCH = 4  # windows in a step; by hand
 LOGARITHM_WINDOWS = 32  # on which they are compared; by hand

@@ -18,8 +18,8 @@ from taylorformer_forecast.sktime._frames import check_values, instances, shown,
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._imputations import Imputations, fill_gaps
-from taylorformer_forecast.sktime._logarithm import Logarithm
 from taylorformer_forecast.sktime._requests import ColumnSeries
+from taylorformer_forecast.sktime._transforms import transform_of
 from taylorformer_forecast.sktime.distributions import PathMixture
 
 
@@ -70,9 +70,9 @@ class GapMethods(Host):
         covariates = self._seasonal(part.index) if self._seasonal else None
         alone = len(self.offsets_) == 1  # a column whose name may differ
         for name, column, y in zip(part.columns, values.T, clean.T, strict=True):
-            log = Logarithm.of(y, self.offsets_[self._columns[0] if alone else name])
-            whole = Series(t, (y if log is None else log(y))[:, None], covariates)
-            yield Gaps(ColumnSeries.of(t, whole.y, covariates), whole.take(np.isnan(column)), log)
+            own = transform_of(y, self.offsets_[self._columns[0] if alone else name])
+            whole = Series(t, (y if own is None else own(y))[:, None], covariates)
+            yield Gaps(ColumnSeries.of(t, whole.y, covariates), whole.take(np.isnan(column)), own)
 
     @own_state()
     def _impute(self, X, n_paths):
@@ -96,14 +96,14 @@ class GapMethods(Host):
         about = self.network_, self.window_length_, self.gap_length_, n_paths, self._seed, self.device
         samples = fill_gaps(jobs, *about)
         parts = [
-            (job, sample, np.searchsorted(rows, row), d)
+            (job, job.settled(sample), np.searchsorted(rows, row), d)
             for job, sample, (row, d) in zip(jobs, samples, places, strict=True)
         ]
         return Imputations(rows, values[rows], n_paths, parts)
 
     def _mixture(self, X, imputed):
         """The marginal distributions of the rows of X in which something is missing."""
-        bent = any(job.log for job, *_ in imputed.parts)  # all cells are of one family
+        bent = any(job.transform for job, *_ in imputed.parts)  # all cells are of one family
         found = [(job.mixture(sample.conditionals, bent), at, d) for job, sample, at, d in imputed.parts]
         like, known = found[0][0], imputed.values[..., None]
 

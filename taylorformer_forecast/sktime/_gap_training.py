@@ -36,7 +36,7 @@ from taylorformer_forecast.models.spec import ModelSpec, Task
 from taylorformer_forecast.sktime._gaps import Gaps
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._imputations import gap_windows, in_random_order
-from taylorformer_forecast.sktime._logarithm import choose_offsets
+from taylorformer_forecast.sktime._transforms import Logarithm, choose_offsets, has_logarithm
 
 
 class GapTraining(Host):
@@ -56,8 +56,10 @@ class GapTraining(Host):
                 columns = [gaps for part in parts.values() for gaps in self._gaps(part)]
                 return nats_of_columns(columns, len(offsets), *shared)
 
-            low = np.min([np.nanmin(self._robust(part)[2], axis=0) for part in parts.values()], axis=0)
-            self.offsets_ = dict(zip(every, choose_offsets(nats, low >= 0), strict=True))
+            clean = [self._robust(part)[2].T for part in parts.values()]
+            seasons = [round(length) for length in self._seasonal.lengths] if self._seasonal else []
+            possible = [all(has_logarithm(y, seasons) for y in each) for each in zip(*clean, strict=True)]
+            self.offsets_ = dict(zip(every, choose_offsets(nats, possible), strict=True))
 
     def _train(self, columns, lengths, seed):
         """Train without some points, which set the weight of the network; if they are few, several times.
@@ -171,7 +173,7 @@ def nats_of_columns(
             torch.tensor([getattr(own[i].column, name).item() for i in of])[:, None, None]
             for name in ("center", "spread")
         )
-        bent = torch.tensor([own[i].log is not None for i in of])[:, None, None]
+        bent = torch.tensor([isinstance(own[i].transform, Logarithm) for i in of])[:, None, None]
         # The slope of a logarithm z is exp(-z) where values were observed.
         steep = torch.where(bent, center + spread * window.y, 0.0)
         units = ((scale.scale.log() + spread.log() + steep) * window.observed).sum() / window.observed.sum()

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from taylorformer_forecast.core.families import Components
+from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.defaults import JOINT_POINTS
 from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.windows import Series
-from taylorformer_forecast.sktime._logarithm import Logarithm
 from taylorformer_forecast.sktime._requests import ColumnSeries
+from taylorformer_forecast.sktime._transforms import Floor, Logarithm, raised_by_floor
 
 
 @dataclass(frozen=True)
@@ -25,23 +27,32 @@ class Gaps:
         The observed points.
     points : Series
         The missing points, m of them; with values, standardised, if they are only hidden: to check a network.
-    log : Logarithm, optional
+    transform : Logarithm or Floor, optional
         What the values of the column were mapped by before they were standardised.
     """
 
     column: ColumnSeries
     points: Series
-    log: Logarithm | None = None
+    transform: Logarithm | Floor | None = None
 
     def to_data(self, value: np.ndarray) -> np.ndarray:
         """Values of the column, standardised, in the units of the data."""
         value = self.column.center.item() + self.column.spread.item() * value
-        return value if self.log is None else self.log.inverse(value)
+        return value if self.transform is None else self.transform.inverse(value)
+
+    def settled(self, samples: PathSamples) -> PathSamples:
+        """Samples (S, m), lower where a floor would raise their mean."""
+        if not isinstance(self.transform, Floor):
+            return samples
+        spread, paths = self.column.spread.item(), samples.paths.double().numpy()
+        mean = self.column.center.item() + spread * paths.mean(0)
+        less = raised_by_floor(mean, spread * paths.std(0)) / spread
+        return samples.affine(-torch.as_tensor(less), torch.ones(()))
 
     def mixture(self, conditionals: Components, as_pieces: bool) -> Mixture:
         """The marginal mixtures (m, K) in the units of the data, from conditionals (S, m, K).
 
-        ``as_pieces`` gives uniform ones, whatever the family: what a logarithm needs.
+        ``as_pieces`` gives uniform ones, whatever the family: what a transform needs.
         """
         found = Mixture.over_paths(conditionals)
         if as_pieces:

@@ -41,8 +41,10 @@ class BaseImputer(ImputationMethods, GapTraining, Estimator, BaseTransformer):
     logarithm : bool
         Whether values are filled on a logarithmic scale, on which a spread that grows with the level stays
         the same; fills are returned to the units of the data. By default every column that never falls below
-        zero is described by a Gaussian process as it is and by logarithms ``log(y + offset)``, and the
-        likeliest description is taken. True takes plain logarithms; all values must then be positive.
+        zero, and is not often as small as its smallest value, is described by a Gaussian process as it is and
+        by logarithms ``log(y + offset)``, and the likeliest description is taken. True takes plain
+        logarithms; all values must then be positive. Where no value is negative, and many are zero, no fill
+        is negative.
     random_state : int, RandomState or None
         Seed of training and of the draws.
 

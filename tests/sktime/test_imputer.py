@@ -14,7 +14,7 @@ from sktime.forecasting.naive import NaiveForecaster
 from sktime.transformations.impute import Imputer
 
 from taylorformer_forecast.sktime import ContiFormerImputer, TaylorformerForecaster, TaylorformerImputer
-from taylorformer_forecast.sktime._logarithm import Logarithm
+from taylorformer_forecast.sktime._transforms import Logarithm
 
 pytestmark = pytest.mark.filterwarnings("ignore:The default of config:FutureWarning")  # sktime's own
 
@@ -187,6 +187,21 @@ def test_logarithms_are_taken_of_columns_whose_spread_grows_with_their_level():
     assert imputer.offsets_["grows"] is not None
     assert imputer.offsets_["even"] is None
     assert imputer.offsets_["both signs"] is None
+
+
+@pytest.mark.parametrize("imputer", [TaylorformerImputer, ContiFormerImputer])
+@pytest.mark.parametrize("kind", ["rain", "counts"])
+def test_gaps_of_rain_and_of_counts_have_about_the_mean_of_what_was_seen(imputer, kind):
+    rng, n = np.random.default_rng(0), 365
+    rain = np.where(rng.random(n) < 0.35, rng.gamma(0.8, 6, n), 0.0).round(1)
+    y = pd.Series({"rain": rain, "counts": rng.poisson(0.5, n) * 1.0}[kind], pd.date_range("2024", periods=n))
+    lost = rng.random(n) < 0.12
+    fitted = small(imputer, max_steps=20, num_samples=100, distribution="studentt").fit(y.mask(lost))
+    fill = fitted.transform(y.mask(lost))[lost]
+    assert fitted.offsets_ == {0: None}
+    assert 0.6 < fill.mean() / y.mean() < 1.6  # with a logarithm two or three times as much
+    assert fitted.sample(y.mask(lost), 50).min().item() == 0
+    assert (fitted.transform_quantiles(y.mask(lost), [0.05]) >= 0).all(axis=None)
 
 
 def test_an_outlier_below_zero_rules_out_no_logarithm():
