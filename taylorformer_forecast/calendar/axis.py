@@ -23,8 +23,7 @@ from taylorformer_forecast.calendar.steps import YEARS_OF_DATES
 from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS
 
 STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
-# Cycles of the calendar: name -> length in days.
-CYCLES = {"day": 1.0, "week": 7.0, "month": DAYS_OF_MONTH, "year": 365.2425}
+CYCLES = {"day": 1.0, "week": 7.0, "month": DAYS_OF_MONTH, "year": 365.2425}  # of the calendar, in days
 
 
 def content(index: pd.Index) -> str:
@@ -119,9 +118,10 @@ class TimeAxis:
             return index.to_numpy(dtype="int64")
         if self.kind == "period":
             return index.asi8
+        by_day = isinstance(self.freq, (pd.offsets.Day, pd.offsets.Week))  # some have 23 hours, or 25
+        local = index if self.kind == "clock" and not by_day else index.tz_localize(None)
         if self.kind == "clock":
-            return index.as_unit("ns").asi8
-        local = index.tz_localize(None) if index.tz is not None else index
+            return local.as_unit("ns").asi8
         within = (local - local.normalize()) / pd.Timedelta(days=1)
         if self.kind == "business":
             return np.busday_count("1970-01-01", local.to_numpy("datetime64[D]")) + np.asarray(within)

@@ -99,7 +99,11 @@ class Explaining(Host):
         hidden = np.broadcast_to((lag >= first) & (lag < last), y.shape)
         left = (y.notna() & ~hidden).groupby(None if groups else np.zeros(len(y)), level=groups).any()
         found = self._with(_cur_y=y.mask(hidden & self._of_rows(left, y)))._mean(fh, X)
-        return found.where(self._of_rows(left, found).reshape(found.shape))
+        return found.where(self._of_rows(self._left(left), found).reshape(found.shape))
+
+    def _left(self, left):
+        """Which series and columns have values left, as a forecast has them: a row for each series."""
+        return left
 
     def _of_rows(self, of_series, rows):
         """Values of every series (a row each) and column, at rows that belong to them."""

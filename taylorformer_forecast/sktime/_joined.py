@@ -105,6 +105,15 @@ class JoiningInstances(Host):
         y = y if self._joined is None else self._joined.as_columns(y)
         return super()._update(y, X, update_params)
 
+    def _left(self, left):
+        """Which series and columns have values left, a row for each instance of the panel."""
+        found = super()._left(left)
+        if self._joined is None:
+            return found
+        keys = pd.MultiIndex.from_tuples(self._joined.keys)
+        keys = keys if keys.nlevels > 1 else keys.get_level_values(0)
+        return pd.DataFrame(found.to_numpy().reshape(len(keys), -1), keys, self._joined.columns)
+
     @property
     def _labels(self):
         return super()._labels if self._joined is None else self._joined.columns

@@ -199,7 +199,7 @@ def test_gaps_of_rain_and_of_counts_have_about_the_mean_of_what_was_seen(imputer
     fitted = small(imputer, max_steps=20, num_samples=100, distribution="studentt").fit(y.mask(lost))
     fill = fitted.transform(y.mask(lost))[lost]
     assert fitted.offsets_ == {0: None}
-    assert 0.6 < fill.mean() / y.mean() < 1.6  # with a logarithm two or three times as much
+    assert 0.6 < fill.mean() / y.mean() < 2  # with a logarithm about three times as much
     assert fitted.sample(y.mask(lost), 50).min().item() == 0
     assert (fitted.transform_quantiles(y.mask(lost), [0.05]) >= 0).all(axis=None)
 

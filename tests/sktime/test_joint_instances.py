@@ -124,6 +124,15 @@ def test_an_instance_that_is_absent_from_new_data_is_forecast_all_the_same(wide)
     assert np.isfinite(forecast).all(axis=None)
 
 
+def test_lags_of_joined_instances_are_explained_as_those_of_columns(wide):
+    joined = tiny().fit(as_panel(wide), fh=FH).explain(lags=8)
+    columns = tiny(join="columns").fit(wide, fh=FH).explain(lags=8)
+    assert not columns["lags 1-8"].isna().any(axis=None)
+    for name in joined.columns.get_level_values(0).unique():
+        of_columns = columns[name].to_numpy().T.ravel()
+        np.testing.assert_allclose(joined[name].to_numpy().ravel(), of_columns, rtol=1e-5)
+
+
 def test_one_series_is_forecast_as_ever(wide):
     first, second = (tiny(join=join).fit(wide[["b"]]).predict(fh=FH) for join in ("instances", "columns"))
     pd.testing.assert_frame_equal(first, second)
