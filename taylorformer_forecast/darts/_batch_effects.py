@@ -13,7 +13,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.core.families.base import POINT_MASS
-from taylorformer_forecast.engine.effects.series_scale import since_start
+from taylorformer_forecast.engine.effects.series_scale import since_start, spread_with_effects
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
@@ -67,20 +67,32 @@ class BatchEffects:
             found.append(one)
         return found
 
+    def usual(self) -> np.ndarray:
+        """What was added to past values in the mean, shape (B, C)."""
+        seen = ~np.isnan(self.y)
+        past = np.where(seen, self.added[:, : self.y.shape[1]].cpu().numpy(), 0.0)
+        return past.sum(1) / np.maximum(seen.sum(1), 1)
+
     def added_to(
         self, forecasts: Sequence[SeriesForecast], past: Float[Tensor, "B L C"]
     ) -> list[SeriesForecast]:
         """Forecasts of all components with additions, within the bounds of past values; zero where closed."""
         found, width = [], past.shape[2]
+        usual = self.usual()
         ends = torch.stack(bounds(rearrange(past, "b l c -> (b c) l").cpu().double()), 1).tolist()
         for number, one in enumerate(forecasts):
             b, c = divmod(number, width)
             added, closed = (
                 part[b, -one.paths.shape[1] :, c].cpu().numpy() for part in (self.added, self.closed)
             )
-            paths = np.where(closed, 0.0, (one.paths + added).clip(*ends[number]))
-            loc, shut = one.loc + added[:, None], closed[:, None]
-            low, high = ((loc + side * one.scale).clip(*ends[number]) for side in (-1, 1))
+            level, factor = (one.weights * one.loc).sum(-1), np.ones_like(added)
+            if ends[number][0] == 0:
+                factor = spread_with_effects(level, added, usual[b, c])
+            added = added + (1 - factor) * level
+            paths = np.where(closed, 0.0, (one.paths * factor + added).clip(*ends[number]))
+            loc, shut = one.loc * factor[:, None] + added[:, None], closed[:, None]
+            reach = one.scale * factor[:, None]
+            low, high = ((loc + side * reach).clip(*ends[number]) for side in (-1, 1))
             loc, half = (np.where(shut, 0.0, part / 2) for part in (low + high, high - low))
             # Of pieces beyond a bound a point is left, and a scale is never zero.
             half = np.maximum(half, np.maximum(POINT_MASS * one.scale, np.finfo(float).tiny))

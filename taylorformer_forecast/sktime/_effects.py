@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from zlib import crc32
 
@@ -13,6 +14,7 @@ import pandas as pd
 from taylorformer_forecast.calendar.steps import at_steps, on_steps, snapped
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects
+from taylorformer_forecast.engine.effects.series_scale import spread_with_effects
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast
 from taylorformer_forecast.engine.strategy import Strategy
@@ -129,6 +131,16 @@ class ExogenousEffects(Host):
                 values[own, d] = np.where((numbers[own] < known.start) & (seen == 0), np.nan, seen)
         self._origins, self._of_series = origins, of_series
         added = self._additions(y.index, self._cur_X)
+        for key, own in rows_of_instances(y.index).items():
+            for d, column in enumerate(y.columns):
+                known, usual = (
+                    self._of_series[key, column],
+                    added[own, d][~np.isnan(values[own, d]) & ~closed[own]],
+                )
+                if known.usual is None:
+                    self._of_series[key, column] = replace(
+                        known, usual=float(usual.mean()) if len(usual) else 0.0
+                    )
         rest = np.where(closed[:, None] & self._each("hides", y.index), np.nan, values - added)
         return pd.DataFrame(rest, y.index, y.columns)
 
@@ -195,14 +207,17 @@ class ExogenousEffects(Host):
 
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
         """A forecast with what X adds."""
-        found, closed = found.shifted(self._additions(index, X)), self._closed(index, X)
-        if self._strategy.has_statistics:
+        added, closed = self._additions(index, X), self._closed(index, X)
+        if not self._strategy.has_statistics:
+            found = found.shifted(added, np.ones_like(added))
+        else:
             demand = self._each("of_demand", index)
             low, high = (
                 np.where(demand, none, self._each(name, index))
                 for name, none in (("low", -np.inf), ("high", np.inf))
             )
-            found = found.within(low, high)
+            factor = spread_with_effects(found.mixture.mean(), added, self._each("usual", index))
+            found = found.shifted(added, np.where(low == 0, factor, 1.0)).within(low, high)
         return found.zero_at(closed) if closed.any() else found
 
     def _multiplied(

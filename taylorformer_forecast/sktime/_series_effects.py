@@ -37,6 +37,8 @@ class SeriesEffects:
         Where in a season it is always zero, from the first time stamp of its instance on.
     hides : bool
         Whether values where X says that all is zero count as missing: not if too few others are left.
+    usual : float, optional
+        What X added to the values of the past, in the mean; None before it is known.
     """
 
     number: int
@@ -47,6 +49,7 @@ class SeriesEffects:
     start: float
     places: ZeroPlaces
     hides: bool
+    usual: float | None = None
 
     @classmethod
     def of(

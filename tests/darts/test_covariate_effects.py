@@ -52,6 +52,25 @@ def chosen(strategy, **options):
 STRATEGIES = ["baseline", "corrected", "pretrained", "zero_shot", "averaged"]
 
 
+@pytest.mark.parametrize("parameters", [False, True])
+@pytest.mark.parametrize("strategy", ["corrected", "zero_shot"])
+def test_intervals_grow_with_what_covariates_add_to_values_that_are_never_negative(strategy, parameters):
+    rng, n, ratios = np.random.default_rng(0), 200, []
+    promotion = np.concatenate([(rng.random(n) < 0.2) * 1.0, np.tile([0.0, 1.0], H // 2)])
+    sales = rng.poisson(50 * (1 + promotion[:n])) * 1.0
+    days = pd.date_range("2024-01-01", periods=n + H)
+    X = TimeSeries.from_times_and_values(days, promotion.astype("float32"))
+    for least in (0.0, -1000.0):
+        y = TimeSeries.from_times_and_values(days[:n], (sales + least).astype("float32"))
+        model = chosen(strategy).fit(y, future_covariates=X, verbose=False)
+        asked = {"predict_likelihood_parameters": True} if parameters else {"num_samples": 2000}
+        found = model.predict(H, future_covariates=X, verbose=False, random_state=0, **asked)
+        width = found.values()[:, 1] if parameters else np.diff(found.quantile([0.1, 0.9]).values())[:, 0]
+        ratios.append(width[1::2].mean() / width[::2].mean())
+    assert 1.3 < ratios[0] < 2
+    assert ratios[1] == pytest.approx(1, abs=0.1)
+
+
 def test_short_series_with_covariates_need_no_network():
     y, X = promoted()
     model = chosen("auto").fit(y[:N], future_covariates=X, verbose=False)

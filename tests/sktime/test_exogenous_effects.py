@@ -49,6 +49,28 @@ def test_forecasts_have_the_effect_of_x(strategy):
     assert ((y[N:] > interval["lower"]) & (y[N:] < interval["upper"])).mean() >= 0.7
 
 
+def sales_on_days_of_promotion(least=0.0):
+    """Daily sales of a year that promotions double, and X ahead with one on every second day."""
+    rng, n = np.random.default_rng(0), 365
+    X = pd.DataFrame({"promotion": (rng.random(n) < 0.2) * 1.0}, pd.date_range("2024-01-01", periods=n))
+    y = pd.Series(rng.poisson(50 * (1 + X["promotion"])) * 1.0 + least, X.index)
+    ahead = pd.DataFrame({"promotion": np.tile([0.0, 1.0], 6)}, pd.date_range("2024-12-31", periods=12))
+    return y, X, ahead
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "zero_shot"])
+def test_intervals_grow_with_what_x_adds_to_values_that_are_never_negative(strategy):
+    ratios = []
+    for least in (0.0, -1000.0):
+        y, X, ahead = sales_on_days_of_promotion(least)
+        forecaster = TaylorformerForecaster(strategy=strategy, random_state=0).fit(y, X, fh=range(1, 13))
+        interval = forecaster.predict_interval(X=ahead, coverage=0.8)
+        width = interval.diff(axis=1).iloc[:, 1]
+        ratios.append(width[1::2].mean() / width[::2].mean())
+    assert 1.3 < ratios[0] < 2  # of Poisson numbers 1.41
+    assert ratios[1] == pytest.approx(1, abs=0.1)
+
+
 def test_a_short_series_with_x_needs_no_network():
     y, X = promoted()
     forecaster = TaylorformerForecaster(random_state=0).fit(y[:N], X[:N], fh=FH)

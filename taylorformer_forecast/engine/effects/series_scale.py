@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from taylorformer_forecast.defaults import EFFECT_SPREAD_POWER, LARGEST_EFFECT_SPREAD, LEAST_EFFECT_LEVEL
+
 
 def since_start(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, "*B n"]:
     """Values without zeros before the first other one, as statistical forecasts see them.
@@ -54,3 +56,32 @@ def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[
     square = np.maximum(second - first**2 / np.maximum(count, 1), 0.0).sum(-1) / np.maximum(count.sum(-1), 1)
     found, largest = np.sqrt(square), np.abs(np.nan_to_num(y)).max(-1, initial=0.0)
     return np.where(found > 1e-13 * largest, found, 0.0)  # less is rounding
+
+
+def spread_with_effects(
+    level: Float[np.ndarray, "*B"], added: Float[np.ndarray, "*B"], usual: Float[np.ndarray, "*B"]
+) -> Float[np.ndarray, "*B"]:
+    """Factor of the errors of values that are never negative, where covariates add more or less than usual.
+
+    Errors of the past are those of days with and without a promotion together. They grow with a power of the
+    level, and so do those of what a promotion adds.
+
+    Parameters
+    ----------
+    level : ndarray
+        Forecasts of the rest, without effects.
+    added, usual : ndarray
+        What covariates add there, and what they added to past values in the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.effects.series_scale import spread_with_effects
+    >>> spread_with_effects(np.array([90.0, 90.0]), np.array([60.0, 0.0]), np.array([10.0, 10.0])).round(2)
+    array([1.36, 0.92])
+    """
+    mean = level + usual
+    usable = (level > 0) & (mean > 0)
+    ratio = np.where(usable, (level + added) / np.where(usable, mean, 1.0), 1.0)
+    factor = np.maximum(ratio, LEAST_EFFECT_LEVEL) ** EFFECT_SPREAD_POWER
+    return factor.clip(1 / LARGEST_EFFECT_SPREAD, LARGEST_EFFECT_SPREAD)
