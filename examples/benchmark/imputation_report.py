@@ -179,10 +179,11 @@ Every point is predicted around the conditional mean of a Gaussian process, in u
 deviation. The conditions are all observed values, before, between and after the gaps, and the values drawn so
 far. The covariance has a level, a line, three Matérn parts and one that repeats with the seasons. Its
 parameters are fitted by marginal likelihood. The same likelihood chooses between values and logarithms, for
-columns that are never negative. Deviations fitted by maximum likelihood are too small. They are enlarged as
-those of a regression with as many parameters and points. The network is trained on what is left: shape,
-spread and shifts. The Taylorformer attends to the values drawn so far too; to the ContiFormer they come
-through the process alone. Then further gaps are cut, with lengths like those of the data. On them the weights
+columns that are never negative. Columns that are often zero, as rain and counts are, have no logarithm,
+unless they come with a season. No fill of theirs is negative. Deviations fitted by maximum likelihood are too
+small. They are enlarged as those of a regression with as many parameters and points. The network is trained
+on what is left: shape, spread and shifts. The Taylorformer attends to the values drawn so far too; to the
+ContiFormer they come through the process alone. Then further gaps are cut, with lengths like those of the data. On them the weights
 of the network and the inflation of its distributions are chosen.
 
 ## Machine

