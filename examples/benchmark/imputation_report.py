@@ -183,8 +183,8 @@ columns that are never negative. Columns that are often zero, as rain and counts
 unless they come with a season. No fill of theirs is negative. Deviations fitted by maximum likelihood are too
 small. They are enlarged as those of a regression with as many parameters and points. The network is trained
 on what is left: shape, spread and shifts. The Taylorformer attends to the values drawn so far too; to the
-ContiFormer they come through the process alone. Then further gaps are cut, with lengths like those of the data. On them the weights
-of the network and the inflation of its distributions are chosen.
+ContiFormer they come through the process alone. Then further gaps are cut, with lengths like those of the
+data. On them the weights of the network and the inflation of its distributions are chosen.
 
 ## Machine
 
