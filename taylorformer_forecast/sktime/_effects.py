@@ -131,18 +131,19 @@ class ExogenousEffects(Host):
                 values[own, d] = np.where((numbers[own] < known.start) & (seen == 0), np.nan, seen)
         self._origins, self._of_series = origins, of_series
         added = self._additions(y.index, self._cur_X)
-        for key, own in rows_of_instances(y.index).items():
-            for d, column in enumerate(y.columns):
-                known, usual = (
-                    self._of_series[key, column],
-                    added[own, d][~np.isnan(values[own, d]) & ~closed[own]],
-                )
-                if known.usual is None:
-                    self._of_series[key, column] = replace(
-                        known, usual=float(usual.mean()) if len(usual) else 0.0
-                    )
+        self._take_usual(added, ~np.isnan(values) & ~closed[:, None], y.index)
         rest = np.where(closed[:, None] & self._each("hides", y.index), np.nan, values - added)
         return pd.DataFrame(rest, y.index, y.columns)
+
+    def _take_usual(self, added: np.ndarray, seen: np.ndarray, index: pd.Index) -> None:
+        """Take note of what X added, in the mean, to the values of series that are new."""
+        for key, own in rows_of_instances(index).items():
+            for d, column in enumerate(self._cur_y.columns):
+                known = self._of_series[key, column]
+                if known.usual is None:
+                    found = added[own, d][seen[own, d]]
+                    mean = float(found.mean()) if len(found) else 0.0
+                    self._of_series[key, column] = replace(known, usual=mean)
 
     def _steps(self, stamps: pd.Index, origins: np.ndarray) -> np.ndarray:
         """Steps of time stamps since origins, in parts by which they are told apart."""
@@ -209,7 +210,7 @@ class ExogenousEffects(Host):
         """A forecast with what X adds."""
         added, closed = self._additions(index, X), self._closed(index, X)
         if not self._strategy.has_statistics:
-            found = found.shifted(added, np.ones_like(added))
+            found = found.shifted(added)
         else:
             demand = self._each("of_demand", index)
             low, high = (
@@ -217,7 +218,7 @@ class ExogenousEffects(Host):
                 for name, none in (("low", -np.inf), ("high", np.inf))
             )
             factor = spread_with_effects(found.mixture.mean(), added, self._each("usual", index))
-            found = found.shifted(added, np.where(low == 0, factor, 1.0)).within(low, high)
+            found = found.wider(np.where(low == 0, factor, 1.0)).shifted(added).within(low, high)
         return found.zero_at(closed) if closed.any() else found
 
     def _multiplied(

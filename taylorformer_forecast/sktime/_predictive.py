@@ -61,12 +61,16 @@ class Predictive:
             first += len(request.at) if d == levels.shape[1] - 1 else 0
         return found
 
-    def shifted(self, added: np.ndarray, factor: np.ndarray) -> Predictive:
-        """The distribution of the values plus known numbers, wider by a factor, both of shape (R, D)."""
-        added = added + (1 - factor) * self.mixture.mean()
-        return Predictive(
-            self.paths * factor + added, self.mixture.affine(added[..., None], factor[..., None])
-        )
+    def shifted(self, added: np.ndarray) -> Predictive:
+        """The distribution of the values plus known numbers, shape (R, D)."""
+        mixture = self.mixture.affine(added[..., None], np.ones(1))
+        return Predictive(self.paths + added, mixture)
+
+    def wider(self, factor: np.ndarray) -> Predictive:
+        """The distribution with deviations from its means times a factor, shape (R, D)."""
+        rest = (1 - factor) * self.mixture.mean()
+        mixture = self.mixture.affine(rest[..., None], factor[..., None])
+        return Predictive(self.paths * factor + rest, mixture)
 
     def within(self, least: np.ndarray, most: np.ndarray) -> Predictive:
         """All that is outside bounds (R, D) at these, of pieces of constant density; infinite for none."""
