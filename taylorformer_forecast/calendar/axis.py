@@ -23,7 +23,8 @@ from taylorformer_forecast.calendar.steps import YEARS_OF_DATES
 from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS
 
 STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
-CYCLES = {"day": 1.0, "week": 7.0, "month": DAYS_OF_MONTH, "year": 365.2425}  # of the calendar, in days
+# Cycles of the calendar: name -> length in days.
+CYCLES = {"day": 1.0, "week": 7.0, "month": DAYS_OF_MONTH, "year": 365.2425}
 
 
 def content(index: pd.Index) -> str:
@@ -118,10 +119,9 @@ class TimeAxis:
             return index.to_numpy(dtype="int64")
         if self.kind == "period":
             return index.asi8
-        by_day = isinstance(self.freq, (pd.offsets.Day, pd.offsets.Week))  # some have 23 hours, or 25
-        local = index if self.kind == "clock" and not by_day else index.tz_localize(None)
         if self.kind == "clock":
-            return local.as_unit("ns").asi8
+            return index.as_unit("ns").asi8
+        local = index.tz_localize(None) if index.tz is not None else index
         within = (local - local.normalize()) / pd.Timedelta(days=1)
         if self.kind == "business":
             return np.busday_count("1970-01-01", local.to_numpy("datetime64[D]")) + np.asarray(within)

@@ -45,8 +45,11 @@ class BatchEffects:
     def rest(self, past: Float[Tensor, "B L C"]) -> Float[Tensor, "B L C"]:
         """Past values less what is added to them, without zeros before the first other value."""
         y = past.detach().cpu().double().numpy()
-        started = np.where(self.demand[:, None], y, since_start(y.swapaxes(1, 2)).swapaxes(1, 2))
-        return torch.as_tensor(started) - self.added[:, : y.shape[1]].cpu()
+        return torch.as_tensor(self._started(y)) - self.added[:, : y.shape[1]].cpu()
+
+    def _started(self, y: np.ndarray) -> np.ndarray:
+        """Past values (B, L, C) without zeros before the first other one, but for demand."""
+        return np.where(self.demand[:, None], y, since_start(y.swapaxes(1, 2)).swapaxes(1, 2))
 
     def marked(self, requests: Sequence[SeriesRequest]) -> list[SeriesRequest]:
         """Requests for all components, with those of demand whose mean covariates multiply marked."""
@@ -69,7 +72,7 @@ class BatchEffects:
 
     def usual(self) -> np.ndarray:
         """What was added to past values in the mean, shape (B, C)."""
-        seen = ~np.isnan(self.y)
+        seen = ~np.isnan(self._started(self.y))
         past = np.where(seen, self.added[:, : self.y.shape[1]].cpu().numpy(), 0.0)
         return past.sum(1) / np.maximum(seen.sum(1), 1)
 

@@ -58,7 +58,7 @@ class GapTraining(Host):
 
             clean = [self._robust(part)[2].T for part in parts.values()]
             seasons = [round(length) for length in self._seasonal.lengths] if self._seasonal else []
-            possible = [all(has_logarithm(y, seasons) for y in each) for each in zip(*clean, strict=True)]
+            possible = [has_logarithm(each, seasons) for each in zip(*clean, strict=True)]
             self.offsets_ = dict(zip(every, choose_offsets(nats, possible), strict=True))
 
     def _train(self, columns, lengths, seed):

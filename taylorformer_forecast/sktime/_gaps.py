@@ -44,9 +44,9 @@ class Gaps:
         """Samples (S, m), lower where a floor would raise their mean."""
         if not isinstance(self.transform, Floor):
             return samples
-        spread, paths = self.column.spread.item(), samples.paths.double().numpy()
-        mean = self.column.center.item() + spread * paths.mean(0)
-        less = raised_by_floor(mean, spread * paths.std(0)) / spread
+        spread, found = self.column.spread.item(), Mixture.over_paths(samples.conditionals)
+        mean = self.column.center.item() + spread * found.mean()
+        less = raised_by_floor(mean, spread * np.sqrt(found.variance())) / spread
         return samples.affine(-torch.as_tensor(less), torch.ones(()))
 
     def mixture(self, conditionals: Components, as_pieces: bool) -> Mixture:

@@ -78,7 +78,7 @@ class Floor:
 def raised_by_floor(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """How much lower normal values must be, so that a floor at zero leaves their mean as it was.
 
-    Where that is negative, nearly all are below the floor.
+    At most a deviation: of a mean near zero it would leave nothing.
 
     Examples
     --------
@@ -90,25 +90,25 @@ def raised_by_floor(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     >>> np.maximum(np.random.default_rng(0).normal(1 - less[0], 2, 10**6), 0).mean().round(2)
     np.float64(1.0)
     """
-    ratio = np.maximum(mean, 0.0) / np.maximum(deviation, np.finfo(float).tiny)
-    low, high = np.full_like(ratio, -REACH), np.maximum(ratio, -REACH)
+    ratio = (np.maximum(mean, 0.0) / np.maximum(deviation, np.finfo(float).tiny)).clip(max=REACH)
+    low, high = np.full_like(ratio, -REACH), ratio
     for _ in range(STEPS):
         middle = (low + high) / 2
         above = middle * ndtr(middle) + np.exp(-(middle**2) / 2) / math.sqrt(2 * math.pi) > ratio
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return mean - deviation * low
+    return np.where(ratio < REACH, mean - deviation * low, 0.0).clip(0.0, deviation)
 
 
-def has_logarithm(y: np.ndarray, seasons: Sequence[int] = ()) -> bool:
-    """Whether logarithms ``log(y + offset)`` of values can be compared with the values by their densities.
+def has_logarithm(parts: Sequence[np.ndarray], seasons: Sequence[int] = ()) -> bool:
+    """Whether logarithms ``log(y + offset)`` of a column can be compared with its values by their densities.
 
     No value is negative, and few are the smallest: those of a dry day have a density as large as the offset
     is small, so that the smallest offset would always win. Zeros of the night are no such: a season has them.
 
     Parameters
     ----------
-    y : ndarray
-        Values, NaN where missing.
+    parts : sequence of ndarray
+        Values of its instances, NaN where missing. Those that are constant do not count.
     seasons : sequence of int
         Rows of the seasons.
 
@@ -116,26 +116,22 @@ def has_logarithm(y: np.ndarray, seasons: Sequence[int] = ()) -> bool:
     --------
     >>> import numpy as np
     >>> from taylorformer_forecast.sktime._transforms import has_logarithm
-    >>> has_logarithm(np.array([1.0, 3.0, 9.0] * 7)), has_logarithm(np.arange(40.0))
+    >>> has_logarithm([np.array([1.0, 3.0, 9.0] * 7)]), has_logarithm([np.arange(40.0)])
     (False, True)
     """
-    seen = y[~np.isnan(y)]
-    if seen.min() < 0 or seen.max() == 0:
+    vary = [y for y in parts if np.nanmax(y) > np.nanmin(y)]
+    if not vary or min(np.nanmin(y) for y in parts) < 0:
         return False
-    return tied(seen) <= MOST_TIED or bool(season_of_zeros(torch.as_tensor(y)[None], seasons))
-
-
-def tied(seen: np.ndarray) -> float:
-    """Part of the values that are as small as the smallest, which one may be alone."""
-    return float((seen == seen.min()).sum() - 1) / len(seen)
+    counted = [y for y in vary if not season_of_zeros(torch.as_tensor(y)[None], seasons)]
+    n_ties = sum((y == np.nanmin(y)).sum() - 1 for y in counted)
+    return bool(n_ties <= MOST_TIED * sum((~np.isnan(y)).sum() for y in counted))
 
 
 def transform_of(y: np.ndarray, offset: float | None) -> Logarithm | Floor | None:
     """What observed values, NaN where missing, are mapped by; see :class:`Logarithm`, :class:`Floor`."""
     log = Logarithm.of(y, offset)
-    if log is None and np.nanmin(y) == 0 and tied(y[~np.isnan(y)]) > MOST_TIED:
-        return Floor()
-    return log
+    often_zero = np.nanmin(y) == 0 and (y == 0).sum() - 1 > MOST_TIED * (~np.isnan(y)).sum()
+    return Floor() if log is None and often_zero else log
 
 
 def choose_offsets(

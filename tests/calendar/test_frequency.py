@@ -14,12 +14,6 @@ from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 
-@pytest.mark.parametrize("freq", ["D", "2D", "W-SUN"])
-def test_days_are_steps_of_one_length_where_clocks_change(freq):
-    index = pd.date_range("2024-03-01", periods=40, freq=freq, tz="Europe/Berlin")
-    np.testing.assert_array_equal(TimeAxis.of([index]).numbers(index), np.arange(40))
-
-
 @pytest.mark.parametrize("freq", ["WOM-2TUE", "LWOM-FRI"])
 def test_weekdays_of_every_month_are_steps_of_a_month(freq):
     index = pd.date_range("2000-01-03", periods=84, freq=freq)

@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from darts import TimeSeries, concatenate
 from quiet import QUIET
 
 from taylorformer_forecast.darts import LAMModel, TaylorformerModel, UNNModel
+from taylorformer_forecast.darts._batch_effects import BatchEffects
 
 N, H = 80, 6
 
@@ -69,6 +71,14 @@ def test_intervals_grow_with_what_covariates_add_to_values_that_are_never_negati
         ratios.append(width[1::2].mean() / width[::2].mean())
     assert 1.3 < ratios[0] < 2
     assert ratios[1] == pytest.approx(1, abs=0.1)
+
+
+def test_zeros_before_a_series_begins_do_not_count_in_what_is_usual():
+    y = np.array([0.0, 0.0, 5.0, 0.0, 7.0])[None, :, None]
+    added = torch.tensor([9.0, 9.0, 1.0, 2.0, 3.0, 4.0]).double()[None, :, None]
+    no = np.zeros((1, 1), bool)
+    effects = BatchEffects(y=y, effects=0 * added.numpy(), demand=no, added=added, closed=added > 99)
+    assert effects.usual().tolist() == [[2.0]]
 
 
 def test_short_series_with_covariates_need_no_network():

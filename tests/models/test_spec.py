@@ -202,7 +202,7 @@ def test_help_shows_the_complete_text():
 
 
 def test_the_docstring_of_a_class_comes_before_those_of_its_model_and_of_its_bases():
-    def build(task, a=1, b=2):
+    def build(task, *, a=1, b=2):
         """Build.
 
         Parameters

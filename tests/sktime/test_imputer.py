@@ -201,7 +201,17 @@ def test_gaps_of_rain_and_of_counts_have_about_the_mean_of_what_was_seen(imputer
     assert fitted.offsets_ == {0: None}
     assert 0.6 < fill.mean() / y.mean() < 2  # with a logarithm about three times as much
     assert fitted.sample(y.mask(lost), 50).min().item() == 0
+    one = fitted.sample(y.mask(lost), 1).to_numpy().ravel()[lost]
+    assert 0.4 < one.mean() / y.mean() < 2.5
     assert (fitted.transform_quantiles(y.mask(lost), [0.05]) >= 0).all(axis=None)
+
+
+def test_an_instance_of_zeros_takes_no_logarithm_from_others():
+    y = growing().mask(np.random.default_rng(1).random(150) < 0.1)
+    alone = pd.concat({"a": y}, names=["shop", "time"]).to_frame()
+    beside = pd.concat({"a": y, "b": 0.0 * y}, names=["shop", "time"]).to_frame()
+    assert small(max_steps=15).fit(alone).offsets_["sales"] is not None
+    assert small(max_steps=15).fit(beside).offsets_["sales"] is not None
 
 
 def test_an_outlier_below_zero_rules_out_no_logarithm():

@@ -80,8 +80,7 @@ def spread_with_effects(
     >>> spread_with_effects(np.array([90.0, 90.0]), np.array([60.0, 0.0]), np.array([10.0, 10.0])).round(2)
     array([1.36, 0.92])
     """
-    mean = level + usual
-    usable = (level > 0) & (mean > 0)
-    ratio = np.where(usable, (level + added) / np.where(usable, mean, 1.0), 1.0)
+    mean = np.maximum(level + usual, LEAST_EFFECT_LEVEL * level)
+    ratio = np.where(level > 0, (level + added) / np.where(level > 0, mean, 1.0), 1.0)
     factor = np.maximum(ratio, LEAST_EFFECT_LEVEL) ** EFFECT_SPREAD_POWER
     return factor.clip(1 / LARGEST_EFFECT_SPREAD, LARGEST_EFFECT_SPREAD)
