@@ -190,6 +190,8 @@ def family_of_likelihood(likelihood: TorchLikelihood | None, unit: float = 1.0) 
     if kind is None:
         named = isinstance(likelihood, str) and likelihood in FAMILIES
         instance = f"FamilyLikelihood({likelihood!r})" if named else "QuantileRegression()"
-        raise ValueError(f"likelihood={likelihood!r}, but it must be an instance, as {instance}")
+        raise ValueError(
+            f"likelihood={likelihood!r}, but it must be an instance of a likelihood of darts, as {instance}"
+        )
     family = ADAPTERS[kind](likelihood=likelihood)
     return replace(family, unit=unit) if family.has_level else family

@@ -97,13 +97,18 @@ def test_lengths_of_chunks_may_be_whole_numbers_of_numpy():
     assert len(model.predict(6)) == 6
 
 
-@pytest.mark.parametrize("likelihood", ["quantile", 3, QuantileRegression])
+@pytest.mark.parametrize("likelihood", ["quantiles", 3, QuantileRegression])
 def test_what_is_no_likelihood_is_refused_by_name(likelihood):
     named = re.escape(
         f"likelihood={likelihood!r}, but it must be an instance of a likelihood of darts, as Qu"
     )
     with pytest.raises(ValueError, match=named):
         make(TaylorformerModel, likelihood=likelihood)
+
+
+def test_the_name_of_a_family_is_refused_with_the_likelihood_of_that_family():
+    with pytest.raises(ValueError, match=re.escape("as FamilyLikelihood('normal')")):
+        make(TaylorformerModel, likelihood="normal")
 
 
 @pytest.mark.parametrize("features", ["fortnight", ("day", "fortnight")])
