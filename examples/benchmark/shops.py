@@ -82,7 +82,7 @@ def score(strategy: str, known: str, data: pd.DataFrame, origins: int) -> dict[s
     truth, deciles, promoted = (np.concatenate(parts) for parts in (truths, found, promotions))
     wql, _ = loss(truth, deciles)
     inside = (truth >= deciles[:, 0]) & (truth <= deciles[:, -1])
-    covered = [float(inside[(truth > 0) & days].mean()) for days in (promoted, ~promoted)]
+    covered = [float(inside[(truth > 0) & rows].mean()) for rows in (promoted, ~promoted)]
     return {"wql": round(wql, 5), "promoted": round(covered[0], 3), "others": round(covered[1], 3)}
 
 

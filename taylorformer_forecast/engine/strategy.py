@@ -50,6 +50,10 @@ class _Kind:
     def has_network(self) -> bool:
         return self.pretrained or self.trains
 
+    @property
+    def averages(self) -> bool:
+        return self.statistics and self.has_network
+
 
 _KINDS = {
     "baseline": _Kind(statistics=True),
@@ -70,7 +74,7 @@ STRATEGIES = ("auto", *_KINDS)
 REFUSABLE = tuple(name for name in _KINDS if name != "train")  # what data or parameters can stand against
 STATISTICAL = _names(lambda kind: not kind.has_network)
 WITH_STATISTICS = _names(lambda kind: kind.statistics)
-AVERAGED = _names(lambda kind: kind.statistics and kind.has_network)
+AVERAGED = _names(lambda kind: kind.averages)
 PRETRAINED = _names(lambda kind: kind.pretrained)
 UNTRAINED = _names(lambda kind: not kind.trains)  # training has nothing to go on from
 
@@ -118,7 +122,7 @@ class Strategy:
     @property
     def averages(self) -> bool:
         """Whether forecasts of a network are averaged with statistical ones and analogues."""
-        return self._kind.statistics and self._kind.has_network
+        return self._kind.averages
 
     @property
     def has_statistics(self) -> bool:

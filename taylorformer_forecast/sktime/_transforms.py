@@ -123,15 +123,19 @@ def has_logarithm(parts: Sequence[np.ndarray], seasons: Sequence[int] = ()) -> b
     if not vary or min(np.nanmin(y) for y in parts) < 0:
         return False
     counted = [y for y in vary if not season_of_zeros(torch.as_tensor(y)[None], seasons)]
-    n_ties = sum((y == np.nanmin(y)).sum() - 1 for y in counted)
-    return bool(n_ties <= MOST_TIED * sum((~np.isnan(y)).sum() for y in counted))
+    return not _often_smallest(counted)
+
+
+def _often_smallest(parts: Sequence[np.ndarray]) -> bool:
+    """Whether many values are as small as the smallest of their instance, which one may be alone."""
+    n_ties = sum((y == np.nanmin(y)).sum() - 1 for y in parts)
+    return bool(n_ties > MOST_TIED * sum((~np.isnan(y)).sum() for y in parts))
 
 
 def transform_of(y: np.ndarray, offset: float | None) -> Logarithm | Floor | None:
     """What observed values, NaN where missing, are mapped by; see :class:`Logarithm`, :class:`Floor`."""
     log = Logarithm.of(y, offset)
-    often_zero = np.nanmin(y) == 0 and (y == 0).sum() - 1 > MOST_TIED * (~np.isnan(y)).sum()
-    return Floor() if log is None and often_zero else log
+    return Floor() if log is None and np.nanmin(y) == 0 and _often_smallest([y]) else log
 
 
 def choose_offsets(
