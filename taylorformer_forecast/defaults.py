@@ -50,6 +50,7 @@ DOUBTED_SEASON = 3
 SEASONAL_DOUBT = 5.0  # less in their log prior, times what is forgiven; measured: with 2 M3 is .2 % worse
 WAKING_CYCLES = 0.25  # from its first forecast until then; measured: with 0 or 1 hourly loads are 2 % worse
 SEASON_DECAY = 0.9  # weight of a season relative to the next; measured: .8 and .95 differ by less than 1 %
+INDEX_WIDTH = 0.1  # of a year of days, whose indices are means; measured: .02 and .25 are 1 to 2 % worse
 REPEATED_LEVEL = 0.1  # of a new error, where a year repeats without its weeks; measured: .2 is alike
 REPETITION_MEMORY = 0.98  # of the last error of a longer season repeated; measured: .95, .995 are .5 % worse
 REGRESSION_CYCLES = 8  # of the longest season, before seasonal autoregression; measured: with 5 M3 is alike

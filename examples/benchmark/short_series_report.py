@@ -70,7 +70,8 @@ gets the error of the best other member in part, and more of it if its season is
 on a long one repeats, from the level of today. Errors at the same place in a week count once more, where
 members differ much there. So three weeks of hours, or of quarters of an hour, are enough to see on a Sunday
 that Monday is not like it. Longer seasons than 700 steps are not tried, as a week of five minutes is. A year
-of days repeats without its weeks, as the same date is another day of the week.
+of days is that of values without their weeks, as the same date is another day of the week. Its indices are
+means over five weeks, so that single days of few years count little.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
 by the range of the series. A peak of every year is no such value from its second time on.
 What only later values show to be no part of a series counts as missing. That are ten zeros or more in a row

@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from taylorformer_forecast.baselines.adjusted import Adjusted, adjusted
 from taylorformer_forecast.baselines.autoregression import autoregression
-from taylorformer_forecast.baselines.bounds import forecast_range, positive_so_far
-from taylorformer_forecast.baselines.seasonal import repeat_from_level, repeat_season, seasonal
+from taylorformer_forecast.baselines.bounds import forecast_range
+from taylorformer_forecast.baselines.seasonal import from_level, repeat_mean, repeat_season
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.defaults import (
     DOUBTED_SEASON,
@@ -36,18 +37,6 @@ __all__ = ["FAMILIES", "NAIVE", "REGRESSION", "THETA", "TREND", "Members", "forg
 
 FAMILIES = ("smoothing", "theta", "damped trend", "seasonal naive", "seasonal autoregression")
 SMOOTHING, THETA, TREND, NAIVE, REGRESSION = range(len(FAMILIES))
-
-
-@dataclass(frozen=True)
-class _Stream:
-    """A series as it is, or without its season: what the members smooth."""
-
-    x: Float[Tensor, "B n"]
-    index: Float[Tensor, "B n H"] | None
-    known: Bool[Tensor, "B n"]
-    multiplicative: bool
-    rank: int = 0
-    season: int = 1
 
 
 @dataclass(frozen=True)
@@ -174,7 +163,7 @@ def members(
         Their forecasts.
     """
     observed, grid = ~y.isnan(), Grid.default(y.device)
-    streams = _streams(y, seasons, horizon)
+    streams = adjusted(y, seasons, horizon)
     time = torch.arange(y.shape[1], dtype=y.dtype, device=y.device)
     x = torch.stack([*(s.x for s in streams), time.expand_as(y)], 1)
     flat = observed[:, None].expand_as(x).flatten(0, 1)
@@ -255,20 +244,21 @@ def forgiven(season: Tensor) -> Tensor:
 
 
 def _others(
-    y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int, levels: Tensor, streams: list[_Stream]
+    y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int, levels: Tensor, streams: list[Adjusted]
 ) -> tuple[Float[Tensor, "B n S H"], Bool[Tensor, "B n"], Bool[Tensor, "B n S"]]:
     """Seasonal naive forecasts, then seasonal autoregressions; and the origins from which they count."""
     awake, found = [], [levels[:, :, :1]]
     for number, season in enumerate(seasons or (1,)):
-        repeats = [repeat_season(y, season, horizon)]
+        own = repeat_season(y, season, horizon)
+        repeats = [own]
         if number:
-            # A week of hours repeats from the level of today. Days of a year are other days of the week: they
-            # repeat without their week, from the level of the last ones.
+            # A week of hours repeats from the level of today. Days of a year are other days of the week: the
+            # mean of their years repeats without the week, from the level of the last ones.
             less = streams[2 * number - 1]
             assert less.index is not None
             x = torch.where(less.known & ~y.isnan(), less.x, torch.nan)
-            slow = repeat_from_level(x, season, horizon, REPEATED_LEVEL) + less.index
-            repeats = [repeat_from_level(y, season, horizon, 1.0), slow]
+            slow = from_level(x, repeat_mean(x, season, horizon), REPEATED_LEVEL) + less.index
+            repeats = [from_level(y, own, 1.0), slow]
         before = found[-1]
         for own in repeats:
             awake.append(~own[..., 0].isnan())
@@ -281,20 +271,3 @@ def _others(
     regressed = torch.where(regressed.isnan(), repeated[:, :, -1:], regressed)
     always = torch.ones_like(regressed[..., 0], dtype=torch.bool)
     return torch.cat([repeated, regressed], 2), long_enough, torch.cat([known, always], 2)
-
-
-def _streams(y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int) -> list[_Stream]:
-    """The series as it is, then adjusted by differences and by factors for every season."""
-    streams = [_Stream(y, None, torch.ones_like(y, dtype=torch.bool), False)]
-    positive = positive_so_far(y)
-    logs = torch.where(y > 0, y, torch.nan).log()
-    for number, season in enumerate(seasons):
-        found = seasonal(torch.cat([y, logs]), season, horizon)
-        (adjusted, log), (index, log_index), (known, log_known) = (
-            part.tensor_split(2) for part in (found.adjusted, found.index, found.known)
-        )
-        streams.append(_Stream(adjusted, index, known, False, 2 * number + 2, season))
-        # A value that has no logarithm is smoothed as it is; origins after it have no forecast.
-        x = torch.where(logs.isnan(), y, log.exp())
-        streams.append(_Stream(x, log_index, log_known & positive, True, 2 * number + 2, season))
-    return streams

@@ -132,33 +132,46 @@ def repeat_season(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[T
     return _ahead(carry(y, season), (steps - 1) % season + 1 - season)
 
 
-def repeat_from_level(
-    y: Float[Tensor, "B n"], season: int, horizon: int, weight: float
+def repeat_mean(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Tensor, "B n H"]:
+    """Decayed mean of the values of the same phase, from every origin; NaN where nothing is known of it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.seasonal import repeat_mean
+    >>> repeat_mean(torch.tensor([[1.0, 2.0, 1.0, 4.0]]), 2, 3)[0, -1].round(decimals=1).tolist()
+    [1.0, 3.1, 1.0]
+    """
+    steps = torch.arange(1, horizon + 1, device=y.device)
+    return _ahead(_decayed_mean(y, season), (steps - 1) % season + 1 - season)
+
+
+def from_level(
+    y: Float[Tensor, "B n"], forecast: Float[Tensor, "B n H"], weight: float
 ) -> Float[Tensor, "B n H"]:
-    """Seasonal naive forecast from the level of today: plus the smoothed last errors, which fade.
+    """Forecasts from the level of today: plus the smoothed last errors of one step, which fade.
 
     Parameters
     ----------
     y : Tensor of shape (B, n)
         Values, NaN where nothing was observed.
-    season, horizon : int
-        Steps of the season, and ahead.
+    forecast : Tensor of shape (B, n, H)
+        Forecasts from every origin.
     weight : float
         Of a new error; 1 for the last one alone.
 
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.seasonal import repeat_from_level
+    >>> from taylorformer_forecast.baselines.seasonal import from_level, repeat_season
     >>> y = torch.tensor([[1.0, 9.0, 3.0, 11.0]]).double()
-    >>> repeat_from_level(y, 2, 2, 1.0)[0, -1].round(decimals=1).tolist()
+    >>> from_level(y, repeat_season(y, 2, 2), 1.0)[0, -1].round(decimals=1).tolist()
     [5.0, 12.9]
     """
-    own = repeat_season(y, season, horizon)
-    error = y - F.pad(own[:, :-1, 0], (1, 0), value=torch.nan)
+    error = y - F.pad(forecast[:, :-1, 0], (1, 0), value=torch.nan)
     level = smooth(error, ~error.isnan(), Grid.of_level(weight, y.device))[0]
-    steps = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)
-    return own + level * REPETITION_MEMORY**steps
+    steps = torch.arange(1, forecast.shape[2] + 1, dtype=y.dtype, device=y.device)
+    return forecast + level * REPETITION_MEMORY**steps
 
 
 def _decayed_mean(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
@@ -174,7 +187,7 @@ def _decayed_mean(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
     return torch.stack(means, 1).flatten(1)[:, pad:]
 
 
-def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int) -> Seasonal:
+def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int, width: int = 1) -> Seasonal:
     """Seasonal indices of every origin, and the series without their season.
 
     Additive indices, by the classical decomposition with weights that decay into the past: a value minus the
@@ -189,6 +202,8 @@ def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int) -> Seasonal:
         Steps m of a season, at least 2.
     horizon : int
         Number of steps ahead H.
+    width : int, default=1
+        Odd number of neighbouring deviations of which moving averages are taken before, for long seasons.
 
     Returns
     -------
@@ -209,6 +224,7 @@ def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int) -> Seasonal:
     ([-3.0, -1.0, 1.0, 3.0], 5)
     """
     n, half = y.shape[1], season // 2
+    reach = half + width // 2  # of values after a deviation that it depends on
     observed = ~y.isnan()
     weights = y.new_ones(season + 1 - season % 2)
     if season % 2 == 0:
@@ -218,16 +234,26 @@ def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int) -> Seasonal:
         # A value missing in the first season would leave no mean of any window that has it.
         centred = carry(carry(y, season)).unfold(1, len(weights), 1) @ (weights / season)
         deviation[:, half : n - half] = y[:, half : n - half] - centred
-    mean = _decayed_mean(deviation, season)
+    mean = _decayed_mean(_moving_average(deviation, width), season)
     steps = torch.arange(1, max(horizon, season) + 1, device=y.device)
     back = (steps - 1) % season + 1  # steps into the season after the origin
-    index = _ahead(mean, back - season * ((back + half + season - 1) // season))
+    index = _ahead(mean, back - season * ((back + reach + season - 1) // season))
     level = torch.nan_to_num(index[..., :season]).sum(-1, keepdim=True)
     phases = (~index[..., :season].isnan()).sum(-1, keepdim=True)
     index = torch.nan_to_num(index - level / phases.clamp_min(1))
     seen = (observed.cumsum(1) > 0).cumsum(1)  # points since the first observed
-    known = (seen >= 2 * (season // 2) + season) & (phases[..., 0] > 0)
+    known = (seen >= half + reach + season) & (phases[..., 0] > 0)
     return Seasonal(index[..., :horizon], y - _adjustment(index, known, season), known)
+
+
+def _moving_average(y: Float[Tensor, "B n"], width: int) -> Float[Tensor, "B n"]:
+    """Mean of the known values around each, where it is known itself."""
+    if width == 1:
+        return y
+    known = ~y.isnan()
+    both = torch.stack([torch.nan_to_num(y), known.to(y)], 1)
+    total, count = F.avg_pool1d(both, width, 1, width // 2).unbind(1)
+    return torch.where(known, total / count, torch.nan)
 
 
 def _adjustment(
