@@ -158,7 +158,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         if own is not None and show_warnings and self._needs_inputs:
             warn_of_empty_inputs(own, self.input_chunk_length)
         covariates = {name: series2seq(kwargs.get(name)) for name in ("past_covariates", "future_covariates")}
-        check_samples(covariates)
+        check_samples({"series": own, **covariates})
         if self._requires_training and not self.add_encoders and "future" in self._units:
             n_phases = self._seasonal.width if self._seasonal else 0
             check_number(covariates["future_covariates"], len(self._units["future"]) - n_phases)

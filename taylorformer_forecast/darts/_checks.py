@@ -37,7 +37,7 @@ def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence
             numbers = static.select_dtypes("number")
             if np.isinf(numbers.to_numpy(dtype=float)).any():
                 raise ValueError(f"the static covariate {_first_infinite(numbers)!r} has infinite values")
-    check_samples(covariates)
+    check_samples({"series": series, **covariates})
     for name, given in covariates.items():
         if given is None:
             continue
@@ -51,9 +51,9 @@ def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence
                 )
 
 
-def check_samples(covariates: Mapping[str, Sequence[TimeSeries] | None]) -> None:
-    """Raise a ValueError if covariates are samples of a distribution."""
-    for name, given in covariates.items():
+def check_samples(given_series: Mapping[str, Sequence[TimeSeries] | None]) -> None:
+    """Raise a ValueError if series or covariates are samples of a distribution."""
+    for name, given in given_series.items():
         for one in given or ():
             if not one.is_deterministic:
                 raise ValueError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from inspect import signature
@@ -24,7 +25,9 @@ from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 from taylorformer_forecast.engine.strategy import Strategy
 
 # Values that each fit of a running backtest sees, where that is limited.
-_SEEN_BY_FITS: ContextVar[int | None] = ContextVar("seen_by_fits", default=None)
+SEEN_BY_FITS: ContextVar[int | None] = ContextVar("seen_by_fits", default=None)
+# Whether a running backtest asks what its next fit needs: that chooses anew, whatever the last one chose.
+BETWEEN_FITS: ContextVar[bool] = ContextVar("between_fits", default=False)
 
 
 class KnownPast(MixedCovariatesTorchModel):
@@ -97,7 +100,7 @@ class KnownPast(MixedCovariatesTorchModel):
         stride: int = 0,
         bounds: np.ndarray | None = None,
     ) -> TorchInferenceDataset:
-        seen = _SEEN_BY_FITS.get()
+        seen = SEEN_BY_FITS.get()
         if bounds is None and seen and self._needs_past:
             series = [one[-seen:] for one in series]
         dataset = super()._build_inference_dataset(
@@ -112,11 +115,31 @@ class KnownPast(MixedCovariatesTorchModel):
         given = signature(super().historical_forecasts).bind(*args, **kwargs).arguments
         length, held_out = given.get("train_length"), given.get("val_length", 0)
         limited = given.get("retrain", True) and is_whole(length, 1) and is_whole(held_out, 0)
-        before = _SEEN_BY_FITS.set(length + held_out if limited else None)
-        try:
+        with (
+            _set(SEEN_BY_FITS, length + held_out if limited else None),
+            _set(BETWEEN_FITS, bool(given.get("retrain", True))),
+        ):
             return super().historical_forecasts(*args, **kwargs)
-        finally:
-            _SEEN_BY_FITS.reset(before)
+
+    @wraps(MixedCovariatesTorchModel.fit)
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        with _set(BETWEEN_FITS, False):
+            return super().fit(*args, **kwargs)
+
+    @wraps(MixedCovariatesTorchModel.predict)
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        with _set(BETWEEN_FITS, False):
+            return super().predict(*args, **kwargs)
+
+
+@contextmanager
+def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Give a variable a value for a while."""
+    before = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(before)
 
 
 def _begun(series: TimeSeries) -> TimeSeries:

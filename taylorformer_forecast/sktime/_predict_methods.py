@@ -38,6 +38,10 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         """Columns of a forecast."""
         return self._cur_y.columns
 
+    def _get_varnames(self):
+        # sktime's own are those of the latest data, whose columns may have another order.
+        return list(self._labels)
+
     @own_state()
     def _predictive(self, fh, X, joint=False) -> tuple[pd.Index, Predictive]:
         """Rows of the forecast and their predictive distribution, always from the same draw.

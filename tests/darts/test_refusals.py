@@ -375,6 +375,18 @@ def test_covariates_that_are_samples_are_refused(options):
     assert len(model.predict(3, future_covariates=x.median(axis=2))) == 3
 
 
+@pytest.mark.parametrize("options", [{"strategy": "corrected"}, {"strategy": "train"}])
+def test_a_series_of_samples_is_refused(options):
+    noise = np.random.default_rng(0).normal(size=(50, 1, 3))
+    samples = TimeSeries.from_times_and_values(pd.date_range("2000-01-01", periods=50), noise)
+    model, message = make(TaylorformerModel, **options), r"^series has 3 samples, .* series\.median\(axis=2\)$"
+    with pytest.raises(ValueError, match=message):
+        model.fit(samples)
+    model.fit(samples.median(axis=2))
+    with pytest.raises(ValueError, match=message):
+        model.predict(3, series=samples)
+
+
 def test_another_number_of_covariates_is_told_without_the_phases_of_the_calendar():
     x = from_values(np.arange(50.0) % 5)
     model = make(LAMModel).fit(from_values(VALUES))

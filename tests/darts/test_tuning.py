@@ -90,6 +90,21 @@ def test_a_backtest_with_a_training_length_sees_no_more(strategy):
     assert model.historical_forecasts(y, retrain=True, **options)[0].std().values().min() > 3.0
 
 
+@pytest.mark.parametrize("strategy", ["auto", "corrected"])
+def test_every_fit_of_a_backtest_sees_as_many_values_whatever_the_last_one_chose(strategy, monkeypatch):
+    seen, fit = [], TaylorformerModel.fit
+
+    def spy(self, series, *args, **kwargs):
+        seen.append(len(series))
+        return fit(self, series, *args, **kwargs)
+
+    monkeypatch.setattr(TaylorformerModel, "fit", spy)
+    options = {"start": -2, "start_format": "position", "forecast_horizon": 2, "num_samples": 9}
+    model = make("corrected", strategy=strategy)
+    both = model.historical_forecasts([season(), season()], retrain=True, train_length=30, **options)
+    assert set(seen) == {30} and both[0] == both[1]
+
+
 @pytest.mark.parametrize("strategy", ["corrected", "zero_shot"])
 def test_what_comes_before_the_series_of_the_fit_is_seen_outside_of_a_backtest(strategy):
     values = season().values()[:, 0] * np.where(np.arange(100) < 60, 0.3, 1.0)

@@ -55,8 +55,11 @@ def test_a_missing_label_is_an_error(labels):
 def test_an_update_may_have_its_columns_in_another_order():
     t = np.arange(60.0)
     frame = pd.DataFrame({"u": t, "v": 100 - t}, pd.period_range("2000-01", periods=60, freq="M"))
+    methods = ("predict", "predict_interval", "predict_quantiles", "predict_var")
     forecasts = []
     for names in (["u", "v"], ["v", "u"]):
         forecaster = TaylorformerForecaster(strategy="baseline", random_state=0).fit(frame[:50], fh=[1, 2])
-        forecasts.append(forecaster.update(frame[50:][names], update_params=False).predict())
-    pd.testing.assert_frame_equal(*forecasts)
+        forecaster.update(frame[50:][names], update_params=False)
+        forecasts.append([getattr(forecaster, method)() for method in methods])
+    for one, other in zip(*forecasts, strict=True):
+        pd.testing.assert_frame_equal(one, other)
