@@ -13,9 +13,11 @@ from taylorformer_forecast.baselines.seasonal import season_of_zeros
 from taylorformer_forecast.baselines.smoothing import slope_so_far
 from taylorformer_forecast.defaults import (
     LARGEST_GROWTH,
+    LONGEST_SCALE,
     NEGLIGIBLE,
     RECURRING_RUNS,
     RECURRING_SHARE,
+    SCALE_SHARE,
 )
 
 
@@ -23,7 +25,8 @@ def bounds(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, " B"], Float[Tensor, 
     """Bounds of the values of series: zero where none is negative, and ends at which values stop.
 
     Values stop at the largest one if it comes again and again, twice as often as the next one below it: a
-    processor at 100 %, a plant at its capacity. The same holds of the smallest one.
+    processor at 100 %, a plant at its capacity. Or there are as few different values as on a scale, as of
+    ratings, and a fifth of them are the largest. The same holds of the smallest one.
 
     Parameters
     ----------
@@ -101,6 +104,9 @@ def _recurring_end(y: Float[Tensor, "B n"]) -> Float[Tensor, " B"]:
     runs = (at[:, 1:] & ~at[:, :-1]).sum(1) + at[:, 0]
     just_below = (values == torch.where(at, -torch.inf, values).amax(1, keepdim=True)).sum(1)
     often = at.sum(1) >= torch.maximum(RECURRING_SHARE * seen.sum(1), 2 * just_below)
+    ordered = torch.where(seen, y, top).sort(1).values
+    of_scale = (ordered.diff(dim=1) > 0).sum(1) < LONGEST_SCALE
+    often |= of_scale & (at.sum(1) >= SCALE_SHARE * seen.sum(1))
     return torch.where(often & (runs >= RECURRING_RUNS), top[:, 0], torch.inf)
 
 

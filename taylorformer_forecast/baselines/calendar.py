@@ -151,13 +151,14 @@ def _level(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
 
 
 def _differences(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
-    """Values less the median of the same weekday in some weeks around them; NaN in the last week."""
+    """Values less the same weekday in weeks around them; NaN in the first and in the last week.
+
+    That is the median over means of a week before and as many after: a trend makes no difference.
+    """
     padded = F.pad(y, (CALENDAR_WEEKS * WEEK,) * 2, value=torch.nan)
     around = padded.unfold(1, 2 * CALENDAR_WEEKS * WEEK + 1, 1)[..., ::WEEK]
-    others = torch.cat([around[..., :CALENDAR_WEEKS], around[..., CALENDAR_WEEKS + 1 :]], -1)
-    error = y - others.nanquantile(0.5, -1)
-    error[:, -WEEK:] = torch.nan
-    return error
+    before, after = around[..., :CALENDAR_WEEKS], around[..., CALENDAR_WEEKS + 1 :]
+    return y - ((before + after.flip(-1)) / 2).nanquantile(0.5, -1)
 
 
 def _shrunk_means(

@@ -29,6 +29,7 @@ from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,
+    LARGEST_PAST_SCALE,
     TREND_COUNT,
     WITHIN_POWER,
 )
@@ -82,8 +83,9 @@ class CombinationFit:
     loc, scale : Tensor of shape (B, n, H)
         Forecasts and mean absolute errors.
     error, standard : Tensor of shape (B, n, H)
-        Errors; errors in units of the latest scale. NaN where unknown; the latter also at origins from which
-        the members that count at the end did not know their season.
+        Errors; errors in units of the latest scale, or of a much larger one at their origin. NaN where
+        unknown; the latter also at origins from which the members that count at the end did not know their
+        season.
     steady : bool Tensor of shape (B, 1)
         Whether the last value is no outlier, and none of the last few shifted the level.
     positive : bool Tensor of shape (B,)
@@ -176,7 +178,10 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     level, power = error_level(clean, loc, error, positive | bounded)
     scale = error_scale(error, level, power, mean_step(clean, season), share, own)
     unit_of_end = level ** power[:, -1:, None]
-    standard = error / unit_of_end / (scale[:, -1:] / unit_of_end[:, -1:]).clamp_min(1e-300)
+    # Of that of its origin where it was much larger, as before a trend was known.
+    relative = scale / unit_of_end
+    relative = torch.maximum(relative / LARGEST_PAST_SCALE, relative[:, -1:])
+    standard = error / unit_of_end / relative.clamp_min(1e-300)
     foreign = (share[:, -1:] * own).sum(-1, keepdim=True) < 0.5  # errors of others than those used at the end
     standard = torch.where(foreign, torch.nan, standard)
     # A shift of the level says more than earlier errors where forecasts have not followed it.
@@ -188,21 +193,8 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     least = ROUNDING * torch.where(usual > 0, usual, 1.0)[:, None, None]
     scale = torch.maximum(torch.minimum(scale, (found.high - found.low) / 2), least)
     positive = (positive & bounded)[:, -1]
-    return CombinationFit(
-        unit,
-        clean,
-        season,
-        found,
-        weights,
-        loc,
-        scale,
-        error,
-        standard,
-        steady,
-        positive,
-        shape(standard),
-        closed,
-    )
+    errors = error, standard, steady, positive, shape(standard)
+    return CombinationFit(unit, clean, season, found, weights, loc, scale, *errors, closed)
 
 
 def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:

@@ -22,6 +22,12 @@ def effects(y, last=LAST):
     return effects_of_calendar(torch.as_tensor(y, dtype=torch.float64), [last] * len(y), AHEAD).numpy()
 
 
+@pytest.mark.parametrize("n", [60, 100, 300])
+def test_a_trend_is_no_effect_of_days_of_the_month(n):
+    line = 10 * np.arange(n) + NOISE[:5, :n]
+    assert np.abs(effects(line)).max() < 3
+
+
 def with_holidays(size=30.0):
     """Noise, more on three days before each Easter and Christmas, and half of that late in every month."""
     added = np.zeros(N)

@@ -418,6 +418,14 @@ def test_zeros_amid_small_counts_are_counts():
     assert torch.equal(without_closed(y), y)
 
 
+@pytest.mark.parametrize(("n", "most"), [(60, 40.0), (127, 12.0), (300, 8.0)])
+def test_intervals_of_a_line_do_not_count_errors_from_before_the_line_was_known(n, most):
+    """They were 96, 30 and 15 wide a week ahead."""
+    noise = torch.randn(6, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    q = forecast(10 * torch.arange(n) + noise, 7).quantiles([0.05, 0.95])
+    assert (q[..., 1] - q[..., 0])[:, -1].mean() < most
+
+
 def test_what_has_ended_is_forecast_near_zero():
     y = week(120)
     y[-40:] = 0.0

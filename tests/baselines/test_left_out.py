@@ -199,3 +199,14 @@ def test_a_rise_is_followed_at_once_where_rises_always_lasted():
     calm[-1] = 60.0
     assert without_outliers(torch.arange(700.0), calm)[-1] < 10
     assert forecast(calm[None], 1).quantiles([0.5]).item() < 10
+
+
+@pytest.mark.parametrize("values", [(1.0, 2.0, 3.0, 4.0, 5.0), (-1.0, 1.0), (1.0, 2.0)])
+def test_a_scale_of_few_values_ends_where_a_fifth_of_them_are(values):
+    weights = torch.arange(1.0, len(values) + 1).double() ** 2
+    drawn = torch.multinomial(weights, 120, replacement=True, generator=torch.Generator().manual_seed(0))
+    y = torch.tensor(values).double()[drawn][None]
+    low, high = bounds(y)
+    assert high.item() == values[-1]
+    assert (low.item() == values[0]) == ((y == values[0]).double().mean().item() >= 0.2)
+    assert bounds(y + torch.rand(y.shape))[1].item() == torch.inf

@@ -35,7 +35,7 @@ def test_one_value_in_a_hundred_lies_beyond_the_quantile_that_says_so(kind, most
     truth = y[:, n:, None]
     assert (truth < q[..., 1:2]).double().mean() < most
     assert (truth > q[..., 5:6]).double().mean() < most
-    assert (truth > q[..., 6:]).double().mean() < 0.006
+    assert (truth > q[..., 6:]).double().mean() < 0.008
     assert (q.diff(dim=-1) >= 0).all()
 
 
