@@ -224,8 +224,8 @@ class TimeAxis:
             if relative_int:
                 if self.kind != "clock" or not self.freq.is_on_offset(last):  # sktime has no holidays
                     return dates_after(last, fh.to_pandas(), self.freq)
-                cutoff = pd.DatetimeIndex(cutoff, freq=None)
                 cutoff.freq = self.freq
+                fh = type(fh)(fh.to_pandas(), is_relative=True)  # without the frequency of the latest update
         known = f"but the index of y holds {content(like)}"
         if isinstance(cutoff, pd.PeriodIndex) and isinstance(fh.to_pandas(), pd.TimedeltaIndex):
             raise TypeError(f"fh holds differences of time, {known}: give whole steps")

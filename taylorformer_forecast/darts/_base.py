@@ -32,6 +32,7 @@ from taylorformer_forecast.darts._checks import (
     check_samples,
     check_series,
     warn_of_empty_inputs,
+    warn_of_small_scales,
 )
 from taylorformer_forecast.darts._dataset import check_starts
 from taylorformer_forecast.darts._effects import effects_on_components
@@ -157,6 +158,8 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         self._check_index(own, "series")
         if own is not None and show_warnings and self._needs_inputs:
             warn_of_empty_inputs(own, self.input_chunk_length)
+        if own is not None and show_warnings and self._floor is not None and not self._is_statistical:
+            warn_of_small_scales(own, self._floor)
         covariates = {name: series2seq(kwargs.get(name)) for name in ("past_covariates", "future_covariates")}
         check_samples({"series": own, **covariates})
         if self._requires_training and not self.add_encoders and "future" in self._units:

@@ -10,6 +10,7 @@ import numpy as np
 from darts import TimeSeries
 
 from taylorformer_forecast.calendar.steps import on_steps
+from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.covariates import warn_of_values
 from taylorformer_forecast.engine.rules import LARGEST, is_whole
 
@@ -127,6 +128,23 @@ def warn_of_empty_inputs(series: Sequence[TimeSeries], length: int) -> None:
             f"forecasts are NaN" + f" (first of {len(empty)})" * (len(empty) > 1),
             stacklevel=2,
         )
+
+
+def warn_of_small_scales(series: Sequence[TimeSeries], floor: Sequence[float]) -> None:
+    """Warn if a component varies less than any context that a network was trained on is thought to."""
+    for number, one in enumerate(series):
+        values = np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float)
+        for name, column, least in zip(one.components, values.T, floor, strict=False):
+            known = column[np.isfinite(column)]
+            if len(known) >= MIN_SERIES_POINTS and 0 < known.std() < least:
+                where = f"component {name!r} of series" + f" number {number}" * (len(series) > 1)
+                warnings.warn(
+                    f"{where} has a standard deviation of {known.std():.3g}, less than {CONTEXT_FLOOR:.0%} "
+                    f"of that of what the model was fitted to ({least / CONTEXT_FLOOR:.3g}): its intervals "
+                    "are too wide. Give it in the unit of the others",
+                    stacklevel=2,
+                )
+                return
 
 
 def _kind(series: TimeSeries) -> str:

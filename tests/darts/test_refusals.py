@@ -379,12 +379,28 @@ def test_covariates_that_are_samples_are_refused(options):
 def test_a_series_of_samples_is_refused(options):
     noise = np.random.default_rng(0).normal(size=(50, 1, 3))
     samples = TimeSeries.from_times_and_values(pd.date_range("2000-01-01", periods=50), noise)
-    model, message = make(TaylorformerModel, **options), r"^series has 3 samples, .* series\.median\(axis=2\)$"
+    model, message = (
+        make(TaylorformerModel, **options),
+        r"^series has 3 samples, .* series\.median\(axis=2\)$",
+    )
     with pytest.raises(ValueError, match=message):
         model.fit(samples)
     model.fit(samples.median(axis=2))
     with pytest.raises(ValueError, match=message):
         model.predict(3, series=samples)
+
+
+@pytest.mark.parametrize("kind", ["train", "corrected"])
+def test_a_series_in_a_far_smaller_unit_is_warned_of_where_a_network_sees_it(kind):
+    model = make(TaylorformerModel, strategy=kind).fit(from_values(VALUES))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model.predict(3, series=from_values(VALUES * 0.1))
+        if kind == "corrected":
+            model.predict(3, series=from_values(VALUES * 1e-3))
+            return
+    with pytest.warns(UserWarning, match="has a standard deviation of .*, less than 2% of that of what"):
+        model.predict(3, series=from_values(VALUES * 1e-3))
 
 
 def test_another_number_of_covariates_is_told_without_the_phases_of_the_calendar():

@@ -102,7 +102,8 @@ def test_every_fit_of_a_backtest_sees_as_many_values_whatever_the_last_one_chose
     options = {"start": -2, "start_format": "position", "forecast_horizon": 2, "num_samples": 9}
     model = make("corrected", strategy=strategy)
     both = model.historical_forecasts([season(), season()], retrain=True, train_length=30, **options)
-    assert set(seen) == {30} and both[0] == both[1]
+    assert set(seen) == {30}
+    assert both[0] == both[1]
 
 
 @pytest.mark.parametrize("strategy", ["corrected", "zero_shot"])

@@ -569,3 +569,10 @@ def test_forecasts_of_neighbouring_dates_have_the_frequency_of_y(freq):
     forecasts = forecaster.predict(fh=[1, 2, 3]), forecaster.predict_interval(fh=[-1, 0, 1])
     assert [forecast.index.freqstr for forecast in forecasts] == [freq, freq]
     assert forecaster.predict(fh=[1, 3]).index.freq is None
+
+
+def test_an_update_with_a_sparser_frequency_leaves_the_steps_of_a_forecast():
+    y = pd.Series(np.sin(np.arange(60.0)), pd.date_range("2024-01-01", periods=60))
+    forecaster = TaylorformerForecaster(strategy="baseline").fit(y[:40])
+    forecaster.update(y[40:60:2], update_params=False)
+    assert list(forecaster.predict(fh=[1, 2]).index) == list(pd.date_range("2024-02-29", periods=2))
