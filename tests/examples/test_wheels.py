@@ -22,6 +22,12 @@ def folder(script, tmp_path):
     (tmp_path / wheels.M1).write_text(
         "# years\n@data\nT1:1972-01-01 00-00-00:3,5,8\nT2:1980-01-01 00-00-00:1,2\n"
     )
+    data = tmp_path / wheels.AUTOTS
+    data.mkdir(parents=True)
+    stamps = {"datetime": pd.date_range("2000-06-02", periods=3, freq="7D"), "value": [3.0, 5.0, 8.0]}
+    pd.DataFrame({"series_id": "stocks", **stamps}).to_csv(data / "eia_weekly.zip")
+    views = {"datetime": pd.date_range("2017-01-01", periods=3), "DGS10": 1.0, "wiki_Easter": [9, 8, 7]}
+    pd.DataFrame(views).to_csv(data / "holidays.zip", index=False)
     return tmp_path
 
 
@@ -35,6 +41,14 @@ def test_years_and_hours_have_their_dates_and_values(script, folder):
     hours = list(wheels.series("hours, cities", folder))
     assert [name for name, *_ in hours][-2:] == ["pm2.5", "TEMP"]
     assert all(start == "2020-01-01 00:00:00" and y.tolist() == list(range(72)) for _, start, y in hours)
+
+
+def test_weeks_and_page_views_have_their_dates_and_values(script, folder):
+    wheels = script("wheels")
+    (found,) = wheels.series("weeks, petroleum", folder)
+    assert (found[0], found[1][:10], found[2].tolist()) == ("stocks", "2000-06-02", [3, 5, 8])
+    (found,) = wheels.series("days, page views", folder)
+    assert (found[0], found[1][:10], found[2].tolist()) == ("wiki_Easter", "2017-01-01", [9, 8, 7])
 
 
 def test_a_group_of_wheels_needs_their_folder(script, tmp_path):
