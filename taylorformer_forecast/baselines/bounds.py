@@ -26,7 +26,8 @@ def bounds(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, " B"], Float[Tensor, 
 
     Values stop at the largest one if it comes again and again, twice as often as the next one below it: a
     processor at 100 %, a plant at its capacity. Or there are as few different values as on a scale, as of
-    ratings, and a fifth of them are the largest. The same holds of the smallest one.
+    ratings, and a fifth of them are the largest, in every quarter of the series. The same holds of the
+    smallest one.
 
     Parameters
     ----------
@@ -106,7 +107,9 @@ def _recurring_end(y: Float[Tensor, "B n"]) -> Float[Tensor, " B"]:
     often = at.sum(1) >= torch.maximum(RECURRING_SHARE * seen.sum(1), 2 * just_below)
     ordered = torch.where(seen, y, top).sort(1).values
     of_scale = (ordered.diff(dim=1) > 0).sum(1) < LONGEST_SCALE
-    often |= of_scale & (at.sum(1) >= SCALE_SHARE * seen.sum(1))
+    quarter = 4 * (seen.cumsum(1) - 1) // seen.sum(1, keepdim=True).clamp_min(1)
+    always = torch.stack([(at & (quarter == k)).any(1) for k in range(4)]).all(0)  # what rises has new ends
+    often |= of_scale & always & (at.sum(1) >= SCALE_SHARE * seen.sum(1))
     return torch.where(often & (runs >= RECURRING_RUNS), top[:, 0], torch.inf)
 
 

@@ -151,14 +151,22 @@ def _level(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
 
 
 def _differences(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
-    """Values less the same weekday in weeks around them; NaN in the first and in the last week.
+    """Values less the median of the same weekday in some weeks around them; NaN in the last week.
 
-    That is the median over means of a week before and as many after: a trend makes no difference.
+    Values of weeks before and after are moved along the median slope between those as far apart, so that a
+    trend makes no difference.
     """
     padded = F.pad(y, (CALENDAR_WEEKS * WEEK,) * 2, value=torch.nan)
     around = padded.unfold(1, 2 * CALENDAR_WEEKS * WEEK + 1, 1)[..., ::WEEK]
     before, after = around[..., :CALENDAR_WEEKS], around[..., CALENDAR_WEEKS + 1 :]
-    return y - ((before + after.flip(-1)) / 2).nanquantile(0.5, -1)
+    weeks = torch.arange(1, CALENDAR_WEEKS + 1, dtype=y.dtype, device=y.device)
+    slope = ((after - before.flip(-1)) / (2 * weeks)).nanquantile(0.5, -1)
+    usual = slope.nanquantile(0.5, 1, keepdim=True).nan_to_num(0.0)
+    slope = torch.where(slope.isnan(), usual, slope)[..., None]
+    others = torch.cat([before + weeks.flip(0) * slope, after - weeks * slope], -1)
+    error = y - others.nanquantile(0.5, -1)
+    error[:, -WEEK:] = torch.nan
+    return error
 
 
 def _shrunk_means(

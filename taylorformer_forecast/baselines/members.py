@@ -54,8 +54,9 @@ class Members:
         Seasonal indices: what is added, and what the sum is multiplied by; 0 and 1 where there are none.
     others : Tensor of shape (B, n, S, H)
         Seasonal naive forecasts, one for each season, that of the next shorter season or the slowest level
-        where nothing is known of the phase. To those of longer seasons the last error is added, which fades,
-        and second ones have the shorter season apart. And seasonal autoregressions, of long series.
+        where nothing is known of the phase. To those of longer seasons the last error is added, which fades.
+        Beside them are decayed means of their cycles, which have the shorter season apart. And seasonal
+        autoregressions, of long series.
     regressed : bool Tensor of shape (B, n)
         Origins from which seasonal autoregressions count.
     low, high : Tensor of shape (B, n, H)

@@ -139,7 +139,8 @@ def repeat_mean(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Ten
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.seasonal import repeat_mean
-    >>> repeat_mean(torch.tensor([[1.0, 2.0, 1.0, 4.0]]), 2, 3)[0, -1].round(decimals=1).tolist()
+    >>> y = torch.tensor([[1.0, 2.0, 1.0, 4.0]]).double()
+    >>> repeat_mean(y, 2, 3)[0, -1].round(decimals=1).tolist()
     [1.0, 3.1, 1.0]
     """
     steps = torch.arange(1, horizon + 1, device=y.device)

@@ -141,7 +141,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
             target = series2seq(kwargs.get("val_series") if part else series)
             if target:
                 names = (f"{part}past_covariates", f"{part}future_covariates")
-                check_series(target, given := {name: series2seq(kwargs.get(name)) for name in names})
+                check_series(target, given := {name: series2seq(kwargs.get(name)) for name in names}, part)
                 check_alike(target)
                 self._check_index(target, f"{part}series")
                 if not part:
@@ -156,10 +156,10 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         check_horizon(n)
         own = series2seq(self.training_series if series is None else series)
         self._check_index(own, "series")
-        if own is not None and show_warnings and self._needs_inputs:
-            warn_of_empty_inputs(own, self.input_chunk_length)
-        if own is not None and show_warnings and self._floor is not None and not self._is_statistical:
-            warn_of_small_scales(own, self._floor)
+        if show_warnings and self._needs_inputs:
+            warn_of_empty_inputs(own or (), self.input_chunk_length)
+        if show_warnings and self._arguments["use_reversible_instance_norm"] and not self._is_statistical:
+            warn_of_small_scales(own or (), self._floor or ())
         covariates = {name: series2seq(kwargs.get(name)) for name in ("past_covariates", "future_covariates")}
         check_samples({"series": own, **covariates})
         if self._requires_training and not self.add_encoders and "future" in self._units:

@@ -14,6 +14,8 @@ from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.covariates import warn_of_values
 from taylorformer_forecast.engine.rules import LARGEST, is_whole
 
+ROUNDING = 1e-12  # standard deviation of a constant, in its value
+
 
 def check_horizon(n: Any) -> None:
     """Raise a ValueError if a forecast has no steps."""
@@ -21,7 +23,11 @@ def check_horizon(n: Any) -> None:
         raise ValueError(f"n={n!r}, but it must be a whole number of steps, at least 1")
 
 
-def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence[TimeSeries] | None]) -> None:
+def check_series(
+    series: Sequence[TimeSeries],
+    covariates: Mapping[str, Sequence[TimeSeries] | None],
+    part: str = "",
+) -> None:
     """Raise a ValueError if series or covariates have values or indexes that no model can use.
 
     Parameters
@@ -30,6 +36,8 @@ def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence
         Target series.
     covariates : mapping
         Covariates of these by the name of the parameter, None where there are none.
+    part : {"", "val_"}
+        What names of parameters begin with.
     """
     _check_values(series, "the target series")
     for one in series:
@@ -38,7 +46,7 @@ def check_series(series: Sequence[TimeSeries], covariates: Mapping[str, Sequence
             numbers = static.select_dtypes("number")
             if np.isinf(numbers.to_numpy(dtype=float)).any():
                 raise ValueError(f"the static covariate {_first_infinite(numbers)!r} has infinite values")
-    check_samples({"series": series, **covariates})
+    check_samples({f"{part}series": series, **covariates})
     for name, given in covariates.items():
         if given is None:
             continue
@@ -136,7 +144,7 @@ def warn_of_small_scales(series: Sequence[TimeSeries], floor: Sequence[float]) -
         values = np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float)
         for name, column, least in zip(one.components, values.T, floor, strict=False):
             known = column[np.isfinite(column)]
-            if len(known) >= MIN_SERIES_POINTS and 0 < known.std() < least:
+            if len(known) >= MIN_SERIES_POINTS and ROUNDING * abs(known.mean()) < known.std() < least:
                 where = f"component {name!r} of series" + f" number {number}" * (len(series) > 1)
                 warnings.warn(
                     f"{where} has a standard deviation of {known.std():.3g}, less than {CONTEXT_FLOOR:.0%} "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from functools import wraps
 from inspect import signature
@@ -24,10 +23,8 @@ from taylorformer_forecast.engine.rules import is_whole
 from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 from taylorformer_forecast.engine.strategy import Strategy
 
-# Values that each fit of a running backtest sees, where that is limited.
-SEEN_BY_FITS: ContextVar[int | None] = ContextVar("seen_by_fits", default=None)
-# Whether a running backtest asks what its next fit needs: that chooses anew, whatever the last one chose.
-BETWEEN_FITS: ContextVar[bool] = ContextVar("between_fits", default=False)
+# Values that each fit of a running backtest sees, where that is limited, and how many it holds out.
+_SEEN_BY_FITS: ContextVar[tuple[int, int] | None] = ContextVar("seen_by_fits", default=None)
 
 
 class KnownPast(MixedCovariatesTorchModel):
@@ -100,9 +97,9 @@ class KnownPast(MixedCovariatesTorchModel):
         stride: int = 0,
         bounds: np.ndarray | None = None,
     ) -> TorchInferenceDataset:
-        seen = SEEN_BY_FITS.get()
+        seen = _SEEN_BY_FITS.get()
         if bounds is None and seen and self._needs_past:
-            series = [one[-seen:] for one in series]
+            series = [one[-sum(seen) :] for one in series]
         dataset = super()._build_inference_dataset(
             n, series, past_covariates, future_covariates, stride, bounds
         )
@@ -115,31 +112,23 @@ class KnownPast(MixedCovariatesTorchModel):
         given = signature(super().historical_forecasts).bind(*args, **kwargs).arguments
         length, held_out = given.get("train_length"), given.get("val_length", 0)
         limited = given.get("retrain", True) and is_whole(length, 1) and is_whole(held_out, 0)
-        with (
-            _set(SEEN_BY_FITS, length + held_out if limited else None),
-            _set(BETWEEN_FITS, bool(given.get("retrain", True))),
-        ):
+        before = _SEEN_BY_FITS.set((length or 0, held_out) if limited else None)
+        try:
             return super().historical_forecasts(*args, **kwargs)
+        finally:
+            _SEEN_BY_FITS.reset(before)
 
     @wraps(MixedCovariatesTorchModel.fit)
-    def fit(self, *args: Any, **kwargs: Any) -> Any:
-        with _set(BETWEEN_FITS, False):
-            return super().fit(*args, **kwargs)
-
-    @wraps(MixedCovariatesTorchModel.predict)
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        with _set(BETWEEN_FITS, False):
-            return super().predict(*args, **kwargs)
-
-
-@contextmanager
-def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    """Give a variable a value for a while."""
-    before = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(before)
+    def fit(self, series: Any, *args: Any, **kwargs: Any) -> Any:
+        # darts ignores train_length where the fit before trained nothing: the next one chooses anew.
+        if seen := _SEEN_BY_FITS.get():
+            length, held_out = seen
+            known = [
+                one if len(one) <= length else one[-length - held_out : -held_out or None]
+                for one in series2seq(series)
+            ]
+            series = known[0] if isinstance(series, TimeSeries) else known
+        return super().fit(series, *args, **kwargs)
 
 
 def _begun(series: TimeSeries) -> TimeSeries:

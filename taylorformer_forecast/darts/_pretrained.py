@@ -18,7 +18,6 @@ from taylorformer_forecast.darts._average import weights_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._checks import gaps_too_wide
 from taylorformer_forecast.darts._effects import Additions
-from taylorformer_forecast.darts._past import BETWEEN_FITS, SEEN_BY_FITS
 from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
@@ -69,9 +68,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     @property
     def _is_statistical(self) -> bool:
         """Whether there is no network, or is to be none."""
-        asked, chosen = self._arguments["strategy"], self._strategy
-        name = asked if chosen is None or BETWEEN_FITS.get() else chosen.name
-        return name in STATISTICAL
+        chosen = self._arguments["strategy"] if self._strategy is None else self._strategy.name
+        return chosen in STATISTICAL
 
     @property
     def _is_averaged(self) -> bool:
@@ -80,8 +78,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     @property
     def _requires_training(self) -> bool:
-        limited = BETWEEN_FITS.get() and SEEN_BY_FITS.get() is not None  # which darts ignores otherwise
-        return super()._requires_training and (limited or not self._is_statistical)
+        return super()._requires_training and not self._is_statistical
 
     @property
     def _needs_inputs(self) -> bool:

@@ -209,4 +209,14 @@ def test_a_scale_of_few_values_ends_where_a_fifth_of_them_are(values):
     low, high = bounds(y)
     assert high.item() == values[-1]
     assert (low.item() == values[0]) == ((y == values[0]).double().mean().item() >= 0.2)
-    assert bounds(y + torch.rand(y.shape))[1].item() == torch.inf
+
+
+@pytest.mark.parametrize("kind", ["steps", "line"])
+def test_few_values_that_rise_have_no_ends_of_a_scale(kind):
+    t, generator = torch.arange(60.0), torch.Generator().manual_seed(0)
+    noise = torch.randn(20, 60, generator=generator)
+    y = {
+        "steps": 2 + (t >= 20) + (noise > 0).double(),
+        "line": (1 + t / 20 + 0.45 * noise).round(),
+    }[kind]
+    assert (bounds(y)[1] == torch.inf).double().mean() > 0.9

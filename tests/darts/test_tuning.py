@@ -94,9 +94,10 @@ def test_a_backtest_with_a_training_length_sees_no_more(strategy):
 def test_every_fit_of_a_backtest_sees_as_many_values_whatever_the_last_one_chose(strategy, monkeypatch):
     seen, fit = [], TaylorformerModel.fit
 
-    def spy(self, series, *args, **kwargs):
-        seen.append(len(series))
-        return fit(self, series, *args, **kwargs)
+    def spy(self, *args, **kwargs):
+        fitted = fit(self, *args, **kwargs)
+        seen.append(len(fitted.training_series))
+        return fitted
 
     monkeypatch.setattr(TaylorformerModel, "fit", spy)
     options = {"start": -2, "start_format": "position", "forecast_horizon": 2, "num_samples": 9}
