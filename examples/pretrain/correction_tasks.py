@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
+from taylorformer_forecast.baselines.dependence import least_units
 from taylorformer_forecast.baselines.errors import asymmetry
 from taylorformer_forecast.baselines.forecast import Correction, Forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent
@@ -157,7 +158,9 @@ def _sides(fit: CombinationFit, origin: Tensor, scale: Tensor) -> tuple[Tensor, 
     """Asymmetry (B, H) and reach (B, 2) by the errors that are known at an origin of every series."""
     at = torch.arange(fit.clean.shape[1])
     before = (at < origin[:, None])[..., None]
-    known = replace(fit, standard=torch.where(before, fit.standard, torch.nan))
+    of_end, of_origin = fit.relative[:, -1:], fit.relative[torch.arange(len(origin)), origin][:, None]
+    standard = fit.standard * least_units(fit.relative, of_end) / least_units(fit.relative, of_origin)
+    known = replace(fit, standard=torch.where(before, standard, torch.nan))
     steady = fit.steady | (origin < len(at) - 1)[:, None]
     shift, *sides = asymmetry(known.standard[..., 0], scale, steady)
     return shift, *sides, reach_and_tails(known, shift, (sides[0], sides[1]))[0]

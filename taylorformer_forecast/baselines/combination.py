@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import positive_so_far
+from taylorformer_forecast.baselines.dependence import least_units
 from taylorformer_forecast.baselines.errors import error_level, error_scale, past_errors, shape
 from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.baselines.losses import loss_steps, lost, of_phase
@@ -29,7 +30,6 @@ from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,
-    LARGEST_PAST_SCALE,
     TREND_COUNT,
     WITHIN_POWER,
 )
@@ -86,6 +86,8 @@ class CombinationFit:
         Errors; errors in units of the latest scale, or of a much larger one at their origin. NaN where
         unknown; the latter also at origins from which the members that count at the end did not know their
         season.
+    relative : Tensor of shape (B, n, H)
+        Scales in units of what they grow with, by which errors become standard ones.
     steady : bool Tensor of shape (B, 1)
         Whether the last value is no outlier, and none of the last few shifted the level.
     positive : bool Tensor of shape (B,)
@@ -105,6 +107,7 @@ class CombinationFit:
     scale: Float[Tensor, "B n H"]
     error: Float[Tensor, "B n H"]
     standard: Float[Tensor, "B n H"]
+    relative: Float[Tensor, "B n H"]
     steady: Bool[Tensor, "B 1"]
     positive: Bool[Tensor, " B"]
     error_quantiles: Float[Tensor, "B J"]
@@ -178,10 +181,8 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     level, power = error_level(clean, loc, error, positive | bounded)
     scale = error_scale(error, level, power, mean_step(clean, season), share, own)
     unit_of_end = level ** power[:, -1:, None]
-    # Of that of its origin where it was much larger, as before a trend was known.
     relative = scale / unit_of_end
-    relative = torch.maximum(relative / LARGEST_PAST_SCALE, relative[:, -1:])
-    standard = error / unit_of_end / relative.clamp_min(1e-300)
+    standard = error / unit_of_end / least_units(relative, relative[:, -1:])
     foreign = (share[:, -1:] * own).sum(-1, keepdim=True) < 0.5  # errors of others than those used at the end
     standard = torch.where(foreign, torch.nan, standard)
     # A shift of the level says more than earlier errors where forecasts have not followed it.
@@ -193,7 +194,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     least = ROUNDING * torch.where(usual > 0, usual, 1.0)[:, None, None]
     scale = torch.maximum(torch.minimum(scale, (found.high - found.low) / 2), least)
     positive = (positive & bounded)[:, -1]
-    errors = error, standard, steady, positive, shape(standard)
+    errors = error, standard, relative, steady, positive, shape(standard)
     return CombinationFit(unit, clean, season, found, weights, loc, scale, *errors, closed)
 
 

@@ -1,4 +1,4 @@
-"""How the errors along one path of a forecast depend on each other."""
+"""What errors are divided by, and how those along one path of a forecast depend on each other."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from taylorformer_forecast.defaults import (
     CORRELATION_COUNT,
     LARGEST_CORRELATION,
     LARGEST_ERROR,
+    LARGEST_PAST_SCALE,
     SHARED_COUNT,
 )
 
@@ -104,3 +105,18 @@ def _of_walk(memory: Float[Tensor, "B H1"]) -> Float[Tensor, "B H1"]:
     before, after = torch.fft.rfft(1 / with_first, 2 * horizon), torch.fft.rfft(with_first, 2 * horizon)
     sums = torch.fft.irfft(before.conj() * after, 2 * horizon)[:, 1:horizon]
     return sums / torch.arange(horizon - 1, 0, -1, dtype=memory.dtype, device=memory.device)
+
+
+def least_units(relative: Float[Tensor, "B n H"], latest: Float[Tensor, "B 1 H"]) -> Float[Tensor, "B n H"]:
+    """What errors are divided by: the latest scale, or that of their origin where it was much larger.
+
+    So it was before a trend was known.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.dependence import least_units
+    >>> least_units(torch.tensor([[[9.0], [1.5], [1.0]]]), torch.ones(1, 1, 1)).flatten().tolist()
+    [4.5, 1.0, 1.0]
+    """
+    return torch.maximum(relative / LARGEST_PAST_SCALE, latest).clamp_min(1e-300)

@@ -58,7 +58,8 @@ def average_quantiles(
     >>> from taylorformer_forecast.engine.statistics.average import average_quantiles
     >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
     >>> from taylorformer_forecast.engine.statistics.forecast import forecast_series
-    >>> request = SeriesRequest(np.tile([2.0, 8.0], 10), np.array([20, 21]), seasons=[2])
+    >>> y = np.tile([2.0, 8.0], 10) + np.linspace(0, 0.001, 20)
+    >>> request = SeriesRequest(y, np.array([20, 21]), seasons=[2])
     >>> found = forecast_series([request], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))
     >>> both = average_quantiles(found, request, network, np.full((3, 2), 5.0), share=0.25)
