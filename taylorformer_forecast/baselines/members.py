@@ -250,8 +250,7 @@ def _others(
     """Seasonal naive forecasts, then seasonal autoregressions; and the origins from which they count."""
     awake, found = [], [levels[:, :, :1]]
     for number, season in enumerate(seasons or (1,)):
-        own = repeat_season(y, season, horizon)
-        repeats = [own]
+        repeats = [repeat_season(y, season, horizon)]
         if number:
             # A week of hours repeats from the level of today. Days of a year are other days of the week: the
             # mean of their years repeats without the week, from the level of the last ones.
@@ -259,7 +258,7 @@ def _others(
             assert less.index is not None
             x = torch.where(less.known & ~y.isnan(), less.x, torch.nan)
             slow = from_level(x, repeat_mean(x, season, horizon), REPEATED_LEVEL) + less.index
-            repeats = [from_level(y, own, 1.0), slow]
+            repeats = [from_level(y, repeats[0], 1.0), slow]
         before = found[-1]
         for own in repeats:
             awake.append(~own[..., 0].isnan())

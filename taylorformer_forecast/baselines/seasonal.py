@@ -143,8 +143,7 @@ def repeat_mean(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Ten
     >>> repeat_mean(y, 2, 3)[0, -1].round(decimals=1).tolist()
     [1.0, 3.1, 1.0]
     """
-    steps = torch.arange(1, horizon + 1, device=y.device)
-    return _ahead(_decayed_mean(y, season), (steps - 1) % season + 1 - season)
+    return repeat_season(_decayed_mean(y, season), season, horizon)
 
 
 def from_level(
