@@ -119,6 +119,7 @@ SPIKE_SIZES = (4.0, 6.0)  # of an outlier, and in a long series; measured: with 
 LAST_OUTLIER_SIZE = 2.0  # steps to which the last two are moved: a shift looks like an outlier there; by hand
 MIN_CHECKED_VALUES = 12  # of a series; by hand
 LONGEST_RUN = 12  # outliers in a row: more are a shift of the level; by hand
+MOST_EXCEPTIONS = 0.05  # share of the values that leave a constant and come back to it; by hand
 MOST_OUTLIERS = 0.02  # share of the values; more are a part of the series; by hand
 
 # --- Forecasts beyond the horizon of a network -------------------------------------------------------------
@@ -231,8 +232,8 @@ MOST_MULTIPLES = 8  # of a period, whose peaks say how long it is; by hand
 # --- Strategy and lengths ----------------------------------------------------------------------------------
 MIN_HORIZONS_TO_TRAIN = 16  # in the longest series; measured: with fewer a trained network is no better
 DECILES = tuple(k / 10 for k in range(1, 10))  # at which forecasts are compared; by definition
-SHARE_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measured: 3 to 6 are alike
-LEAST_SHARE = 0.05  # of all but the network: with less, "auto" trains it alone; by hand
+WEIGHT_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measured: 3 to 6 are alike
+LEAST_WEIGHT_OF_OTHERS = 0.05  # of all but the network: with less, "auto" trains it alone; by hand
 SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
 CONTEXT_SEASONS = 3  # seasons of it; by hand
 USUAL_HORIZON = (12, 48)  # least and most targets where the fit does not know the horizon; by hand

@@ -82,7 +82,9 @@ def deciles(
             model = TaylorformerForecaster(strategy=strategy, verbose=False, **options)
             model.fit(y.iloc[origin - n : origin], fh=range(1, h + 1))
             if weights is not None:
-                model._strategy = replace(model._strategy, share=weights.share, analogues=weights.analogues)
+                model._strategy = replace(
+                    model._strategy, statistics=weights.statistics, analogues=weights.analogues
+                )
         found.append(model.predict_quantiles(alpha=LEVELS.tolist()).to_numpy())
         seen = origin
     return np.stack(found)
@@ -148,7 +150,7 @@ def rows(series: str, n: int, origins: list[int], data: Path | None, seed: int, 
                 "seconds": round(seconds[strategy] / len(origins), 2),
             }
             | (
-                {"share": round(weights.share, 3), "analogues": round(weights.analogues, 3)}
+                {"share": round(weights.statistics, 3), "analogues": round(weights.analogues, 3)}
                 if strategy in AVERAGES
                 else {}
             )

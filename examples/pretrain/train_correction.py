@@ -124,8 +124,8 @@ def train(args: argparse.Namespace) -> None:
         loss = pinball(deciles(net(tasks.features), tasks), tasks).mean()
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), CLIP)
-        optimizer.step()
+        if torch.isfinite(torch.nn.utils.clip_grad_norm_(net.parameters(), CLIP)):
+            optimizer.step()  # one step that is not finite would spoil all weights
         part = max(1 / AVERAGED, 10 / (step + 11))
         for name, value in net.state_dict().items():
             average[name].lerp_(value.to("cpu"), part)

@@ -70,6 +70,7 @@ def calendar_effects(
     level = _level(y)
     error = _differences(y) / torch.where(level > 0, level, torch.nan)
     usual = 1.4826 * error.abs().nanmedian(1, keepdim=True).values  # the standard deviation of normal ones
+    error = error - _of_weeks(error, usual)
     n = y.shape[1]
     level = F.pad(level, (0, month.shape[1] - n), mode="replicate")
     special = torch.zeros_like(month, dtype=torch.bool)
@@ -167,6 +168,14 @@ def _differences(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
     error = y - others.nanquantile(0.5, -1)
     error[:, -WEEK:] = torch.nan
     return error
+
+
+def _of_weeks(error: Float[Tensor, "B n"], usual: Float[Tensor, "B 1"]) -> Float[Tensor, "B n"]:
+    """What the median of some weeks has beyond usual errors: growth that is no line, no effect of days."""
+    reach = CALENDAR_WEEKS * WEEK
+    near = F.pad(error, (reach, reach), value=torch.nan).unfold(1, 2 * reach + 1, 1)
+    median = near.nanmedian(-1).values
+    return median - median.clamp(-usual, usual)
 
 
 def _shrunk_means(

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from taylorformer_forecast.baselines.beginnings import widened
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.demand import Intermittent, fit_intermittent
 from taylorformer_forecast.baselines.dependence import dependence, walk_memory
@@ -18,14 +19,7 @@ from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.outliers import without_errors
 from taylorformer_forecast.baselines.seasonal import zero_places
 from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
-from taylorformer_forecast.defaults import (
-    ERROR_GROWTH_POWER,
-    LARGEST_GROWTH,
-    SINGLE_VALUE_ERROR,
-    SMOOTHING_LEVELS,
-    TREND_LEVELS,
-    TREND_SLOPES,
-)
+from taylorformer_forecast.defaults import SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
 NUMBERS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
 Generators: TypeAlias = torch.Generator | Sequence[torch.Generator] | None  # of all series, or of each
@@ -252,20 +246,15 @@ def _forecast(
     if correct is not None:
         added = correct(fit)
         shift, below, above = shift + added.shift, below * added.below, above * added.above
-    # One value, and no change that would say how large errors are.
-    one = ((~y.isnan()).sum(1, keepdim=True) == 1) & (torch.nan_to_num(y) != 0).any(1, keepdim=True)
-    single = one & ~intermittent[:, -1:]
+    count = (~y.isnan()).sum(1, keepdim=True) * (torch.nan_to_num(y) != 0).any(1, keepdim=True)
+    few = (count == 1) | (count == 2)  # values, which say little of errors
+    few, single = few[:, 0] & ~intermittent[:, -1], (count == 1) & ~intermittent[:, -1:]
     low, high = fit.found.low[:, -1] * fit.unit, fit.found.high[:, -1] * fit.unit
     if bool(fit.closed.any()):
         rest = ~(fit.closed[:, None] & zero_places(y, y.shape[1] + torch.arange(horizon), seasons))
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
-    if bool(single.any()):
-        value = torch.nan_to_num(y).sum(1, keepdim=True)
-        size = value.abs()
-        error = SINGLE_VALUE_ERROR * size * torch.arange(1, horizon + 1).to(y) ** ERROR_GROWTH_POWER
-        scale = torch.where(single[..., None], error[:, None], scale)
-        low = torch.where(single, torch.where(value > 0, 0.0, value - LARGEST_GROWTH * size), low)
-        high = torch.where(single, value + LARGEST_GROWTH * size, high)
+    if bool(few.any()):
+        scale[:, -1], low, high = widened(y, few, scale[:, -1], low, high)
     known = ((~y.isnan()).cumsum(1) > 0)[..., None]
     shared, memory, power = dependence(fit.standard, fit.scale[:, -1])
     return Forecast(

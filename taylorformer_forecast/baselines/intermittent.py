@@ -49,7 +49,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     ended, run = _over(zeros, value)
     closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
     over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
-    nights = (over >= FEWEST_RUNS) & (torch.minimum(zeros, seen - zeros) >= CLOSED_RUN * over)
+    nights = (over >= FEWEST_RUNS) & (torch.minimum(ended, seen - zeros) >= CLOSED_RUN * over)
     many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ~closed & ~_awake(y)
     return (many | may_have_ended(y)) & ~nights & ((y < 0).cumsum(1) == 0)
 

@@ -47,14 +47,14 @@ class Rows:
         Steps ahead.
     observed : bool Tensor of shape (n, H)
         Which of these are known.
-    bounds : tuple of int
+    offsets : tuple of int
         Where the windows of each series start, and the end; empty where no series has a map of its own.
     """
 
     past: Contexts
     y: Steps
     observed: Known
-    bounds: tuple[int, ...] = ()
+    offsets: tuple[int, ...] = ()
 
     def take(self, index: slice | Tensor) -> Rows:
         """Some of the windows."""
@@ -139,13 +139,13 @@ class LinearFit(Baseline):
         window, embargo
             See :meth:`fit_map`.
         """
-        self.own = nn.ModuleList()
         rows = self._usable(window, embargo)
         if rows is None:
             return
+        self.own = nn.ModuleList()
         rows, shared = self._fit_rows(rows, embargo)
         self.settle(*rows.residuals(shared))
-        for start, stop in pairwise(rows.bounds):
+        for start, stop in pairwise(rows.offsets):
             part, own = slice(start, stop), self._like()
             mine = rows.take(part)
             fit = averaged(shrunk(mine, embargo), shared, shared.held_out[part], mine.observed)
@@ -215,10 +215,10 @@ class LinearFit(Baseline):
         usable = full if full.sum() >= MIN_RIDGE_WINDOWS else usable
         if usable.sum() < MIN_RIDGE_WINDOWS:
             return None
-        bounds = self._bounds(window.series, usable, embargo)
-        return Rows(past[usable], y[usable], observed[usable], bounds)
+        offsets = self._offsets(window.series, usable, embargo)
+        return Rows(past[usable], y[usable], observed[usable], offsets)
 
-    def _bounds(self, series: Tensor | None, usable: Tensor, embargo: int) -> tuple[int, ...]:
+    def _offsets(self, series: Tensor | None, usable: Tensor, embargo: int) -> tuple[int, ...]:
         """Where the windows of each series start, and the end, if every series has a map of its own."""
         if series is None or series[0, 0] < 0:
             return ()
@@ -292,4 +292,4 @@ def shrunk(rows: Rows, embargo: int, simple: bool = True) -> ShrunkFit:
         targets += [decaying_seasonal_naive(past, y, observed), damped_trend(past, y, observed)]
     elif simple:
         targets.append(seasonal_naive(past, y, observed))
-    return fit_shrunk(past, y, observed, targets, embargo, (False,) if few else (False, True), rows.bounds)
+    return fit_shrunk(past, y, observed, targets, embargo, (False,) if few else (False, True), rows.offsets)

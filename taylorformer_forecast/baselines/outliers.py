@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.intermittent import is_intermittent, without_closed
@@ -20,6 +20,7 @@ from taylorformer_forecast.defaults import (
     LONG_SERIES,
     LONGEST_RUN,
     MIN_CHECKED_VALUES,
+    MOST_EXCEPTIONS,
     MOST_OUTLIERS,
     SPIKE_SIZES,
     STEP_BLOCK,
@@ -34,7 +35,8 @@ def without_outliers(
     A value is compared with the range of the levels before and after it (medians of three values) and of the
     values one season before and after it. What lies further from this range than four large steps (the 0.9
     quantile of the steps around it; in a long series six of them) is an outlier and becomes missing. So do up
-    to twelve such values in a row that the series jumps to and back from: more are a shift of the level. At
+    to twelve such values in a row that the series jumps to and back from: more are a shift of the level. What
+    leaves a constant and comes back to it is an outlier of any size, if it is a twentieth of the series. At
     the ends, where both look alike, two values are moved to two large steps from the range, unless earlier
     ones were shifts. Intermittent series, and those with many outliers, stay as they are.
 
@@ -72,13 +74,19 @@ def without_outliers(
 
 
 def _cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tensor, Tensor]:
-    """Observed values without outliers, and which of these are in runs."""
+    """Observed values without outliers, and those of them that are in runs, or leave a constant."""
     unit, size = _usual_steps(y), SPIKE_SIZES[len(y) > LONG_SERIES]
     if bool(y.diff().abs().max() <= size / 2 * unit.min()):  # two steps lead to the median of three values
         return y, torch.zeros_like(y, dtype=torch.bool)
     around = _seasonal_values(t, y, seasons)
-    runs = _in_runs(y, around, size * unit)
-    clean, ahead = torch.where(runs, torch.nan, _without_spikes(y, around, size * unit)), y
+    runs, spikes = _in_runs(y, around, size * unit), _spikes(y, around, size * unit)
+    exceptions = (unit == 0) & (runs | spikes)
+    if float(exceptions.float().mean()) > MOST_EXCEPTIONS:
+        runs, spikes = runs & ~exceptions, spikes & ~exceptions
+    # Other spikes are found by the values before them, unless these do not vary.
+    rest = torch.where(runs | spikes, y[0], y)
+    runs |= spikes & (unit == 0) & (rest.cummax(0).values == rest.cummin(0).values)
+    clean, ahead = torch.where(runs | spikes, torch.nan, y), y
     for _ in range(2):  # both ends
         ahead, around, unit = ahead.flip(0), around.flip(1), unit.flip(0)
         clean = _with_near_end(clean.flip(0), ahead, around, unit, size)
@@ -161,9 +169,9 @@ def _in_runs(y: Tensor, around: Float[Tensor, "K n"], most: Tensor) -> Tensor:
         inside, unit = (part.unfold(0, length, 1)[first] for part in (y, most))
         bottom = torch.minimum(level.amin(0)[:, None], low.amin(0).unfold(0, length, 1)[first])
         top = torch.maximum(level.amax(0)[:, None], high.amax(0).unfold(0, length, 1)[first])
-        jump = torch.minimum(step[to], step[back])
+        jump, same = torch.minimum(step[to], step[back]), (level[0] == level[1])[:, None]
         for away in (inside - top, bottom - inside):
-            far = ((away > unit) & (unit > 0)).all(1) & (jump >= away.amax(1) / 2)
+            far = ((away > unit) & ((unit > 0) | same)).all(1) & (jump >= away.amax(1) / 2)
             for start in (3 + far.nonzero()[:, 0]).tolist():
                 found[start : start + length] = True
     return found
@@ -203,8 +211,8 @@ def _beyond(y: Tensor, around: Float[Tensor, "K n"]) -> Float[Tensor, " n"]:
     return (y - high).clamp_min(0.0) + (y - low).clamp_max(0.0)
 
 
-def _without_spikes(y: Tensor, around: Tensor, most: Tensor) -> Float[Tensor, " n"]:
-    """Values with those missing that leave the levels on both sides, the first and last as they are."""
+def _spikes(y: Tensor, around: Tensor, most: Tensor) -> Bool[Tensor, " n"]:
+    """Which values leave the levels on both sides, never the first or last."""
     n = len(y)
     padded = torch.nn.functional.pad(y, (3, 3), value=torch.nan).unfold(0, 3, 1)  # three in a row
     before, after = padded[:n], padded[4:]
@@ -215,9 +223,9 @@ def _without_spikes(y: Tensor, around: Tensor, most: Tensor) -> Float[Tensor, " 
         nearest = side.gather(1, apart.argmin(1, keepdim=True))[:, 0]
         row[few] = nearest[few]
     away = _beyond(y, torch.cat([level, around]))
-    far = (away.abs() > most) & (most > 0)
+    far = (away.abs() > most) & ((most > 0) | (level[0] == level[1]))
     far[[0, -1]] = False
-    return torch.where(far, torch.nan, y)
+    return far
 
 
 def _with_near_end(

@@ -82,7 +82,7 @@ def ridge(x: Contexts, y: Steps, observed: Known, intercept: bool) -> Ridge:
 
 
 def blocks(
-    past: Contexts, y: Steps, observed: Known, embargo: int, intercept: bool, bounds: Sequence[int] = ()
+    past: Contexts, y: Steps, observed: Known, embargo: int, intercept: bool, offsets: Sequence[int] = ()
 ) -> list[tuple[Tensor, Ridge]]:
     """Blocks of windows, contiguous within each series, and for each the ridge regression on the others.
 
@@ -96,7 +96,7 @@ def blocks(
         How many windows after a window share targets with it.
     intercept : bool
         See :func:`ridge`.
-    bounds : sequence of int, optional
+    offsets : sequence of int, optional
         Where series start, and the end of the last; by default all windows are of one.
 
     Examples
@@ -111,7 +111,7 @@ def blocks(
     found = []
     for k in range(N_RIDGE_BLOCKS):
         others, within = torch.ones(len(y), dtype=torch.bool), []
-        for start, stop in pairwise(bounds or (0, len(y))):
+        for start, stop in pairwise(offsets or (0, len(y))):
             n = stop - start
             low, high = (start + round(j * n / N_RIDGE_BLOCKS) for j in (k, k + 1))
             margin = max(0, min(embargo, (n - (high - low) - MIN_RIDGE_WINDOWS) // 2))
@@ -147,7 +147,7 @@ def fit_shrunk(
     targets: Sequence[StepWeights],
     embargo: int,
     intercepts: Sequence[bool],
-    bounds: Sequence[int] = (),
+    offsets: Sequence[int] = (),
 ) -> ShrunkFit:
     """Ridge regression with the penalty, shrinkage target and intercept of least held-out squared error.
 
@@ -157,7 +157,7 @@ def fit_shrunk(
         Contexts, targets, and which of these are known.
     targets : sequence of Tensor
         Maps that the fit may be shrunk to.
-    embargo, bounds
+    embargo, offsets
         See :func:`blocks`.
     intercepts : sequence of bool
         Whether there may be intercepts: the choices.
@@ -185,7 +185,7 @@ def fit_shrunk(
         missed = torch.where(known[part], rest[part] - past[part] @ weight - bias, 0.0)
         return missed.unflatten(1, (len(targets), -1))
 
-    found = {intercept: blocks(past, rest, known, embargo, intercept, bounds) for intercept in intercepts}
+    found = {intercept: blocks(past, rest, known, embargo, intercept, offsets) for intercept in intercepts}
     squares = {
         (intercept, penalty): torch.stack(
             [errors(*block, penalty).square().sum((0, 2)) for block in parts]

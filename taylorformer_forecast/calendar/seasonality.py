@@ -119,9 +119,8 @@ def _autocorrelation(residual: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Autocorrelation at all lags, over the pairs that are known."""
     n, size = len(residual), 2 ** int(np.ceil(np.log2(2 * len(residual))))
     power = np.fft.irfft(np.abs(np.fft.rfft(residual, size)) ** 2)[:n]
-    if known.all():
-        pairs = np.arange(n, 0, -1)
-    else:
+    pairs = np.arange(n, 0.0, -1)
+    if not known.all():
         pairs = np.fft.irfft(np.abs(np.fft.rfft(known.astype(float), size)) ** 2)[:n].round()
     mean = power / np.maximum(pairs, 1)
     return mean / mean[0] if mean[0] > 0 else np.zeros(n)

@@ -66,6 +66,10 @@ class Calibration(nn.Module):
                 getattr(self, name).fill_(value)
         self._read()
 
+    def set_weight(self, weight: float, head: Family) -> None:
+        """Change the part of what a network adds that is taken: of a distribution with modes, of its mean."""
+        self.set(**{"mean_weight" if head.has_modes else "weight": weight})
+
     def _read(self) -> None:
         # Read once, not at every step: on a GPU a step would wait for it.
         self._keeps_shape = holds_everywhere((self.inflation == 1) & (self.mean_weight == 1), wait=True)

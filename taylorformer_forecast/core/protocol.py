@@ -58,7 +58,8 @@ class ForecastNet(nn.Module):
         self.head = head
         self.baseline: Any = baseline
         weight = 1.0 if baseline is None else weight
-        self.calibration = Calibration(mean_weight=weight) if head.has_modes else Calibration(weight)
+        self.calibration = Calibration()
+        self.calibration.set_weight(weight, head)
 
     @property
     def dtype(self) -> torch.dtype:

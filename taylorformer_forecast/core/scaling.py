@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.core.window import Window
+from taylorformer_forecast.defaults import MIN_CONTEXT_POINTS
 
 
 @dataclass(frozen=True)
@@ -93,3 +94,37 @@ def scale_window(
     if window.covariates is not None:
         scaled = replace(scaled, covariates=window.covariates.to(dtype))
     return scaled, Scale(loc, std)
+
+
+def least_scale(window: Window, floor: float | Tensor, spread: float | Tensor = 1.0) -> Tensor:
+    """Smallest scale of each window and column.
+
+    Parameters
+    ----------
+    window : Window
+        Windows in the units of their series.
+    floor : float or Tensor of shape (B, 1, D)
+        Smallest standard deviation of a context.
+    spread : float or Tensor of shape (B, 1, D), default=1.0
+        Standard deviation of the series: 1 where these are standardised.
+
+    Returns
+    -------
+    Tensor
+        Shape (B, 1, D): the floor, or the deviation of the series where fewer than three points of the
+        context were observed and say nothing about its spread; a part of that where less than half was.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.core.scaling import least_scale
+    >>> y = torch.tensor([[[1.0], [1.0], [1.0]], [[torch.nan], [1.0], [1.0]]])
+    >>> least_scale(Window(torch.zeros(2, 3), y, n_context=3), 0.25).flatten().tolist()
+    [0.25, 1.0]
+    """
+    seen = window.observed[:, : window.n_context].sum(1, keepdim=True)
+    missing = 1 - seen / window.n_context
+    part = torch.where(seen < MIN_CONTEXT_POINTS, 1.0, torch.where(missing > 0.5, missing.sqrt(), 0.0))
+    least, usual = (torch.as_tensor(value).to(window.y) for value in (floor, spread))
+    return torch.maximum(part * usual, least)

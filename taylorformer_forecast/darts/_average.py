@@ -13,10 +13,11 @@ from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.darts._statistical import Statistics, request_of
 from taylorformer_forecast.defaults import DECILES, HOLDOUT_START, MIN_SCALE_VALUES, N_HELD_OUT_PATHS
 from taylorformer_forecast.engine.contexts import robust_columns
+from taylorformer_forecast.engine.lightning import quiet
 from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 from taylorformer_forecast.engine.statistics.past_losses import (
-    MOST_SHARE_SERIES,
+    MOST_COMPARED_SERIES,
     decile_loss,
     losses_of_statistics,
     origins_to_compare,
@@ -56,7 +57,7 @@ def weights_from_past(model: Any, series: Sequence[TimeSeries]) -> tuple[float, 
             early.append(own[: origins[0]])
     if not compared:
         return weights_by_losses([], [], [])
-    with private_rng(0):
+    with private_rng(0), quiet():
         network = _pretrained(model).fit(early)
         of_network = [_losses(network, *one) for one in compared]
     of_others = [_other_losses(model, *one) for one in compared]
@@ -68,14 +69,14 @@ def _compared(series: Sequence[TimeSeries], reach: int) -> list[TimeSeries]:
 
     One that ended long ago would be forecast from its own end, through many horizons.
     """
-    most = max(1, MOST_SHARE_SERIES // series[0].n_components)
+    most = max(1, MOST_COMPARED_SERIES // series[0].n_components)
     some = [series[number] for number in evenly(len(series), most).tolist()]
     known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in some]
     whole = [
         own[-reach:].any(0) & (own[: int(HOLDOUT_START * len(own))].sum(0) >= MIN_SCALE_VALUES)
         for own in known
     ]
-    places = np.flatnonzero(max(whole, key=np.sum))[:MOST_SHARE_SERIES]
+    places = np.flatnonzero(max(whole, key=np.sum))[:MOST_COMPARED_SERIES]
     usable = [one for one, own in zip(some, whole, strict=True) if len(places) and own[places].all()]
     return [one[one.components[places].tolist()] for one in usable]
 

@@ -25,11 +25,11 @@ from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._checks import (
     check_alike,
     check_dated,
-    check_horizon,
+    check_kinds,
     check_number,
+    check_numbers,
     check_observed,
     check_order,
-    check_samples,
     check_series,
     warn_of_empty_inputs,
     warn_of_small_scales,
@@ -94,8 +94,8 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
             raise ValueError("use_reversible_instance_norm: windows are normalised without an affine map")
         if norm is True:
             params["use_reversible_instance_norm"] = {"affine": False}
-        length = params["input_chunk_length"]
-        length = length if isinstance(length, tuple) else int(length)  # of numpy's numbers too
+        length = params["input_chunk_length"]  # of numpy's numbers too
+        length = length if isinstance(length, tuple) else int(length)
         shortest, params["input_chunk_length"] = _parse_input_chunk_length(length)
         super().__init__(**self._extract_torch_model_params(**params))
         self._shortest_input = shortest
@@ -104,8 +104,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         asked = ("optimizer_cls", "optimizer_kwargs", "lr_scheduler_cls")
         self._own_optimizer = all(params.get(name) is None for name in asked)
         self._seasonal: SeasonalFeatures | None = None
-        self._floor: tuple[float, ...] | None = None
-        self._level = 1.0
+        self._floor, self._level = None, 1.0
         self._effects: dict[str, Any] | None = None
         self._flags: dict[str, tuple[int, ...]] = {"past_flags": (), "future_flags": ()}
         self._units: dict[str, list[tuple[float, float]]] = {}
@@ -142,7 +141,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
             if target:
                 names = (f"{part}past_covariates", f"{part}future_covariates")
                 check_series(target, given := {name: series2seq(kwargs.get(name)) for name in names}, part)
-                check_alike(target)
+                check_alike(target, self._considers_static_covariates)
                 self._check_index(target, f"{part}series")
                 if not part:
                     check_observed(target, given)
@@ -153,19 +152,19 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
     def _setup_for_predict_from_dataset(
         self, n: int, series: Any = None, *args: Any, show_warnings: bool = True, **kwargs: Any
     ) -> dict[str, Any]:
-        check_horizon(n)
-        own = series2seq(self.training_series if series is None else series)
+        check_numbers(n, kwargs.get("num_samples", 1))
+        own = series2seq(self.training_series if series is None else series) or ()
         self._check_index(own, "series")
         if show_warnings and self._needs_inputs:
-            warn_of_empty_inputs(own or (), self.input_chunk_length)
+            warn_of_empty_inputs(own, self.input_chunk_length)
         if show_warnings and self._arguments["use_reversible_instance_norm"] and not self._is_statistical:
-            warn_of_small_scales(own or (), self._floor or ())
+            warn_of_small_scales(own, self._floor or ())
         covariates = {name: series2seq(kwargs.get(name)) for name in ("past_covariates", "future_covariates")}
-        check_samples({"series": own, **covariates})
+        check_kinds(own, covariates, static=self.static_covariates)
         if self._requires_training and not self.add_encoders and "future" in self._units:
             n_phases = self._seasonal.width if self._seasonal else 0
             check_number(covariates["future_covariates"], len(self._units["future"]) - n_phases)
-        kwargs["show_warnings"] = show_warnings
+        kwargs |= {"show_warnings": show_warnings}
         return super()._setup_for_predict_from_dataset(n, series, *args, **kwargs)
 
     @property
@@ -179,7 +178,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         """Covariates of past and future with what encoders add; see darts."""
         self._check_index(series2seq(series), "series")
         given = {"past_covariates": past_covariates, "future_covariates": future_covariates}
-        check_samples({name: series2seq(covariates) for name, covariates in given.items()})
+        check_kinds((), {name: series2seq(covariates) for name, covariates in given.items()})
         return super().generate_fit_predict_encodings(n, series, past_covariates, future_covariates)
 
     def _check_index(self, series: Sequence[TimeSeries] | None, name: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from darts import TimeSeries
 
 from taylorformer_forecast.calendar.steps import on_steps
@@ -17,10 +18,12 @@ from taylorformer_forecast.engine.rules import LARGEST, is_whole
 ROUNDING = 1e-12  # standard deviation of a constant, in its value
 
 
-def check_horizon(n: Any) -> None:
-    """Raise a ValueError if a forecast has no steps."""
+def check_numbers(n: Any, num_samples: Any) -> None:
+    """Raise a ValueError if a forecast has no steps, or no samples."""
     if not is_whole(n, 1):
         raise ValueError(f"n={n!r}, but it must be a whole number of steps, at least 1")
+    if not is_whole(num_samples, 1):
+        raise ValueError(f"num_samples={num_samples!r}, but it must be a whole number, at least 1")
 
 
 def check_series(
@@ -46,12 +49,26 @@ def check_series(
             numbers = static.select_dtypes("number")
             if np.isinf(numbers.to_numpy(dtype=float)).any():
                 raise ValueError(f"the static covariate {_first_infinite(numbers)!r} has infinite values")
+    check_kinds(series, covariates, part)
+    for name, given in covariates.items():
+        if given is not None:
+            _check_values(given, name)
+
+
+def check_kinds(
+    series: Sequence[TimeSeries],
+    covariates: Mapping[str, Sequence[TimeSeries] | None],
+    part: str = "",
+    static: pd.DataFrame | None = None,
+) -> None:
+    """Raise a ValueError if series or covariates are samples, or of other kinds than expected.
+
+    Their indexes have to be of one kind, and series need the ``static`` covariates of the fit, if any.
+    """
+    check_static(series, static)
     check_samples({f"{part}series": series, **covariates})
     for name, given in covariates.items():
-        if given is None:
-            continue
-        _check_values(given, name)
-        for target, one in zip(series, given, strict=False):
+        for target, one in zip(series, given or (), strict=False):
             if one.has_datetime_index != target.has_datetime_index:
                 kinds = ["whole numbers", "dates"]
                 has, had = kinds[one.has_datetime_index], kinds[target.has_datetime_index]
@@ -93,8 +110,24 @@ def check_order(covariates: Sequence[TimeSeries] | None, names: Sequence[str]) -
             )
 
 
-def check_alike(series: Sequence[TimeSeries]) -> None:
-    """Raise a ValueError if some series to train on have dates and others integers."""
+def check_static(series: Sequence[TimeSeries], like: pd.DataFrame | None) -> None:
+    """Raise a ValueError if series have other static covariates than these, which a network sees if any."""
+    names = [] if like is None else like.columns.tolist()
+    for number, one in enumerate(series if names else ()):
+        static = one.static_covariates
+        own = [] if static is None else static.columns.tolist()
+        if own != names:
+            which = f" of series number {number}" if len(series) > 1 else ""
+            raise ValueError(
+                f"the static covariates{which} are {own or 'missing'}, but others have {names}: all series "
+                f"need the same, in the same order"
+            )
+
+
+def check_alike(series: Sequence[TimeSeries], static: bool) -> None:
+    """Raise a ValueError if some series have dates and others integers, or, if asked, unlike static ones."""
+    given = (one.static_covariates for one in series if static and one.static_covariates is not None)
+    check_static(series, next(given, None))
     for number, one in enumerate(series):
         if one.has_datetime_index != series[0].has_datetime_index:
             raise ValueError(

@@ -27,7 +27,8 @@ class SharedParameters(Documented):
         where the past has any.
     seasonal_periods : "auto", None, number or sequence of numbers
         Further seasons, in steps. "auto" looks for them in the autocorrelation of that series. Statistical
-        forecasts try two seasons, those that are given first.
+        forecasts try two seasons, those that are given first. Without any, give ``time_features=None`` too:
+        dates have those of the calendar.
     use_reversible_instance_norm : bool or dict
         Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
         likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.

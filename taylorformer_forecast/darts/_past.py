@@ -50,7 +50,7 @@ class KnownPast(MixedCovariatesTorchModel):
         return self._outlier_seasons is not None
 
     def _setup_for_fit_from_dataset(self, series: Any, *args: Any, **kwargs: Any) -> Any:
-        known = [_begun(one) for one in series2seq(series) or ()]
+        known = [_begun(one, self.min_train_series_length) for one in series2seq(series) or ()]
         series = known[0] if isinstance(series, TimeSeries) else known or series
         return super()._setup_for_fit_from_dataset(series, *args, **kwargs)
 
@@ -131,7 +131,8 @@ class KnownPast(MixedCovariatesTorchModel):
         return super().fit(series, *args, **kwargs)
 
 
-def _begun(series: TimeSeries) -> TimeSeries:
-    """A series from its first value on: steps before it say nothing."""
+def _begun(series: TimeSeries, least: int) -> TimeSeries:
+    """A series from its first value on: steps before it say nothing. So many steps stay at least."""
     known = ~np.isnan(series.all_values(copy=False)).all((1, 2))
-    return series[int(known.argmax()) :] if not known[0] and known.any() else series
+    first = min(int(known.argmax()), max(len(series) - least, 0))
+    return series[first:] if first and known.any() else series

@@ -212,7 +212,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             params["network"]["pretrained"] = dict(self._settings)
         if self._strategy is not None and self._is_averaged:
             statistics = {**self._statistics(), "analogues": self._strategy.part_of_analogues}
-            params |= {"statistics": statistics, "share": self._strategy.weight_of_others}
+            params |= {"statistics": statistics, "weight_of_others": self._strategy.weight_of_others}
         return params
 
     def _weights(self) -> Pretrained:

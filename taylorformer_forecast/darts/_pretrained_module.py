@@ -33,7 +33,7 @@ class PretrainedModule(ForecastModule):
     statistics : mapping, optional
         Arguments of the :class:`~taylorformer_forecast.darts._statistical.Statistics` that forecasts are
         averaged with.
-    share : float
+    weight_of_others : float
         Weight of these in the average.
     **kwargs
         See :class:`~taylorformer_forecast.darts._module.ForecastModule`.
@@ -42,10 +42,10 @@ class PretrainedModule(ForecastModule):
     usual_weight: float | None = None  # of the pretrained network, until it is calibrated
 
     def __init__(
-        self, statistics: Mapping[str, Any] | None = None, share: float = 0.5, **kwargs: Any
+        self, statistics: Mapping[str, Any] | None = None, weight_of_others: float = 0.5, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.statistics, self.share = None, share
+        self.statistics, self.weight_of_others = None, weight_of_others
         if statistics is not None:
             with torch.random.fork_rng(devices=[]):  # the network is trained as without them
                 self.statistics = Statistics(**statistics).requires_grad_(False)
@@ -93,9 +93,10 @@ class PretrainedModule(ForecastModule):
         quantiles = (
             Mixture.over_paths(parts).at_levels(STATISTICAL_LEVELS, ROUGH_STEP).reshape(len(found), n, -1)
         )
+        weight = self.weight_of_others
         blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may
         averages = [
-            own if alone else average_quantiles(own, request, levels, drawn, self.share)
+            own if alone else average_quantiles(own, request, levels, drawn, weight, self.input_chunk_length)
             for own, alone, request, levels, drawn in zip(
                 found, blank, requests, quantiles, paths, strict=True
             )

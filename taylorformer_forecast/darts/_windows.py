@@ -19,14 +19,13 @@ from einops import rearrange
 from jaxtyping import Shaped
 from torch import Tensor
 
-from taylorformer_forecast.core.scaling import Scale, scale_window
+from taylorformer_forecast.core.scaling import Scale, least_scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._adapters import LikelihoodFamily
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._outliers import late_outliers
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, FARTHEST_X
-from taylorformer_forecast.engine.windows import least_scale
 
 
 def with_known_targets(batch: TorchTrainingBatch, additions: Additions | None) -> TorchTrainingBatch:

@@ -141,20 +141,23 @@ def calibrate_pretrained(
     """
     held_out = _held_out(net, source, min_context, keep)
     if held_out is None:
-        net.calibration.set(weight=usual, inflation=1.0)
+        net.calibration.set_weight(usual, net.head)
+        net.calibration.set(inflation=1.0)
         return
     fitted, window = held_out
     raw, loc, scale = fitted.parts(window)
 
     def forecast(weight: float) -> Distribution:
-        return fitted.head(weight * raw, loc, scale.expand_as(loc))
+        fitted.calibration.set_weight(weight, fitted.head)
+        return fitted.calibration(fitted.head, raw, loc, scale)
 
     found = [deciles(forecast(weight), N_HELD_OUT_PATHS + 1) for weight in NETWORK_WEIGHTS]
     losses = torch.stack([pinball(levels, window).sum((1, 2)) for levels in found]).sum(1)
     weight = NETWORK_WEIGHTS[int(losses.argmin())]
     paths = draw_paths(forecast(weight), N_HELD_OUT_PATHS, torch.Generator().manual_seed(0)).paths
     inflation = np.sqrt(fitting_inflation(paths, window))
-    net.calibration.set(weight=weight, inflation=float(np.clip(inflation, *PRETRAINED_INFLATIONS)))
+    net.calibration.set_weight(weight, net.head)
+    net.calibration.set(inflation=float(np.clip(inflation, *PRETRAINED_INFLATIONS)))
 
 
 def _held_out(

@@ -8,10 +8,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.core.scaling import Scale, scale_window
+from taylorformer_forecast.core.scaling import Scale, least_scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import SINGLE_GAPS
-from taylorformer_forecast.engine.windows import WindowMaker, least_scale, process_rank
+from taylorformer_forecast.engine.windows import WindowMaker, process_rank
 
 
 def gap_mask(n_points: int, n_hidden: int, generator: torch.Generator) -> Tensor:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taylorformer_forecast.core.families import Family, find_family
-from taylorformer_forecast.defaults import LEAST_SHARE, MIN_HORIZONS_TO_TRAIN
+from taylorformer_forecast.defaults import LEAST_WEIGHT_OF_OTHERS, MIN_HORIZONS_TO_TRAIN
 
 __all__ = [
     "AVERAGED",
@@ -94,7 +94,7 @@ class Strategy:
         pretrained network, trained further on the series.
     reason : str
         Why.
-    share : float, default=0.5
+    statistics : float, default=0.5
         Weight of the statistical forecasts in an average.
     analogues : float, default=0.0
         Weight of analogues in it; the rest is the network's.
@@ -102,7 +102,7 @@ class Strategy:
 
     name: str
     reason: str
-    share: float = 0.5
+    statistics: float = 0.5
     analogues: float = 0.0
 
     @property
@@ -151,21 +151,21 @@ class Strategy:
     @property
     def weight_of_others(self) -> float:
         """Weight in an average of all but the network."""
-        return self.share + self.analogues
+        return self.statistics + self.analogues
 
     @property
     def part_of_analogues(self) -> float:
         """Weight of analogues in the average of statistics and these."""
         return self.analogues / self.weight_of_others if self.analogues else 0.0
 
-    def weighed(self, asked: str, share: float, analogues: float = 0.0) -> Strategy:
+    def weighed(self, asked: str, statistics: float, analogues: float = 0.0) -> Strategy:
         """Return the same average with weights; "auto" leaves out what weighs next to nothing.
 
         Parameters
         ----------
         asked : str
             The strategy that was asked for.
-        share, analogues : float
+        statistics, analogues : float
             The weights of statistics and of analogues, which forecasts of the past decide.
 
         Examples
@@ -176,10 +176,10 @@ class Strategy:
         >>> Strategy("averaged", "1000 values").weighed("auto", 0.02).name
         'train'
         """
-        name = "train" if asked == "auto" and share + analogues < LEAST_SHARE else self.name
-        reason = f"{self.reason}; statistics weigh {share:.2f}"
+        name = "train" if asked == "auto" and statistics + analogues < LEAST_WEIGHT_OF_OTHERS else self.name
+        reason = f"{self.reason}; statistics weigh {statistics:.2f}"
         reason += f", analogues {analogues:.2f}" if analogues else ""
-        return Strategy(name, reason, share, analogues)
+        return Strategy(name, reason, statistics, analogues)
 
 
 def choose_strategy(

@@ -11,47 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, distributed
 
-from taylorformer_forecast.core.scaling import Scale, scale_window
+from taylorformer_forecast.core.scaling import Scale, least_scale, scale_window
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import (
     MIN_CLOSED_FORM_WINDOWS,
-    MIN_CONTEXT_POINTS,
     MOST_CLOSED_FORM_WINDOWS,
 )
 
 POINTS_AT_ONCE = 2**23  # of the windows that baselines are fitted to: memory grows with these
-
-
-def least_scale(window: Window, floor: float | Tensor, spread: float | Tensor = 1.0) -> Tensor:
-    """Smallest scale of each window and column.
-
-    Parameters
-    ----------
-    window : Window
-        Windows in the units of their series.
-    floor : float or Tensor of shape (B, 1, D)
-        Smallest standard deviation of a context.
-    spread : float or Tensor of shape (B, 1, D), default=1.0
-        Standard deviation of the series: 1 where these are standardised.
-
-    Returns
-    -------
-    Tensor
-        Shape (B, 1, D): the floor, or the deviation of the series where fewer than three points of the
-        context were observed and say nothing about its spread.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.core.window import Window
-    >>> from taylorformer_forecast.engine.windows import least_scale
-    >>> y = torch.tensor([[[1.0], [1.0], [1.0]], [[float("nan")], [1.0], [1.0]]])
-    >>> least_scale(Window(torch.zeros(2, 3), y, n_context=3), 0.25).flatten().tolist()
-    [0.25, 1.0]
-    """
-    few = window.observed[:, : window.n_context].sum(1, keepdim=True) < MIN_CONTEXT_POINTS
-    least, usual = (torch.as_tensor(value).to(window.y) for value in (floor, spread))
-    return torch.where(few, torch.maximum(usual, least), least)
 
 
 @dataclass(frozen=True)
@@ -97,7 +64,7 @@ class WindowMaker:
         Time that the networks see as 1, see :func:`~taylorformer_forecast.core.scaling.scale_window`.
     floor : float, default=0.0
         Smallest standard deviation of a context to divide by; contexts with fewer than three observed points
-        are divided by 1 (:func:`least_scale`).
+        are divided by 1 (:func:`~taylorformer_forecast.core.scaling.least_scale`).
     normalise : bool, default=True
         Whether values of every window are scaled by its context at all.
 
@@ -167,7 +134,7 @@ class WindowMaker:
     def _parts(self, starts: Tensor, last: float) -> tuple[Tensor, Tensor]:
         """First row of the series of each window, and the first row that the window may not show."""
         begin, end = self.begin[starts[:, 0]], self.end[starts[:, 0]]
-        return begin, begin + torch.floor((end - begin) * last).long()
+        return begin, begin + torch.floor((end - begin).double() * last).long()
 
     def whole(self, starts: Tensor, last: float = 1.0) -> Tensor:
         """Which windows hold no padding and, before the fraction ``last`` of their series, all their targets.

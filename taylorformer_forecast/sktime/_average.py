@@ -14,7 +14,7 @@ from taylorformer_forecast.defaults import DECILES, MIN_SCALE_VALUES
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 from taylorformer_forecast.engine.statistics.past_losses import (
-    MOST_SHARE_SERIES,
+    MOST_COMPARED_SERIES,
     decile_loss,
     losses_of_statistics,
     origins_to_compare,
@@ -61,7 +61,7 @@ class Averaging(Host):
         """
         times = y.index.get_level_values(-1)
         y = y.loc[:, y[times >= end].notna().any()]
-        y = y.iloc[:, evenly(y.shape[1], MOST_SHARE_SERIES).numpy()]
+        y = y.iloc[:, evenly(y.shape[1], MOST_COMPARED_SERIES).numpy()]
         before, after = y[times < start].notna(), y[times >= end].notna()
         if y.index.nlevels == 1:
             return y if bool((before.sum() >= MIN_SCALE_VALUES).all()) else y[:0]
@@ -69,7 +69,7 @@ class Averaging(Host):
         count, late = (part.groupby(level=levels).sum() for part in (before, after))
         keys = count.index[(count >= MIN_SCALE_VALUES).all(axis=1)]
         keys = keys.intersection(late.index[late.any(axis=1)])
-        keys = keys[evenly(len(keys), max(1, MOST_SHARE_SERIES // y.shape[1])).numpy()]
+        keys = keys[evenly(len(keys), max(1, MOST_COMPARED_SERIES // y.shape[1])).numpy()]
         return y[y.index.droplevel(-1).isin(keys)]
 
     def _without_outliers(self, y) -> pd.DataFrame:

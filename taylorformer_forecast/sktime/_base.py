@@ -213,10 +213,10 @@ class BaseTorchForecaster(
         longest = int(panel.count().max())
         # From the last end before that of fh: an instance that ended long ago is forecast farther.
         stamps = panel.stamps[np.unique(panel.at)].sort_values()
-        ends = panel.stamps[panel.at[panel.bounds[1:] - 1]].unique().sort_values()[::-1]
+        ends = panel.stamps[panel.at[panel.offsets[1:] - 1]].unique().sort_values()[::-1]
         every = (self._steps_ahead(stamps[stamps <= end], fh) for end in ends)
         ahead = next((steps for steps in every if steps), None)
-        empty = np.isnan(panel.values[panel.bounds[1:] - 1]).all(1)  # in its last row
+        empty = np.isnan(panel.values[panel.offsets[1:] - 1]).all(1)  # in its last row
         reach = ahead and ahead + (self._missing_at_end(panel) if 2 * empty.sum() > len(empty) else 0)
         about = longest, self._seasonal, reach, self._cur_y.shape[1], self.spec
         self.context_length_, self.horizon_ = choose_lengths(*about, self.context_length, self.horizon)
@@ -232,7 +232,7 @@ class BaseTorchForecaster(
 
     def _missing_at_end(self, panel):
         """Steps without a value at the end of most instances, of which a path passes through each."""
-        ends = panel.bounds[1:] - 1
+        ends = panel.offsets[1:] - 1
         seen = ~np.isnan(panel.values).all(1)
         last = np.maximum.accumulate(np.where(seen, np.arange(len(seen)), 0))[ends]
         numbers = self._axis.numbers(panel.stamps)[panel.at]

@@ -60,9 +60,7 @@ class KnownData(Host):
                 raise ValueError(f"X has no rows{of_instance(key)}")
             missing = index.difference(X.index)
             if len(missing) and not (target and scaler.n_ahead == 0):
-                cut = missing[0] < X.index[-1]
-                hint = ". sktime backtests cut it to the steps of fh: leave none out" if cut else ""
-                raise ValueError(rows_are_missing(key, missing[0], len(missing)) + hint)
+                raise ValueError(rows_are_missing(key, missing[0], len(missing), X.index[-1]))
             features.append(scaler.features(X.reindex(index), target))
         return np.concatenate(features, 1) if features else None
 

@@ -202,7 +202,7 @@ class ExogenousEffects(Host):
         missing = needed[~needed.isin(stored.index)]
         if len(missing):
             self._scaler.check(X, "predict")
-            raise ValueError(labels_are_missing(missing))
+            raise ValueError(labels_are_missing(missing, X))
         self._scaler.check_known(stored.reindex(needed), "predict")
         return stored
 

@@ -54,7 +54,8 @@ class Estimator(Documented, Host):
         series of the number of working days, where the past has any.
     seasonal_periods : "auto", None, number or tuple of numbers
         Further seasons, in steps. "auto" looks for them in the autocorrelation. Statistical forecasts try
-        two seasons, those that are given first.
+        two seasons, those that are given first. Without any, give ``time_features=None`` too: dates have
+        those of the calendar.
     distribution : {"normal", "studentt", "mixture", "quantile", "mse", "mae"}
         Distribution of a point, given the path so far where paths are drawn step by step: forecasts further
         ahead are then mixtures of it. "quantile" is a piecewise linear quantile function trained by the

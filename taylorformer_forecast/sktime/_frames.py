@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,19 +67,21 @@ def of_instance(key: tuple) -> str:
     return f" of instance {shown(key[0]) if len(key) == 1 else '(' + ', '.join(map(shown, key)) + ')'}"
 
 
-def rows_are_missing(key: tuple, stamp: object, number: int) -> str:
-    """Say that X of an instance lacks rows, the first of which is at ``stamp``."""
+def rows_are_missing(key: tuple, stamp: Any, number: int, last: Any = None) -> str:
+    """Say that X of an instance lacks rows, the first of which is at ``stamp``; it may have later ones."""
+    cut = last is not None and stamp < last
     return (
         f"X{of_instance(key)} has no row for {stamp} ({number} missing): it must cover every step up to the "
-        f"last of fh"
+        f"last of fh" + ". sktime backtests cut it to the steps of fh: leave none out" * cut
     )
 
 
-def labels_are_missing(missing: pd.Index) -> str:
+def labels_are_missing(missing: pd.Index, X: pd.DataFrame | None = None) -> str:
     """Say that X lacks rows of these labels, of the first instance among them."""
     *key, stamp = missing[0] if missing.nlevels > 1 else missing[:1]
     number = sum(label[:-1] == missing[0][:-1] for label in missing) if key else len(missing)
-    return rows_are_missing(tuple(key), stamp, number)
+    last = None if X is None or X.empty else X.index.get_level_values(-1).max()
+    return rows_are_missing(tuple(key), stamp, number, last)
 
 
 def shown(label: object) -> str:

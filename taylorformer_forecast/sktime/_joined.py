@@ -55,8 +55,9 @@ class JoinedInstances:
         """Every column of every instance side by side, at all times of any; NaN where one has no row."""
         check_values(y, "y")
         panel = Panel.of(y)
+        place = {key: number for number, key in enumerate(self.keys)}
         for key in panel.keys:
-            if key not in self.keys:
+            if key not in place:
                 raise ValueError(
                     f"y has values{of_instance(key)}, but join='instances' forecasts those of the fit alone"
                 )
@@ -64,7 +65,7 @@ class JoinedInstances:
         used, row = np.unique(panel.at, return_inverse=True)
         stamps = panel.stamps[used]
         values = np.full((len(stamps), len(self.keys), len(self.columns)), np.nan)
-        instance = np.repeat([self.keys.index(key) for key in panel.keys], np.diff(panel.bounds))
+        instance = np.repeat([place[key] for key in panel.keys], np.diff(panel.offsets))
         values[row, instance] = panel.values
         labels = [f"{column}{of_instance(key)}" for key in self.keys for column in self.columns]
         return pd.DataFrame(values.reshape(len(stamps), -1), stamps, labels).sort_index()

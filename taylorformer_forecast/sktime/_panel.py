@@ -46,8 +46,8 @@ def instances_of(index: pd.Index) -> tuple[np.ndarray, list[tuple]]:
 def rows_of_instances(index: pd.Index) -> dict[tuple, np.ndarray]:
     """Numbers of the rows of every instance, by its key."""
     which, keys = instances_of(index)
-    bounds = np.bincount(which, minlength=len(keys)).cumsum()[:-1]
-    return dict(zip(keys, np.split(np.argsort(which, kind="stable"), bounds), strict=True))
+    offsets = np.bincount(which, minlength=len(keys)).cumsum()[:-1]
+    return dict(zip(keys, np.split(np.argsort(which, kind="stable"), offsets), strict=True))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Panel:
     ----------
     keys : list of tuple
         Keys of the I instances, in the order of the data; one that is empty for a single series.
-    bounds : int ndarray of shape (I + 1,)
+    offsets : int ndarray of shape (I + 1,)
         Where the rows of every instance start and end.
     stamps : pd.Index
         Time stamps that occur.
@@ -75,12 +75,12 @@ class Panel:
     >>> from taylorformer_forecast.sktime._panel import Panel
     >>> index = pd.MultiIndex.from_tuples([("a", 0), ("a", 1), ("b", 1)])
     >>> panel = Panel.of(pd.DataFrame({"y": [1.0, 2.0, 3.0]}, index))
-    >>> panel.keys, panel.bounds.tolist(), panel.count().ravel().tolist()
+    >>> panel.keys, panel.offsets.tolist(), panel.count().ravel().tolist()
     ([('a',), ('b',)], [0, 2, 3], [2, 1])
     """
 
     keys: list[tuple]
-    bounds: np.ndarray
+    offsets: np.ndarray
     stamps: pd.Index
     at: np.ndarray
     values: np.ndarray
@@ -96,30 +96,30 @@ class Panel:
         for level, code in zip(index.levels[:-1], index.codes[:-1], strict=True):
             number = number * (len(level) + 1) + code
         number, _ = pd.factorize(number)
-        order, bounds = np.argsort(number, kind="stable"), np.r_[0, np.bincount(number).cumsum()]
-        keys = index[order[bounds[:-1]]].droplevel(-1)
+        order, offsets = np.argsort(number, kind="stable"), np.r_[0, np.bincount(number).cumsum()]
+        keys = index[order[offsets[:-1]]].droplevel(-1)
         keys = [key if isinstance(key, tuple) else (key,) for key in keys]
-        return cls(keys, bounds, index.levels[-1], index.codes[-1][order], values[order], frame.columns)
+        return cls(keys, offsets, index.levels[-1], index.codes[-1][order], values[order], frame.columns)
 
     def arranged(self) -> Panel:
         """Instances and columns by name."""
         across, order = by_name(self.columns), by_name(self.keys)
-        sizes = np.diff(self.bounds)[order]
-        bounds = np.r_[0, sizes.cumsum()]
-        rows = np.arange(len(self.at)) + np.repeat(self.bounds[:-1][order] - bounds[:-1], sizes)
+        sizes = np.diff(self.offsets)[order]
+        offsets = np.r_[0, sizes.cumsum()]
+        rows = np.arange(len(self.at)) + np.repeat(self.offsets[:-1][order] - offsets[:-1], sizes)
         keys = [self.keys[k] for k in order]
         values, columns = self.values[rows][:, across], self.columns[across]
-        return Panel(keys, bounds, self.stamps, self.at[rows], values, columns)
+        return Panel(keys, offsets, self.stamps, self.at[rows], values, columns)
 
     def take(self, rows: np.ndarray) -> Panel:
         """Some rows of every instance, given as a mask."""
-        bounds = np.r_[0, rows.cumsum()][self.bounds]
-        return Panel(self.keys, bounds, self.stamps, self.at[rows], self.values[rows], self.columns)
+        offsets = np.r_[0, rows.cumsum()][self.offsets]
+        return Panel(self.keys, offsets, self.stamps, self.at[rows], self.values[rows], self.columns)
 
     def count(self) -> np.ndarray:
         """Number of observed values of every instance and column, shape (I, D)."""
         total = np.pad((~np.isnan(self.values)).cumsum(0), ((1, 0), (0, 0)))
-        return np.diff(total[self.bounds], axis=0)
+        return np.diff(total[self.offsets], axis=0)
 
     def indexes(self) -> list[pd.Index]:
         """Time index of every instance."""
@@ -127,7 +127,7 @@ class Panel:
 
     def parts(self) -> Iterator[tuple[tuple, np.ndarray, np.ndarray]]:
         """Key, numbers of stamps and values of every instance."""
-        for key, first, end in zip(self.keys, self.bounds[:-1], self.bounds[1:], strict=True):
+        for key, first, end in zip(self.keys, self.offsets[:-1], self.offsets[1:], strict=True):
             yield key, self.at[first:end], self.values[first:end]
 
     def on_grids(self, axis: TimeAxis) -> Iterator[tuple[tuple, float, np.ndarray | None]]:
@@ -149,7 +149,7 @@ class Panel:
 
     def widest_gap(self, axis: TimeAxis, instance: int, column: int) -> str | None:
         """Where a column has no value for longest, in words; None if its times are not whole steps apart."""
-        rows = slice(*self.bounds[instance : instance + 2])
+        rows = slice(*self.offsets[instance : instance + 2])
         stamps = self.stamps[self.at[rows][~np.isnan(self.values[rows, column])]]
         steps = np.diff(axis.numbers(stamps))
         if not len(steps) or np.abs(steps - np.round(steps)).max() > LARGEST_OFFSET or steps.min() < 0.5:
@@ -190,5 +190,5 @@ class Panel:
         if not self.stamps.is_monotonic_increasing:
             rank = np.argsort(self.stamps.argsort())[self.at]
         within = np.ones(max(len(rank) - 1, 0), dtype=bool)
-        within[self.bounds[1:-1] - 1] = False
+        within[self.offsets[1:-1] - 1] = False
         return bool((np.diff(rank)[within] > 0).all()) and self.stamps.is_unique

@@ -133,7 +133,9 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             part, both = self._strategy.part_of_analogues, zip(forecasts, requests, strict=True)
             forecasts = [with_analogues(*one, self._n_ahead, part) for one in both]
         if network is not None:
-            forecasts = network.averaged_with(forecasts, requests, self._strategy.weight_of_others)
+            forecasts = network.averaged_with(
+                forecasts, requests, self._strategy.weight_of_others, self.context_length_
+            )
         result = Predictive.of_columns(forecasts, len(requests) // len(asked))
         return self._as_given(index, keys, result, known)
 

@@ -46,18 +46,22 @@ class Predictive:
         return cls(paths, Mixture(find_component("uniform"), loc, scale, weights))
 
     def averaged_with(
-        self, forecasts: Sequence[SeriesForecast], requests: Sequence[SeriesRequest], share: float
+        self,
+        forecasts: Sequence[SeriesForecast],
+        requests: Sequence[SeriesRequest],
+        weight: float,
+        n_context: int,
     ) -> list[SeriesForecast]:
         """Average with the statistical forecasts for all columns of one instance after another.
 
-        ``share`` is the weight of those.
+        ``weight`` is the weight of those, ``n_context`` the context of the network that this is of.
         """
         levels = self.mixture.at_levels(STATISTICAL_LEVELS, ROUGH_STEP)
         found, first = [], 0
         for number, (statistical, request) in enumerate(zip(forecasts, requests, strict=True)):
             d, rows = number % levels.shape[1], slice(first, first + len(request.at))
             own = levels[rows, d], self.paths[:, rows, d]
-            found.append(average_quantiles(statistical, request, *own, share))
+            found.append(average_quantiles(statistical, request, *own, weight, n_context))
             first += len(request.at) if d == levels.shape[1] - 1 else 0
         return found
 

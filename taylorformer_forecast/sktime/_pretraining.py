@@ -129,7 +129,7 @@ class Pretraining(Host):
                 f"y has {y.shape[1]} columns in fit, but the forecaster was pretrained with "
                 f"{from_panel.n_columns}, which its network joins"
             )
-        self._axis = from_panel.axis(own, int(np.diff(Panel.of(y).bounds).max()))
+        self._axis = from_panel.axis(own, int(np.diff(Panel.of(y).offsets).max()))
         if X is not None and from_panel.scaler is None:
             raise ValueError(
                 f"X has columns {list(X.columns)} in fit, but the forecaster was pretrained without X: "

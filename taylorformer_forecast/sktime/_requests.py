@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -91,11 +92,17 @@ class Request:
 
     def late(self, number: int) -> Series:
         """Points of other columns after the last value of one: paths of that begin there."""
-        column, longest = self.columns[number], max(self.columns, key=lambda c: c.series.t[c.n_known - 1])
-        seen = column.series.t[column.n_known - 1]
-        at = longest.series.t[: longest.n_known]
-        found = longest.series.take(np.flatnonzero(at > seen))
-        return replace(found, y=np.full((len(found.t), column.series.y.shape[1]), np.nan))
+        n_known, ends = self._ends
+        longest = int(np.argmax(ends))
+        series, at = self.columns[longest].series, self.columns[longest].series.t[: n_known[longest]]
+        found = series.take(np.flatnonzero(at > ends[number]))
+        return replace(found, y=np.full((len(found.t), self.columns[number].series.y.shape[1]), np.nan))
+
+    @cached_property
+    def _ends(self) -> tuple[list[int], list[float]]:
+        """Points of each column up to the last that was observed, and its time."""
+        n_known = [column.n_known for column in self.columns]
+        return n_known, [c.series.t[n - 1] for c, n in zip(self.columns, n_known, strict=True)]
 
     def covariates_at(self, row: int) -> np.ndarray | None:
         """Covariates of one time to return, shape (1, C)."""

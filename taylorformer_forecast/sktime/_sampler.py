@@ -14,12 +14,12 @@ from taylorformer_forecast.core.sampling import (
     join_samples,
     windows_at_once,
 )
-from taylorformer_forecast.core.scaling import scale_window
+from taylorformer_forecast.core.scaling import least_scale, scale_window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.mixtures import Mixture
 from taylorformer_forecast.engine.training import on_device
-from taylorformer_forecast.engine.windows import Series, least_scale
+from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.sktime._predictive import Predictive
 from taylorformer_forecast.sktime._requests import Request
 

@@ -63,6 +63,23 @@ def test_series_without_effects_have_hardly_any(kind):
     assert found.mean() < 0.2 * usual
 
 
+@pytest.mark.parametrize("first", range(7))
+@pytest.mark.parametrize("n_closed", [1, 2])
+def test_a_shop_that_is_closed_at_weekends_has_effects_on_its_open_days_alone(first, n_closed):
+    closed = (np.arange(N + AHEAD) + first) % 7 < n_closed
+    y = np.where(closed[:N], 0.0, with_holidays()[0])
+    found = effects_of_calendar(torch.as_tensor(y)[None], [LAST], AHEAD, [7]).numpy()[0]
+    assert (found[closed] == 0).all()
+    late = np.array([date[8:] in ("27", "28") for date in DATES]) & ~closed
+    assert found[late][-4:].mean() > 7
+
+
+def test_a_zero_among_the_first_values_changes_no_effect():
+    y = with_holidays()[0]
+    with_zero = np.where(np.arange(N) == 3, 0.0, y)
+    np.testing.assert_allclose(effects(with_zero[None])[0, N:], effects(y[None])[0, N:], atol=2.0)
+
+
 def test_effects_follow_the_units():
     y = with_holidays()[0]
     for values in (y, np.where(np.arange(N) < N - 60, y, 0.0)):  # the second one has closed

@@ -536,6 +536,17 @@ def test_a_single_zero_and_equal_values_are_taken_at_their_word(values):
     close(band, torch.full_like(band, values[0]))
 
 
+@pytest.mark.parametrize(("level", "deviation"), [(50.0, 5.0), (50.0, 0.5), (-100.0, 20.0)])
+def test_two_values_that_are_close_by_chance_have_an_interval(level, deviation):
+    """Of a new product: the change between two values alone covered two thirds."""
+    noise = torch.randn(200, 2 + H, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y = level + deviation * noise
+    low, high = (
+        forecast(torch.nn.functional.pad(y[:, :2], (9, 0), value=NAN), H).quantiles([0.05, 0.95]).unbind(-1)
+    )
+    assert ((low < y[:, 2:]) & (high > y[:, 2:])).double().mean() > 0.8
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 6, 8])
 def test_after_few_values_of_noise_forecasts_are_about_as_good_as_the_last_one(n):
     """Trends through two to eight values of noise were followed as if they had been seen for years."""

@@ -92,7 +92,7 @@ def test_an_average_with_a_network_keeps_to_bounds():
     request = SeriesRequest(y, np.arange(480, 484), seasons=[24])
     found = forecast_series([request], 5, 0)[0]
     network = np.tile(np.linspace(50.0, 300.0, len(LEVELS)), (4, 1))
-    both = average_quantiles(found, request, network, np.full((5, 4), 290.0), share=0.25)
+    both = average_quantiles(found, request, network, np.full((5, 4), 290.0), 0.25, n_context=9)
     assert both.quantiles.max() == both.paths.max() == 100.0
 
 
@@ -220,3 +220,37 @@ def test_few_values_that_rise_have_no_ends_of_a_scale(kind):
         "line": (1 + t / 20 + 0.45 * noise).round(),
     }[kind]
     assert (bounds(y)[1] == torch.inf).double().mean() > 0.9
+
+
+@pytest.mark.parametrize("level", [9.99, 1.0, -5.0])
+@pytest.mark.parametrize("back", [1, 2, 6, 30])
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_exception_from_a_constant_that_came_back_is_no_part_of_it(level, back, count):
+    """A price with one promotion: it was expected again a week later, or half of it at once."""
+    y = np.full(100, level)
+    y[100 - back - count : 100 - back] -= 2.0
+    np.testing.assert_allclose(quantiles(y, 14, 7), level, rtol=1e-6)
+    others = np.random.default_rng(0).normal(size=y.shape)
+    batch = torch.as_tensor(np.stack([others, y]))
+    np.testing.assert_array_equal(without_errors(batch)[0], others)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.r_[np.full(40, 5.0), np.full(5, 6.0)],  # not come back
+        np.r_[np.full(40, 5.0), np.full(12, 6.0), np.full(8, 5.0)],  # a fifth of the series
+        np.r_[np.full(20, 5.0), 8.0, np.full(20, 6.0)],  # to another level
+    ],
+    ids=["a shift", "a long one", "between two levels"],
+)
+def test_other_changes_of_a_constant_are_a_part_of_it(y):
+    assert torch.equal(without_errors(torch.as_tensor(y)[None])[0], torch.as_tensor(y))
+    assert np.ptp(quantiles(y, 3, 1)) > 0.1
+
+
+def test_counts_that_ended_are_demand_whatever_zeros_they_had_before():
+    """The zeros since the end were taken for nights if three others had been seen."""
+    for seed in range(12):
+        y = np.r_[np.random.default_rng(seed).poisson(3, 90), np.zeros(30)].astype(float)
+        assert forecast_series([SeriesRequest(y, np.arange(120, 126), seasons=[12])], 5, 0)[0].intermittent

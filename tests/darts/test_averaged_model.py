@@ -36,7 +36,7 @@ def test_quantiles_of_the_average_lie_between_those_of_its_parts(noisy, average,
     levels = [0.1, 0.3, 0.5, 0.7, 0.9]
     models = {name: make(name).fit(noisy) for name in (network, "corrected", average)}
     strategy = models[average]._strategy
-    assert 0.1 < strategy.share < 0.9
+    assert 0.1 < strategy.statistics < 0.9
     assert 0.05 < strategy.analogues < 0.5
     models["corrected"].model.statistics.analogues = strategy.part_of_analogues
     found = {name: np.quantile(drawn(model), levels, axis=2) for name, model in models.items()}
@@ -51,8 +51,10 @@ def test_weights_of_an_average_follow_the_losses_of_the_past():
     t, rng = np.arange(400), np.random.default_rng(0)
     exact = np.sin(t / 5) + np.sin(t / 7.3)
     jumps = exact + np.repeat(rng.normal(size=8), 50) * 3
-    shares = [make().fit(TimeSeries.from_values(y.astype("float32")))._strategy.share for y in (exact, jumps)]
-    assert shares[0] < 0.05 < 2 * shares[1]
+    weights = [
+        make().fit(TimeSeries.from_values(y.astype("float32")))._strategy.statistics for y in (exact, jumps)
+    ]
+    assert weights[0] < 0.05 < 2 * weights[1]
 
 
 def test_no_network_is_trained_on_intermittent_demand_alone(noisy):
@@ -70,16 +72,16 @@ def test_components_and_series_that_ended_are_not_compared(noisy):
     values = noisy.values()
     ended = values.copy()
     ended[60:, 1] = np.nan
-    shares = [
-        make().fit(one)._strategy.share
+    weights = [
+        make().fit(one)._strategy.statistics
         for one in (
             noisy[noisy.components[0]],
             TimeSeries.from_values(ended),
             [noisy[noisy.components[1]].with_values(ended[:, 1:]), noisy[noisy.components[0]]],
         )
     ]
-    assert shares[0] != 0.5
-    np.testing.assert_allclose(shares[1:], shares[0], rtol=0.02)
+    assert weights[0] != 0.5
+    np.testing.assert_allclose(weights[1:], weights[0], rtol=0.02)
 
 
 def test_a_component_that_begins_late_says_nothing_of_the_weights(noisy):
@@ -186,3 +188,38 @@ def test_steps_before_the_first_value_say_nothing(noisy):
     options = {"predict_likelihood_parameters": True, "random_state": 0}
     found = [make("zero_shot").fit(one).predict(N_STEPS, **options).values() for one in (noisy, late)]
     np.testing.assert_allclose(*found, rtol=1e-5)
+
+
+@pytest.mark.parametrize("strategy", ["averaged", "zero_shot"])
+def test_after_an_outage_statistics_decide(strategy):
+    """A network that saw a sixth of its input chunk kept its weight: one truth in four was covered."""
+    t, rng = np.arange(744), np.random.default_rng(0)
+    y = (100 + 30 * np.sin(2 * np.pi * t / 24) + rng.normal(0, 3, 744)).astype("float32")
+    model = TaylorformerModel(
+        48, 24, strategy=strategy, n_epochs=1, d_model=8, random_state=0, pl_trainer_kwargs=QUIET
+    )
+    model.fit(hourly(y[:720]))
+    for gap in (0, 40):
+        past = y[:720].copy()
+        past[-48 : -48 + gap] = np.nan
+        found = model.predict(24, series=hourly(past), num_samples=N_PATHS, random_state=0)
+        low, high = (found.quantile(q).values()[:, 0] for q in (0.05, 0.95))
+        assert ((low < y[-24:]) & (y[-24:] < high)).mean() > 0.7
+
+
+def hourly(y):
+    return TimeSeries.from_times_and_values(pd.date_range("2024-01-01", periods=len(y), freq="h"), y)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "averaged", "zero_shot", "train", "corrected"])
+def test_a_series_that_begins_late_may_stand_among_others(strategy):
+    """An aligned panel with a product that was launched twenty months ago."""
+    y = 100 + 20 * np.sin(np.arange(120) * np.pi / 6) + np.random.default_rng(0).normal(0, 3, 120)
+    old, new = y.copy(), y.copy()
+    new[:100] = np.nan
+    panel = [TimeSeries.from_values(one.astype("float32")) for one in (old, new)]
+    model = TaylorformerModel(
+        24, 6, strategy=strategy, n_epochs=1, d_model=8, random_state=0, pl_trainer_kwargs=QUIET
+    )
+    found = model.fit(panel).predict(6, series=panel, num_samples=50)
+    assert all(np.abs(one.quantile(0.5).values() - 105).max() < 25 for one in found)

@@ -286,7 +286,7 @@ def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
     model = make(strategy=strategy).fit(series)
     done, net, name = model.summary(), model.model.net, "corrected" if strategy == "auto" else strategy
     assert done.strategy == name
-    share = f"; statistics weigh {model._strategy.share:.2f}" if strategy in AVERAGED else ""
+    share = f"; statistics weigh {model._strategy.statistics:.2f}" if strategy in AVERAGED else ""
     assert done.reason == (
         "72 values are fewer than 16 horizons of 6" if strategy == "auto" else f"{strategy=}{share}"
     )

@@ -376,6 +376,44 @@ def test_covariates_that_are_samples_are_refused(options):
 
 
 @pytest.mark.parametrize("options", [{"strategy": "corrected"}, {"strategy": "train"}])
+@pytest.mark.parametrize("num_samples", [2.5, 0, -3, None])
+def test_numbers_of_samples_are_whole(options, num_samples):
+    model = make(TaylorformerModel, **options).fit(from_values(VALUES))
+    with pytest.raises(ValueError, match=r"^[^\n]*num_samples[^\n]*$"):
+        model.predict(3, num_samples=num_samples)
+
+
+@pytest.mark.parametrize("strategy", ["corrected", "zero_shot", "train"])
+def test_covariates_with_another_kind_of_index_are_refused(strategy):
+    dates = pd.date_range("2000-01-01", periods=60)
+    y = TimeSeries.from_times_and_values(dates[:50], np.random.default_rng(0).normal(size=50))
+    x = TimeSeries.from_times_and_values(dates, np.random.default_rng(1).normal(size=60))
+    model = make(TaylorformerModel, strategy=strategy).fit(y, future_covariates=x)
+    with pytest.raises(
+        ValueError, match=r"^the index of future_covariates holds whole numbers, but .* dates$"
+    ):
+        model.predict(3, future_covariates=TimeSeries.from_values(x.values()))
+
+
+def test_static_covariates_are_those_of_the_fit_in_its_order():
+    def with_static(series, **values):
+        return series.with_static_covariates(pd.DataFrame({name: [value] for name, value in values.items()}))
+
+    plain = from_values(VALUES)
+    first, second = with_static(plain, size=100.0, kind=0.0), with_static(2 * plain, size=500.0, kind=1.0)
+    model = make(LAMModel)
+    for mixed in ([first, plain], [plain, first]):
+        with pytest.raises(ValueError, match=r"^the static covariates of series number . are missing, but"):
+            model.fit(mixed)
+    expected = model.fit([first, second]).predict(3, series=first, random_state=0)
+    turned = with_static(plain, kind=0.0, size=100.0)
+    with pytest.raises(ValueError, match=r"are \['kind', 'size'\], but others have \['size', 'kind'\]"):
+        model.predict(3, series=turned)
+    assert model.predict(3, series=first, random_state=0) == expected
+    make(LAMModel, use_static_covariates=False).fit([first, plain]).predict(3, series=plain)
+
+
+@pytest.mark.parametrize("options", [{"strategy": "corrected"}, {"strategy": "train"}])
 def test_a_series_of_samples_is_refused(options):
     noise = np.random.default_rng(0).normal(size=(50, 1, 3))
     samples = TimeSeries.from_times_and_values(pd.date_range("2000-01-01", periods=50), noise)

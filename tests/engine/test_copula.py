@@ -38,6 +38,24 @@ def test_many_scores_show_their_correlation():
     np.testing.assert_allclose(found.correlation, CLOSE, atol=0.04)
 
 
+def test_constants_are_independent_and_leave_the_correlations_of_others():
+    rng = np.random.default_rng(0)
+    scores = correlated(rng, (100,), 0.3 + 0.7 * np.eye(20))
+    alone = GaussianCopula.of(scores, 100)
+    beside = GaussianCopula.of(np.concatenate([np.zeros((100, 30)), scores], 1), 100)
+    np.testing.assert_allclose(beside.correlation[30:, 30:], alone.correlation, atol=1e-12)
+    assert not beside.factors[:30].any()
+    nothing = GaussianCopula.of(np.zeros((10, 3)), 10)
+    paths = rng.normal(size=(50, 4, 3))
+    np.testing.assert_array_equal(np.sort(nothing.reorder(paths), 0), np.sort(paths, 0))
+
+
+@pytest.mark.parametrize("y", [np.zeros(60), np.full(60, 0.1), np.full(60, -7.0)], ids=str)
+def test_errors_of_constants_do_not_vary(y):
+    found = standardised_errors([y, np.random.default_rng(0).normal(size=60)], [[], []], 3)
+    assert np.nanmax(np.abs(found[0])) == 0 < np.nanmin(np.nanstd(found[1], 0))
+
+
 @pytest.mark.parametrize("n_series", [2, 30])
 def test_correlations_of_independent_series_are_shrunk_to_zero(n_series):
     noise = [

@@ -49,6 +49,15 @@ def test_demand_without_a_season_is_forecast_alike_at_all_steps():
     assert (season_of_demand(few, [7], np.arange(7)) == 1).all()  # less than two weeks
 
 
+def test_a_season_of_more_than_half_of_what_is_usually_seen_is_found():
+    profile = np.where(np.arange(672) % 96 < 40, 0.05, 1.5)  # quarter-hours of a week
+    y = poisson(2100, profile)
+    found = forecast_series([SeriesRequest(y, np.arange(2100, 2196), seasons=[672])], 100, 0)[0]
+    mean, busy = (found.weights * found.loc).sum(1), np.resize(profile, 2196)[2100:] > 1
+    assert found.intermittent
+    assert mean[busy].mean() > 3 * mean[~busy].mean()
+
+
 def test_means_of_a_season_are_shrunk_as_far_as_chance_explains_them():
     """Twice as many cycles of the same values leave less to chance."""
     y = np.tile([0.0, 1.0, 0.0, 2.0, 1.0, 2.0, 3.0, 2.0], 4)

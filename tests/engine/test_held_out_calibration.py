@@ -194,6 +194,14 @@ def test_forecasts_of_a_pretrained_network_that_are_too_narrow_are_inflated():
     assert inflation > 1 or weight == 0
 
 
+@pytest.mark.parametrize("n", [20, 240])
+def test_of_a_mixture_the_mean_is_weighted_and_its_modes_stay(n):
+    net = pretrained(distribution="mixture")
+    calibrate_pretrained(net, makers(noise=0.2, n=n), 4, usual=0.25)
+    assert net.calibration.weight == 1
+    assert net.calibration.mean_weight == 0.25 if n == 20 else net.calibration.mean_weight in NETWORK_WEIGHTS
+
+
 @pytest.mark.parametrize("usual", [0.25, 0.75])
 def test_series_too_short_to_choose_take_the_usual_weight(usual):
     net = pretrained()

@@ -617,6 +617,11 @@ def test_probabilities_of_counts_add_up_to_one():
     dist = TaylorformerForecaster(random_state=0).fit(y, fh=[1, 2]).predict_proba()
     mass = sum(dist.pmf(0 * dist.mean() + k).to_numpy() for k in range(30))
     np.testing.assert_allclose(mass, 1.0, atol=1e-6)
+    for k in range(6):  # the smallest value with such a probability: not the next one
+        below = dist.cdf(0 * dist.mean() + k)
+        for row, column in np.ndindex(below.shape):
+            level = below.iloc[row, column]
+            assert dist.ppf(level).iloc[row, column] <= k < dist.ppf(level + 1e-9).iloc[row, column]
 
 
 def test_more_draws_than_paths_are_told():

@@ -246,7 +246,7 @@ def test_the_summary_says_what_was_done(y, strategy):
     done, net = fitted.summary(), fitted.network_
     chosen = "corrected" if strategy == "auto" else strategy
     assert done.strategy == fitted.strategy_ == chosen
-    weights = fitted._strategy.share, fitted._strategy.analogues
+    weights = fitted._strategy.statistics, fitted._strategy.analogues
     share = "; statistics weigh {:.2f}, analogues {:.2f}".format(*weights) if strategy in AVERAGED else ""
     assert done.reason == (
         "144 values are fewer than 16 horizons of 12" if strategy == "auto" else f"{strategy=}{share}"
@@ -384,7 +384,7 @@ def test_quantiles_of_the_average_lie_between_those_of_its_parts(noisy, average,
     )
     parts = [one.predict_quantiles(alpha=[0.05, 0.5, 0.9]) for one in parts]
     found = averaged.predict_quantiles(alpha=[0.05, 0.5, 0.9])
-    share = averaged._strategy.share
+    share = averaged._strategy.statistics
     assert 0 < share < 1
     pd.testing.assert_frame_equal(found, (1 - share) * parts[0] + share * parts[1], rtol=1e-6)
     np.testing.assert_allclose(averaged.predict(), averaged.predict_proba().mean(), rtol=1e-6)
@@ -398,7 +398,7 @@ def test_weights_of_an_average_follow_the_losses_of_the_past():
     chosen = [quick(strategy="auto").fit(y, fh=FH) for y in (exact, jumps)]
     assert chosen[0].strategy_ == "train"
     assert chosen[1].strategy_ == "averaged"
-    assert chosen[0]._strategy.share < 0.05 < 2 * chosen[1]._strategy.share
+    assert chosen[0]._strategy.statistics < 0.05 < 2 * chosen[1]._strategy.statistics
 
 
 def test_of_a_panel_some_series_say_what_weighs_how_much(noisy, monkeypatch):
@@ -413,7 +413,7 @@ def test_of_a_panel_some_series_say_what_weighs_how_much(noisy, monkeypatch):
     keys = seen[0].index.droplevel(-1).unique()
     assert len(keys) == 16
     assert "late" not in keys
-    assert 0 < fitted._strategy.share < 1
+    assert 0 < fitted._strategy.statistics < 1
     assert np.isfinite(fitted.predict().to_numpy()).all()
 
 
@@ -433,9 +433,11 @@ def test_series_that_ended_are_not_compared(noisy):
     """They would be forecast from their own end, through many horizons."""
     both = pd.DataFrame({"a": noisy, "b": noisy.where(np.arange(len(noisy)) < len(noisy) // 2)})
     panel = pd.concat({"a": both[["a"]], "b": both[["b"]].set_axis(["a"], axis=1).dropna()})
-    shares = [quick(strategy="averaged").fit(y, fh=FH)._strategy.share for y in (both[["a"]], both, panel)]
-    assert shares[0] != 0.5
-    np.testing.assert_allclose(shares[1:], shares[0], rtol=0.02)
+    weights = [
+        quick(strategy="averaged").fit(y, fh=FH)._strategy.statistics for y in (both[["a"]], both, panel)
+    ]
+    assert weights[0] != 0.5
+    np.testing.assert_allclose(weights[1:], weights[0], rtol=0.02)
 
 
 def test_weights_of_an_average_do_not_depend_on_steps_beyond_the_trained_horizon():

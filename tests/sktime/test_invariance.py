@@ -150,7 +150,7 @@ def test_weights_of_an_average_do_not_depend_on_the_unit_by_which_steps_are_coun
     settings = {"strategy": "zero_shot", "distribution": "studentt", "time_features": None}
     fitted = [tiny(**settings).fit(y, fh=fh) for y, fh in counted(index, other)]
     assert fitted[0].horizon_ == fitted[1].horizon_ == 10
-    weights = [(one._strategy.share, one._strategy.analogues) for one in fitted]
+    weights = [(one._strategy.statistics, one._strategy.analogues) for one in fitted]
     assert weights[0][0] != 0.5
     np.testing.assert_allclose(weights[1], weights[0], rtol=1e-5)
 

@@ -111,10 +111,13 @@ class UniformFamily(LocationScaleFamily):
             part = ((ends[cell, number, None] - low) / (high - low)).clip(0, 1)
             return np.einsum("nk,nk->n", part, w)
 
+        # The first end with a probability of p below it; mirrored, of more than p: a single value is its own
+        # quantile at its distribution function, but for rounding.
         first, last = np.zeros(len(m), int), np.full(len(m), ends.shape[-1] - 1)
-        for _ in range(ends.shape[-1].bit_length()):  # the first end with a probability of p below it
+        rounding = -1e-12 * sign
+        for _ in range(ends.shape[-1].bit_length()):
             middle = (first + last) // 2
-            enough = below(middle) >= p
+            enough = below(middle) >= p * (1 + rounding)
             first = np.where(enough, first, np.minimum(middle + 1, last))
             last = np.where(enough, middle, last)
         start, stop = ends[cell, last - 1], ends[cell, last]

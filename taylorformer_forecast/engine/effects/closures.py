@@ -73,9 +73,9 @@ def closing_codes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Covariates, and those of their codes beside which all values are zero: a shop that is not open.
 
-    A covariate with few different values is a code. It closes if zeros lie beside it twice at least, with
-    other codes between them, and if they are so many that chance would not do it with the share of zeros
-    beside other codes. A quarter of all values at least has to be beside these.
+    A covariate with few different values is a code. It closes if zeros alone lie beside it, in two runs at
+    least, of one series or of several, and if they are so many that chance would not do it with the share of
+    zeros beside other codes. A quarter of all values at least has to be beside these.
 
     Parameters
     ----------

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from taylorformer_forecast.defaults import RELEVANCE_DOUBT
 
-N_ITERATIONS = 40  # of slopes and their variances in turn
+N_ITERATIONS = 40  # of slopes and their variances in turn, at most
+SETTLED = 1e-3  # change of the logarithms of variances that ends them
 LEAST_VARIANCE = 1e-10  # of a slope, so that it can be divided by
 MOST_VARIANCE = 1e4  # of a slope in deviations, as values are
 
@@ -45,6 +46,10 @@ class Regressions:
             np.array([y @ y for y, _, _ in parts]),
             np.array([max(len(y) - spent - 1.0, 1.0) for y, _, spent in parts]),
         )
+
+    def of_terms(self, terms: Int[np.ndarray, " T"]) -> Regressions:
+        """The same on some of the terms."""
+        return replace(self, gram=self.gram[:, terms[:, None], terms], moment=self.moment[:, terms])
 
     def noise(self, slopes: Float[np.ndarray, "K P"], spent: float | np.ndarray = 0.0) -> np.ndarray:
         """Variance of what slopes leave of each."""
@@ -97,27 +102,38 @@ def relevant_slopes(
     """
     n_series, n_terms = data.moment.shape
     member = (groups == np.arange(groups.max() + 1)[:, None]).astype(float)  # (G, P)
+    every = data
     common, own = np.zeros(n_terms), np.zeros((n_series, n_terms))
     shared, apart = np.ones(n_terms), np.full(n_terms, 1.0 if n_series > 1 else LEAST_VARIANCE)
     part = data.count / data.count.sum()
     spent: float | np.ndarray = 0.0
+    left = np.arange(n_terms)  # terms whose slopes are not 0
     for _ in range(N_ITERATIONS):
-        noise = data.noise(common + own, spent)
+        noise = data.noise(common[left] + own[:, left], spent)
         gram, moment, spent = data.gram / noise[:, None, None], data.moment / noise[:, None], 0.0
+        before = np.concatenate([shared, apart])
         if n_series > 1:
-            inverse = np.linalg.inv(gram + np.diag(1 / apart))
-            own = (inverse @ (moment - gram @ common)[..., None])[..., 0]
-            known = 1 - np.einsum("kpp->kp", inverse) / apart
+            inverse = np.linalg.inv(gram + np.diag(1 / apart[left]))
+            own[:, left] = (inverse @ (moment - gram @ common[left])[..., None])[..., 0]
+            known = 1 - np.einsum("kpp->kp", inverse) / apart[left]
             spent = known.sum(1)
-            apart = _variance(own, known, member)
+            apart[left] = _variance(own[:, left], known, member[:, left])
             # Deviations are integrated out: regressions that are unlike say less of what they have in common.
-            outer = np.linalg.inv(np.eye(n_terms) + gram * apart)  # (I + G A)^-1
+            outer = np.linalg.inv(np.eye(len(left)) + gram * apart[left])  # (I + G A)^-1
             gram, moment = outer @ gram, (outer @ moment[..., None])[..., 0]
-        inverse = np.linalg.inv(gram.sum(0) + np.diag(1 / shared))
-        common = inverse @ moment.sum(0)
-        known = 1 - np.diag(inverse) / shared
+        inverse = np.linalg.inv(gram.sum(0) + np.diag(1 / shared[left]))
+        common[left] = inverse @ moment.sum(0)
+        known = 1 - np.diag(inverse) / shared[left]
         spent = spent + known.sum() * part
-        shared = _variance(common[None], known[None], member)
+        shared[left] = _variance(common[None, left], known[None], member[:, left])
+        after = np.concatenate([shared, apart])
+        # What was once without effect stays so.
+        stays = np.maximum(shared, apart)[left] > LEAST_VARIANCE
+        if not stays.any() or np.abs(np.log(after / before)).max() < SETTLED:
+            break
+        if not stays.all():
+            left = left[stays]
+            data = every.of_terms(left)
     common, own = (np.where(v > LEAST_VARIANCE, b, 0.0) for v, b in ((shared, common), (apart, own)))
     return common, own, apart
 

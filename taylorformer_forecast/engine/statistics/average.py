@@ -20,13 +20,15 @@ def average_quantiles(
     request: SeriesRequest,
     quantiles: Float[np.ndarray, "r L"],
     paths: Float[np.ndarray, "S r"],
-    share: float,
+    weight: float,
+    n_context: int,
 ) -> SeriesForecast:
     """Average the quantiles of two forecasts of one series at every level, and move paths with them.
 
     Errors of a network and of statistics differ: the average is better than both on most series. What is
     asked in sample stays the network's. Intermittent demand stays statistical: its quantiles are single
-    values, whole numbers for counts, and averages would lie between them.
+    values, whole numbers for counts, and averages would lie between them. A network whose context has more
+    gaps than usual weighs less: statistics see what was before.
 
     Parameters
     ----------
@@ -38,8 +40,10 @@ def average_quantiles(
         Quantiles of the network at ``defaults.STATISTICAL_LEVELS``, in the units of the data.
     paths : ndarray of shape (S, r)
         Paths of the network, whose dependence between times is kept.
-    share : float
+    weight : float
         Weight of the statistical forecast, between 0 and 1.
+    n_context : int
+        Steps of the context of the network.
 
     Returns
     -------
@@ -62,14 +66,15 @@ def average_quantiles(
     >>> request = SeriesRequest(y, np.array([20, 21]), seasons=[2])
     >>> found = forecast_series([request], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))
-    >>> both = average_quantiles(found, request, network, np.full((3, 2), 5.0), share=0.25)
+    >>> both = average_quantiles(found, request, network, np.full((3, 2), 5.0), 0.25, n_context=9)
     >>> both.quantiles[:, STATISTICAL_LEVELS.index(0.5)].round(1).tolist()
     [3.5, 9.5]
     """
     if statistical.intermittent:
         return statistical
     future = request.at > len(request.y) - 1
-    between = (1 - share) * quantiles + share * statistical.quantiles
+    of_network = (1 - weight) * _part_seen(request.y, n_context)
+    between = of_network * quantiles + (1 - of_network) * statistical.quantiles
     return _moved(statistical, future, np.where(future[:, None], between, quantiles), quantiles, paths)
 
 
@@ -83,7 +88,7 @@ def with_analogues(
 
     A few analogues show the middle of a distribution. Its tails are as long as those of the statistical
     forecast. Intermittent demand, and series that are too short or have too many gaps to compare, stay as
-    they are.
+    they are. Analogues of a time with more gaps than usual weigh less.
 
     Parameters
     ----------
@@ -122,9 +127,11 @@ def with_analogues(
         return statistical
     y = np.interp(np.arange(len(y)), seen, y[seen])
     ahead = max(horizon, math.ceil(request.at.max()) - n + 1)
-    paths = analogue_paths(y, whole_seasons(request.seasons), ahead)
+    seasons = whole_seasons(request.seasons)
+    paths = analogue_paths(y, seasons, ahead)
     if paths is None:
         return statistical
+    weight *= _part_seen(request.y, max(ahead, *seasons, 1))
     level = np.array(STATISTICAL_LEVELS).clip(DECILES[0], DECILES[-1])
     known = np.concatenate([np.full((1, len(level)), y[-1]), np.quantile(paths, level, axis=0).T])
     step = request.at[future] - (n - 1)
@@ -136,6 +143,15 @@ def with_analogues(
     between = (1 - part) * known[before] + part * known[after] + tails
     quantiles[future] = (1 - weight) * own + weight * between
     return _moved(statistical, future, quantiles, statistical.quantiles, statistical.paths)
+
+
+def _part_seen(y: Float[np.ndarray, " n"], length: int) -> float:
+    """How many of the latest values are known, as a part of what is usual, 1 at most; and squared.
+
+    What is forecast from a third of a window says little, not a third.
+    """
+    known = ~np.isnan(y)
+    return float(min(known[-length:].sum() / (length * known.mean()), 1.0)) ** 2
 
 
 def _moved(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from scipy.special import ndtri
 
@@ -110,6 +111,9 @@ def standardised_errors(
         y = ending_together(series[part])
         past = forecast(y, horizon, [list(whole_seasons(own)) or [1] for own in seasons[part]])
         error = past_errors(y, past.loc) / past.scale.clamp_min(np.finfo(float).tiny)
+        seen = ~y.isnan()
+        still = torch.where(seen, y, -torch.inf).amax(1) <= torch.where(seen, y, torch.inf).amin(1)
+        error[still] *= 0.0  # constants have errors of rounding alone
         for own, scores in zip(
             series[part], error.numpy().clip(-LARGEST_COPULA_ERROR, LARGEST_COPULA_ERROR), strict=True
         ):
@@ -175,9 +179,17 @@ class GaussianCopula:
         Returns
         -------
         GaussianCopula
-            Series that have no values together with others are independent of them.
+            Series that have no values together with others are independent of them, and so are those whose
+            scores do not vary, as of constants.
         """
         known = ~np.isnan(scores)
+        highest, lowest = (np.where(known, scores, end) for end in (-np.inf, np.inf))
+        varied = highest.max(0) > lowest.min(0)
+        if not varied.all():
+            some = cls.of(scores[:, varied], n_times) if varied.any() else cls(1.0, np.empty((0, 0)))
+            factors = np.zeros((len(varied), some.factors.shape[1]))
+            factors[varied] = some.factors
+            return cls(some.own, factors)
         z = np.where(known, scores, 0.0)
         z = np.where(known, z - z.sum(0) / known.sum(0).clip(1), 0.0)
         whole = (known.all(1) | ~known.any(1)).all()

@@ -12,10 +12,13 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.calendar import calendar_effects, working_day_effects
 from taylorformer_forecast.baselines.intermittent import is_intermittent
+from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
 
-def effects_of_calendar(y: Tensor, last: Sequence[np.datetime64 | None], horizon: int) -> Tensor:
+def effects_of_calendar(
+    y: Tensor, last: Sequence[np.datetime64 | None], horizon: int, seasons: Sequence[int] = ()
+) -> Tensor:
     """What the calendar adds to series and their futures, (B, n + horizon).
 
     Parameters
@@ -27,6 +30,8 @@ def effects_of_calendar(y: Tensor, last: Sequence[np.datetime64 | None], horizon
         intermittent ones, have no effects.
     horizon : int
         Number of steps ahead.
+    seasons : sequence of int, optional
+        Steps of the seasons. Where one is always zero, as on Sundays of a shop, nothing is added.
 
     Examples
     --------
@@ -36,18 +41,22 @@ def effects_of_calendar(y: Tensor, last: Sequence[np.datetime64 | None], horizon
     >>> effects_of_calendar(torch.rand(2, 5), [None, np.datetime64("2024-10")], horizon=3).shape
     torch.Size([2, 8])
     """
-    effects = y.new_zeros(len(y), y.shape[1] + horizon)
+    n = y.shape[1]
+    effects = y.new_zeros(len(y), n + horizon)
+    closed = season_of_zeros(y, seasons)[:, None]
+    always_zero = closed & zero_places(y, torch.arange(n + horizon), seasons)
+    others = torch.where(always_zero[:, :n], torch.nan, y)
     for unit in "DM":
         rows = [k for k, at in enumerate(last) if at is not None and np.datetime_data(at)[0] == unit]
         if rows:
             ends = np.array([int(last[row].astype(int)) for row in rows])  # type: ignore[union-attr]
-            dates = ends[:, None] + np.arange(1 - y.shape[1], horizon + 1)
+            dates = ends[:, None] + np.arange(1 - n, horizon + 1)
             if unit == "M":
-                found = working_day_effects(y[rows], torch.from_numpy(surplus_of_working_days(dates)).to(y))
+                surplus = torch.from_numpy(surplus_of_working_days(dates)).to(y)
+                effects[rows] = working_day_effects(others[rows], surplus)
             else:
-                found = _of_days(y[rows], dates)
-            effects[rows] = torch.where(is_intermittent(y[rows]).any(1, keepdim=True), 0.0, found)
-    return effects
+                effects[rows] = _of_days(others[rows], dates)
+    return torch.where(always_zero | (is_intermittent(y)[:, -1:] & ~closed), 0.0, effects)
 
 
 def _of_days(y: Tensor, days: np.ndarray) -> Tensor:

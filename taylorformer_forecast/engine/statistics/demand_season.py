@@ -12,6 +12,7 @@ from taylorformer_forecast.baselines.seasonal import in_cycles
 from taylorformer_forecast.defaults import (
     DEMAND_SEASON_ERRORS,
     FEWEST_DEMAND_CYCLES,
+    LEAST_PAST_CYCLES,
     LONGEST_PAST,
 )
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
@@ -101,7 +102,8 @@ def with_season(
     >>> (with_season(flat, request, [4], 0).weights * flat.loc).sum(1).round(1).tolist()
     [0.2, 0.2, 0.2, 1.3]
     """
-    y, n, future = request.y[-LONGEST_PAST:], len(request.y), request.at > len(request.y) - 1
+    longest = max(LONGEST_PAST, LEAST_PAST_CYCLES * max(seasons, default=0))
+    y, n, future = request.y[-longest:], len(request.y), request.at > len(request.y) - 1
     steps = np.ceil(request.at[future]).astype(int) - n  # demand belongs to a whole step
     before, ratio = np.split(season_of_demand(y, seasons, np.r_[-len(y) : 0, steps]), [len(y)])
     if (ratio == 1).all():

@@ -132,7 +132,7 @@ def _forecast(
         y = ending_together([requests[number].y for number in batch], -size)
         y = without_negligible(without_errors(y, whole))
         above = y - (least := floor(y, whole))
-        effects = effects_of_calendar(above, [requests[number].last for number in batch], steps)
+        effects = effects_of_calendar(above, [requests[number].last for number in batch], steps, whole)
         adjusted = without_effects(above, effects)
         effects = effects + least
         found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)

@@ -13,15 +13,15 @@ from taylorformer_forecast.defaults import (
     ANALOGUE_ODDS,
     DECILES,
     HOLDOUT_START,
-    SHARE_EXPONENT,
     STATISTICAL_LEVELS,
+    WEIGHT_EXPONENT,
 )
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 
-N_SHARE_ORIGINS = 16  # of forecasts of the past, as time grows with them
-MOST_SHARE_SERIES = 16  # whose past is forecast, of many
+N_COMPARED_ORIGINS = 16  # of forecasts of the past, as time grows with them
+MOST_COMPARED_SERIES = 16  # whose past is forecast, of many
 
 
 def origins_to_compare(n: int, horizon: int) -> range:
@@ -46,7 +46,7 @@ def origins_to_compare(n: int, horizon: int) -> range:
     ([75, 76, 77], 16)
     """
     first, last = int(HOLDOUT_START * n), n - horizon
-    return range(first, last + 1, max(1, -(-(last + 1 - first) // N_SHARE_ORIGINS)))
+    return range(first, last + 1, max(1, -(-(last + 1 - first) // N_COMPARED_ORIGINS)))
 
 
 def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarray:
@@ -168,7 +168,7 @@ def weights_by_losses(
             own.mean() if own.size else np.inf,
         ]
     )
-    weights = np.exp(SHARE_EXPONENT * (beside_statistics.min() - beside_statistics))
+    weights = np.exp(WEIGHT_EXPONENT * (beside_statistics.min() - beside_statistics))
     weights *= 1.0, 1.0, ANALOGUE_ODDS
     weights /= weights.sum()
     return float(weights[1]), float(weights[2])
