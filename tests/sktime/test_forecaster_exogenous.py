@@ -89,7 +89,7 @@ def test_a_step_further_ahead_needs_the_columns_on_the_way(fitted, X):
 
 @pytest.mark.parametrize("strategy", ["corrected", "pretrained", "train"])
 def test_backtests_that_cut_the_columns_to_the_horizon_are_named(y, X, strategy):
-    forecaster = tiny(strategy=strategy).fit(y, X=X.iloc[:N], fh=[1, 3, 5])
+    forecaster = TaylorformerForecaster(strategy=strategy, max_steps=1).fit(y, X=X.iloc[:N], fh=[1, 3, 5])
     with pytest.raises(ValueError, match=r"last of fh\. sktime backtests cut it to the steps of fh"):
         forecaster.predict(X=X.iloc[[N + 2, N + 4]])
 
