@@ -218,10 +218,14 @@ def _first_infinite(numbers: Any) -> str:
 
 
 def gaps_too_wide(series: Sequence[TimeSeries]) -> str | None:
-    """Why series cannot have statistical forecasts: one has few values among many that are missing."""
-    for one in series:
+    """Why series cannot have statistical forecasts: in half of them, or more, most values are missing."""
+    wide, count = [], 0
+    for number, one in enumerate(series):
         for name, values in zip(one.components, one.all_values(copy=False)[:, :, 0].T, strict=True):
             seen = np.flatnonzero(~np.isnan(values))
+            count += len(seen) > 0
             if len(seen) and on_steps(seen) is None:
-                return f"most values of component {name!r} are missing, too many for statistical forecasts"
-    return None
+                wide.append(f"component {name!r}" + f" of series number {number}" * (len(series) > 1))
+    if not wide or 2 * len(wide) < count:
+        return None
+    return f"most values of {wide[0]} are missing, too many for statistical forecasts"

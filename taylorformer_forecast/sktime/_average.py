@@ -75,7 +75,8 @@ class Averaging(Host):
     def _without_outliers(self, y) -> pd.DataFrame:
         """Values that forecasts are compared with: one outlier would outweigh all others."""
         levels, lengths = list(range(y.index.nlevels - 1)), self._seasonal.lengths
-        parts = [part for _, part in y.groupby(level=levels, sort=False)] if levels else [y]
+        by = levels[0] if len(levels) == 1 else levels
+        parts = [part for _, part in y.groupby(level=by, sort=False)] if levels else [y]
         times = [self._axis.numbers(part.index.get_level_values(-1)) for part in parts]
         robust = [robust_columns(t, to_float(part), lengths) for t, part in zip(times, parts, strict=True)]
         return pd.DataFrame(np.concatenate(robust), pd.concat(parts).index, y.columns)

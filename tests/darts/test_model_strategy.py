@@ -78,6 +78,12 @@ def test_a_short_series_of_which_most_is_missing_has_the_pretrained_network(long
     assert chosen(make().fit(sparse)) == "pretrained"
     with pytest.raises(ValueError, match="most values of component 'sine' are missing, too many"):
         make(strategy="baseline").fit(sparse)
+    with pytest.raises(ValueError, match="component 'sine' of series number 1 are missing"):
+        make(strategy="baseline").fit([long[:60], sparse])
+    panel = [long[:60], long[10:70], sparse]
+    found = make().fit(panel)
+    assert chosen(found) == "corrected"  # one of many decides nothing
+    assert np.isfinite(found.predict(3, series=panel, num_samples=5)[2].all_values()).all()
 
 
 DEFAULTS = {

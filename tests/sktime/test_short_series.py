@@ -225,3 +225,14 @@ def test_steps_without_any_error_do_not_widen_intervals_without_end():
     ends = forecaster.predict_interval(coverage=0.8)
     width = (ends.iloc[:, 1] - ends.iloc[:, 0]).to_numpy()
     assert width[-1] < 6 * width[0]
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "zero_shot"])
+def test_what_nobody_expected_has_a_density(strategy):
+    """Logarithms of densities were infinite from some five deviations on."""
+    y = pd.Series(np.random.default_rng(0).normal(size=120))
+    found = TaylorformerForecaster(strategy=strategy, random_state=0).fit(y, fh=[1, 6]).predict_proba()
+    for far in (-15.0, 15.0):
+        density = found.log_pdf(found.mean() + far).to_numpy()
+        assert ((density > -30) & (density < -10)).all()
+    np.testing.assert_allclose(found.var(), 1.0, atol=0.5)

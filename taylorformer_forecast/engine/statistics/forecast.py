@@ -22,6 +22,7 @@ from taylorformer_forecast.defaults import (
     MIN_SCALE_VALUES,
     MOST_TRIED_SEASONS,
     STATISTICAL_LEVELS,
+    TAIL_WIDTH,
 )
 from taylorformer_forecast.engine.statistics.days import effects_of_calendar, without_effects
 from taylorformer_forecast.engine.statistics.demand_season import with_season
@@ -232,7 +233,10 @@ def _one_step(found: Forecast, y: Tensor, origin: Tensor) -> tuple[Tensor, Tenso
 
 
 def pieces_between(edges: Tensor, low: Tensor, high: float = math.inf) -> tuple[Tensor, Tensor, Tensor]:
-    """Pieces of constant density between quantiles, and tails as wide as the piece beside them.
+    """Pieces of constant density between quantiles, and tails of a millionth of the probability each.
+
+    A tail is thirty times as wide as the piece beside it: what nobody expected is no impossible event, of
+    which the logarithm of the density would be infinite.
 
     Parameters
     ----------
@@ -248,9 +252,10 @@ def pieces_between(edges: Tensor, low: Tensor, high: float = math.inf) -> tuple[
     loc, scale, weights : Tensor of shape (r, L + 1)
         Middles, half widths and probabilities of the pieces.
     """
-    first = torch.maximum(2 * edges[:, :1] - edges[:, 1:2], torch.minimum(low[:, None], edges[:, :1]))
-    last = (2 * edges[:, -1:] - edges[:, -2:-1]).clamp_max(high)
-    edges = torch.cat([first, edges, torch.maximum(last, edges[:, -1:])], 1)
+    below, above = edges[:, 1:2] - edges[:, :1], edges[:, -1:] - edges[:, -2:-1]
+    first = torch.maximum(edges[:, :1] - TAIL_WIDTH * below, torch.minimum(low[:, None], edges[:, :1]))
+    last = torch.maximum((edges[:, -1:] + TAIL_WIDTH * above).clamp_max(high), edges[:, -1:])
+    edges = torch.cat([first, edges, last], 1)
     tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
     half = torch.maximum(edges.diff(dim=1) / 2, tiny)
     weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().repeat(len(half), 1)
