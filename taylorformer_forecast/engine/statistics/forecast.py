@@ -208,7 +208,8 @@ def _columns(
     added = torch.lerp(effects[before], effects[(size + whole).clamp_min(0)], step % 1)
     edges, drawn = (edges + added[:, None]).clamp(*limits), (drawn + added).clamp(*limits)
     low = (low + added).clamp(*limits)
-    parts, intermittent = pieces_between(edges, low, limits[1]), bool(found.intermittent[0])
+    least = low.clamp_max(limits[0])  # what has no bound may be less than any forecast
+    parts, intermittent = pieces_between(edges, least, limits[1]), bool(found.intermittent[0])
     if intermittent:
         parts = _with_masses(parts, found, future)
     middle, half, mass = (part.numpy() for part in parts)
