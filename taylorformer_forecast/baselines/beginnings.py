@@ -55,7 +55,7 @@ def widened(
     own = torch.where(count == 1, error, scale)
     lowest = torch.where(least > 0, 0.0, least - LARGEST_GROWTH * size)
     return (
-        torch.where(few, (error * own).sqrt(), scale),
+        torch.where(few, error.sqrt() * own.sqrt(), scale),
         torch.where(few, lowest, low),
         torch.where(few, most + LARGEST_GROWTH * size, high),
     )

@@ -36,7 +36,8 @@ def without_outliers(
     values one season before and after it. What lies further from this range than four large steps (the 0.9
     quantile of the steps around it; in a long series six of them) is an outlier and becomes missing. So do up
     to twelve such values in a row that the series jumps to and back from: more are a shift of the level. What
-    leaves a constant and comes back to it is an outlier of any size, if it is a twentieth of the series. At
+    leaves a constant and comes back to it is an outlier of any size, if it is a twentieth of the series at
+    most. At
     the ends, where both look alike, two values are moved to two large steps from the range, unless earlier
     ones were shifts. Intermittent series, and those with many outliers, stay as they are.
 
@@ -81,11 +82,10 @@ def _cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tens
     around = _seasonal_values(t, y, seasons)
     runs, spikes = _in_runs(y, around, size * unit), _spikes(y, around, size * unit)
     exceptions = (unit == 0) & (runs | spikes)
-    if float(exceptions.float().mean()) > MOST_EXCEPTIONS:
+    rest = y[~exceptions]
+    if float(exceptions.float().mean()) > MOST_EXCEPTIONS or bool(rest.max() > rest.min()):
         runs, spikes = runs & ~exceptions, spikes & ~exceptions
-    # Other spikes are found by the values before them, unless these do not vary.
-    rest = torch.where(runs | spikes, y[0], y)
-    runs |= spikes & (unit == 0) & (rest.cummax(0).values == rest.cummin(0).values)
+    runs |= spikes & (unit == 0)  # the values before them do not vary, and show no outliers
     clean, ahead = torch.where(runs | spikes, torch.nan, y), y
     for _ in range(2):  # both ends
         ahead, around, unit = ahead.flip(0), around.flip(1), unit.flip(0)

@@ -112,7 +112,8 @@ def least_scale(window: Window, floor: float | Tensor, spread: float | Tensor = 
     -------
     Tensor
         Shape (B, 1, D): the floor, or the deviation of the series where fewer than three points of the
-        context were observed and say nothing about its spread; a part of that where less than half was.
+        context were observed and say nothing about its spread; a part of that where those that were lie in
+        less than half of it, as after an outage.
 
     Examples
     --------
@@ -123,8 +124,10 @@ def least_scale(window: Window, floor: float | Tensor, spread: float | Tensor = 
     >>> least_scale(Window(torch.zeros(2, 3), y, n_context=3), 0.25).flatten().tolist()
     [0.25, 1.0]
     """
-    seen = window.observed[:, : window.n_context].sum(1, keepdim=True)
-    missing = 1 - seen / window.n_context
-    part = torch.where(seen < MIN_CONTEXT_POINTS, 1.0, torch.where(missing > 0.5, missing.sqrt(), 0.0))
+    seen = window.observed[:, : window.n_context]
+    before, after = (~known.cummax(1).values for known in (seen, seen.flip(1)))  # any that was observed
+    outside = (before.sum(1, keepdim=True) + after.sum(1, keepdim=True)) / window.n_context
+    part = torch.where(outside > 0.5, outside.clamp_max(1.0).sqrt(), 0.0)
+    part = torch.where(seen.sum(1, keepdim=True) < MIN_CONTEXT_POINTS, 1.0, part)
     least, usual = (torch.as_tensor(value).to(window.y) for value in (floor, spread))
     return torch.maximum(part * usual, least)

@@ -63,8 +63,8 @@ class WindowMaker:
     time_unit : float
         Time that the networks see as 1, see :func:`~taylorformer_forecast.core.scaling.scale_window`.
     floor : float, default=0.0
-        Smallest standard deviation of a context to divide by; contexts with fewer than three observed points
-        are divided by 1 (:func:`~taylorformer_forecast.core.scaling.least_scale`).
+        Smallest standard deviation of a context to divide by; see
+        :func:`~taylorformer_forecast.core.scaling.least_scale`.
     normalise : bool, default=True
         Whether values of every window are scaled by its context at all.
 

@@ -80,7 +80,8 @@ def labels_are_missing(missing: pd.Index, X: pd.DataFrame | None = None) -> str:
     """Say that X lacks rows of these labels, of the first instance among them."""
     *key, stamp = missing[0] if missing.nlevels > 1 else missing[:1]
     number = sum(label[:-1] == missing[0][:-1] for label in missing) if key else len(missing)
-    last = None if X is None or X.empty else X.index.get_level_values(-1).max()
+    own = [] if X is None else [label for label in X.index if not key or label[:-1] == tuple(key)]
+    last = max((label[-1] if key else label for label in own), default=None)
     return rows_are_missing(tuple(key), stamp, number, last)
 
 

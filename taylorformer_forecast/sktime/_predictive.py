@@ -11,7 +11,7 @@ from taylorformer_forecast.core.families import find_component
 from taylorformer_forecast.core.families.base import CERTAIN, POINT_MASS
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
-from taylorformer_forecast.engine.statistics.average import average_quantiles
+from taylorformer_forecast.engine.statistics.average import average_quantiles, weight_with_gaps
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
 
@@ -61,7 +61,9 @@ class Predictive:
         for number, (statistical, request) in enumerate(zip(forecasts, requests, strict=True)):
             d, rows = number % levels.shape[1], slice(first, first + len(request.at))
             own = levels[rows, d], self.paths[:, rows, d]
-            found.append(average_quantiles(statistical, request, *own, weight, n_context))
+            found.append(
+                average_quantiles(statistical, request, *own, weight_with_gaps(weight, request.y, n_context))
+            )
             first += len(request.at) if d == levels.shape[1] - 1 else 0
         return found
 

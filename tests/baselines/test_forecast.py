@@ -545,6 +545,9 @@ def test_two_values_that_are_close_by_chance_have_an_interval(level, deviation):
         forecast(torch.nn.functional.pad(y[:, :2], (9, 0), value=NAN), H).quantiles([0.05, 0.95]).unbind(-1)
     )
     assert ((low < y[:, 2:]) & (high > y[:, 2:])).double().mean() > 0.8
+    for unit in (1e200, 1e-200):
+        far = forecast(unit * y[:3, :2], H).quantiles([0.05, 0.5, 0.95]) / unit
+        torch.testing.assert_close(far, forecast(y[:3, :2], H).quantiles([0.05, 0.5, 0.95]))
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 6, 8])

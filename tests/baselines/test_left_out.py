@@ -92,7 +92,7 @@ def test_an_average_with_a_network_keeps_to_bounds():
     request = SeriesRequest(y, np.arange(480, 484), seasons=[24])
     found = forecast_series([request], 5, 0)[0]
     network = np.tile(np.linspace(50.0, 300.0, len(LEVELS)), (4, 1))
-    both = average_quantiles(found, request, network, np.full((5, 4), 290.0), 0.25, n_context=9)
+    both = average_quantiles(found, request, network, np.full((5, 4), 290.0), weight=0.25)
     assert both.quantiles.max() == both.paths.max() == 100.0
 
 
@@ -229,7 +229,9 @@ def test_an_exception_from_a_constant_that_came_back_is_no_part_of_it(level, bac
     """A price with one promotion: it was expected again a week later, or half of it at once."""
     y = np.full(100, level)
     y[100 - back - count : 100 - back] -= 2.0
-    np.testing.assert_allclose(quantiles(y, 14, 7), level, rtol=1e-6)
+    found = quantiles(y, 14, 7)
+    np.testing.assert_allclose(found[:, LEVELS.index(0.05) : LEVELS.index(0.95) + 1], level, rtol=1e-6)
+    np.testing.assert_allclose(found[:, : LEVELS.index(0.005) + 1], level - 2.0)  # as seldom as it was
     others = np.random.default_rng(0).normal(size=y.shape)
     batch = torch.as_tensor(np.stack([others, y]))
     np.testing.assert_array_equal(without_errors(batch)[0], others)
@@ -241,12 +243,23 @@ def test_an_exception_from_a_constant_that_came_back_is_no_part_of_it(level, bac
         np.r_[np.full(40, 5.0), np.full(5, 6.0)],  # not come back
         np.r_[np.full(40, 5.0), np.full(12, 6.0), np.full(8, 5.0)],  # a fifth of the series
         np.r_[np.full(20, 5.0), 8.0, np.full(20, 6.0)],  # to another level
+        np.repeat([1, 1.25, 1.0, 0.75, 0.5], [40, 6, 60, 6, 60]),  # rates
+        np.repeat([10.0, 11, 9, 11, 12], [60, 20, 3, 40, 40]),  # prices with a promotion
     ],
-    ids=["a shift", "a long one", "between two levels"],
+    ids=["a shift", "a long one", "between two levels", "rates", "prices"],
 )
 def test_other_changes_of_a_constant_are_a_part_of_it(y):
     assert torch.equal(without_errors(torch.as_tensor(y)[None])[0], torch.as_tensor(y))
     assert np.ptp(quantiles(y, 3, 1)) > 0.1
+
+
+def test_paths_of_a_constant_have_its_exceptions_as_often_as_they_were():
+    y = np.ones(200)
+    y[[40, 90, 91, 150]] = 0.0
+    found = forecast_series([SeriesRequest(y, np.arange(190, 210))], 2000, 0)[0]
+    assert set(np.unique(found.paths[:, 10:])) == {0.0, 1.0}
+    np.testing.assert_allclose((found.paths[:, 10:] == 0).mean(), 4 / 200, atol=0.004)
+    np.testing.assert_allclose((found.weights * found.loc).sum(1)[10:], 0.98, atol=0.01)
 
 
 def test_counts_that_ended_are_demand_whatever_zeros_they_had_before():

@@ -199,9 +199,9 @@ def test_after_an_outage_statistics_decide(strategy):
         48, 24, strategy=strategy, n_epochs=1, d_model=8, random_state=0, pl_trainer_kwargs=QUIET
     )
     model.fit(hourly(y[:720]))
-    for gap in (0, 40):
+    for gap in (slice(0), slice(-48, -8), slice(-40, None)):
         past = y[:720].copy()
-        past[-48 : -48 + gap] = np.nan
+        past[gap] = np.nan
         found = model.predict(24, series=hourly(past), num_samples=N_PATHS, random_state=0)
         low, high = (found.quantile(q).values()[:, 0] for q in (0.05, 0.95))
         assert ((low < y[-24:]) & (y[-24:] < high)).mean() > 0.7

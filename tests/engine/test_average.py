@@ -22,7 +22,7 @@ def test_nights_that_were_always_zero_are_zero_whatever_a_network_says():
     rng = np.random.default_rng(0)
     paths = rng.normal(0.3, 1.0, (50, 24))
     network = np.quantile(rng.normal(0.3, 1.0, (4000, 24)), STATISTICAL_LEVELS, axis=0).T
-    both = average_quantiles(found, request, network, paths, 0.5, n_context=9)
+    both = average_quantiles(found, request, network, paths, weight=0.5)
     night = SUN[-24:] == 0
     assert night.sum() >= 10
     assert (both.quantiles[night] == 0).all()

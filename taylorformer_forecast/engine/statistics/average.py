@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Bool, Float
 
 from taylorformer_forecast.baselines.analogues import analogue_paths
+from taylorformer_forecast.baselines.tails import pieces_between
 from taylorformer_forecast.defaults import DECILES, SPARSEST_STEPS, STATISTICAL_LEVELS
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.statistics.forecast import MOST_PAST, pieces_between, whole_seasons
+from taylorformer_forecast.engine.statistics.forecast import MOST_PAST, whole_seasons
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
 
@@ -21,14 +22,12 @@ def average_quantiles(
     quantiles: Float[np.ndarray, "r L"],
     paths: Float[np.ndarray, "S r"],
     weight: float,
-    n_context: int,
 ) -> SeriesForecast:
     """Average the quantiles of two forecasts of one series at every level, and move paths with them.
 
     Errors of a network and of statistics differ: the average is better than both on most series. What is
     asked in sample stays the network's. Intermittent demand stays statistical: its quantiles are single
-    values, whole numbers for counts, and averages would lie between them. A network whose context has more
-    gaps than usual weighs less: statistics see what was before.
+    values, whole numbers for counts, and averages would lie between them.
 
     Parameters
     ----------
@@ -42,8 +41,6 @@ def average_quantiles(
         Paths of the network, whose dependence between times is kept.
     weight : float
         Weight of the statistical forecast, between 0 and 1.
-    n_context : int
-        Steps of the context of the network.
 
     Returns
     -------
@@ -66,15 +63,14 @@ def average_quantiles(
     >>> request = SeriesRequest(y, np.array([20, 21]), seasons=[2])
     >>> found = forecast_series([request], n_paths=3, seed=0)[0]
     >>> network = np.tile([[4.0], [10.0]], len(STATISTICAL_LEVELS))
-    >>> both = average_quantiles(found, request, network, np.full((3, 2), 5.0), 0.25, n_context=9)
+    >>> both = average_quantiles(found, request, network, np.full((3, 2), 5.0), weight=0.25)
     >>> both.quantiles[:, STATISTICAL_LEVELS.index(0.5)].round(1).tolist()
     [3.5, 9.5]
     """
     if statistical.intermittent:
         return statistical
     future = request.at > len(request.y) - 1
-    of_network = (1 - weight) * _part_seen(request.y, n_context)
-    between = of_network * quantiles + (1 - of_network) * statistical.quantiles
+    between = (1 - weight) * quantiles + weight * statistical.quantiles
     return _moved(statistical, future, np.where(future[:, None], between, quantiles), quantiles, paths)
 
 
@@ -145,13 +141,37 @@ def with_analogues(
     return _moved(statistical, future, quantiles, statistical.quantiles, statistical.paths)
 
 
-def _part_seen(y: Float[np.ndarray, " n"], length: int) -> float:
-    """How many of the latest values are known, as a part of what is usual, 1 at most; and squared.
+def weight_with_gaps(weight: float, y: Float[np.ndarray, " n"], n_context: int) -> float:
+    """Weight of statistics beside a network whose context has gaps: statistics see what was before.
 
-    What is forecast from a third of a window says little, not a third.
+    The weight of the network falls with the square of the part that it sees: what is forecast from a third
+    of a context says little, not a third.
+
+    Parameters
+    ----------
+    weight : float
+        Where there is no gap.
+    y : ndarray of shape (n,)
+        Series, up to the end of the context, NaN where nothing was observed. Steps before it are gaps.
+    n_context : int
+        Steps of the context.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.statistics.average import weight_with_gaps
+    >>> y = np.ones(100)
+    >>> y[-40:-10] = np.nan
+    >>> round(weight_with_gaps(0.5, y, 20), 2), weight_with_gaps(0.5, np.ones(100), 20)
+    (0.74, 0.5)
     """
+    return 1 - (1 - weight) * _part_seen(y, n_context)
+
+
+def _part_seen(y: Float[np.ndarray, " n"], length: int) -> float:
+    """How many of the latest values are known, as a part of what is usual, 1 at most; and squared."""
     known = ~np.isnan(y)
-    return float(min(known[-length:].sum() / (length * known.mean()), 1.0)) ** 2
+    return float(min(known[-length:].sum() / max(length * known.mean(), 1e-9), 1.0)) ** 2
 
 
 def _moved(

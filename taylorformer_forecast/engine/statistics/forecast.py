@@ -14,6 +14,7 @@ from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, Forecast, forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.outliers import without_errors
+from taylorformer_forecast.baselines.tails import pieces_between
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     LEAST_PAST_CYCLES,
@@ -22,11 +23,16 @@ from taylorformer_forecast.defaults import (
     MIN_SCALE_VALUES,
     MOST_TRIED_SEASONS,
     STATISTICAL_LEVELS,
-    TAIL_WIDTH,
 )
 from taylorformer_forecast.engine.statistics.days import effects_of_calendar, without_effects
 from taylorformer_forecast.engine.statistics.demand_season import with_season
-from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest, joined, split
+from taylorformer_forecast.engine.statistics.exceptions import with_exceptions
+from taylorformer_forecast.engine.statistics.requests import (
+    SeriesForecast,
+    SeriesRequest,
+    joined,
+    split,
+)
 
 MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a forecast may need
 NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
@@ -130,8 +136,8 @@ def _forecast(
         whole, steps, size = keys[rest[0]]
         most = max(NUMBERS_AT_ONCE // (max(-size, n_paths) * steps), 1)
         batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
-        y = ending_together([requests[number].y for number in batch], -size)
-        y = without_negligible(without_errors(y, whole))
+        given = ending_together([requests[number].y for number in batch], -size)
+        y = without_negligible(without_errors(given, whole))
         above = y - (least := floor(y, whole))
         effects = effects_of_calendar(above, [requests[number].last for number in batch], steps, whole)
         adjusted = without_effects(above, effects)
@@ -146,6 +152,8 @@ def _forecast(
             one = _columns(*part, requests[number], y[row], generators[row])
             if one.intermittent and not requests[number].multiplied:
                 one = with_season(one, requests[number], whole, seed + number)
+            if bool((y[row].isnan() != given[row].isnan()).any()):
+                one = with_exceptions(one, requests[number], given[row], y[row], seed + number)
             forecasts[number] = one
     return [forecasts[number] for number in range(len(requests))]
 
@@ -231,43 +239,6 @@ def _one_step(found: Forecast, y: Tensor, origin: Tensor) -> tuple[Tensor, Tenso
     deviation = known.std(unbiased=False) if len(known) > 1 else known.abs().mean()
     loc = torch.where(blind, known.mean(), found.loc[0, at, 0])
     return loc, torch.where(blind, deviation, found.scale[0, at, 0])
-
-
-def pieces_between(edges: Tensor, low: Tensor, high: float = math.inf) -> tuple[Tensor, Tensor, Tensor]:
-    """Pieces of constant density between quantiles, and tails of a millionth of the probability each.
-
-    A tail is thirty times as wide as the piece beside it: what nobody expected is no impossible event, of
-    which the logarithm of the density would be infinite.
-
-    Parameters
-    ----------
-    edges : Tensor of shape (r, L)
-        Quantiles at ``STATISTICAL_LEVELS``.
-    low : Tensor of shape (r,)
-        Where the lower tail ends at the latest.
-    high : float, optional
-        Where the upper one does.
-
-    Returns
-    -------
-    loc, scale, weights : Tensor of shape (r, L + 1)
-        Middles, half widths and probabilities of the pieces.
-    """
-    below, above = edges[:, 1:2] - edges[:, :1], edges[:, -1:] - edges[:, -2:-1]
-    first = torch.maximum(edges[:, :1] - TAIL_WIDTH * below, torch.minimum(low[:, None], edges[:, :1]))
-    last = torch.maximum((edges[:, -1:] + TAIL_WIDTH * above).clamp_max(high), edges[:, -1:])
-    edges = torch.cat([first, edges, last], 1)
-    tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
-    half = torch.maximum(edges.diff(dim=1) / 2, tiny)
-    weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().repeat(len(half), 1)
-    # Where quantiles coincide, as at a bound, a piece lies on both sides of them: it stands for that value.
-    middle, zero = (edges[:, :-1] + edges[:, 1:]) / 2, (edges == 0).all(1)
-    # Whether a scale stands for a value is told beside the largest one: one of no weight, where all are zero.
-    unit = float(edges.abs().max()) or 1.0
-    middle[zero, -1], half[zero] = unit, POINT_MASS * unit
-    weights[zero, 0] += weights[zero, -1]
-    weights[zero, -1] = 0.0
-    return middle, half, weights
 
 
 def _with_masses(
