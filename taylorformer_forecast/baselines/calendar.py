@@ -172,9 +172,11 @@ def _differences(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
 
 def _of_weeks(error: Float[Tensor, "B n"], usual: Float[Tensor, "B 1"]) -> Float[Tensor, "B n"]:
     """What the median of some weeks has beyond usual errors: growth that is no line, no effect of days."""
-    reach = CALENDAR_WEEKS * WEEK
-    near = F.pad(error, (reach, reach), value=torch.nan).unfold(1, 2 * reach + 1, 1)
-    median = near.nanmedian(-1).values
+    reach, n = CALENDAR_WEEKS * WEEK, error.shape[1]
+    # One median for each week, from the last one back: those of every day would take seven times the memory.
+    padded = F.pad(error.flip(1), (reach, reach + WEEK), value=torch.nan)
+    weekly = padded.unfold(1, 2 * reach + WEEK, WEEK).nanmedian(-1).values
+    median = weekly.repeat_interleave(WEEK, 1)[:, :n].flip(1)
     return median - median.clamp(-usual, usual)
 
 
