@@ -18,8 +18,9 @@ def widened(
 ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"], Float[Tensor, "B H"]]:
     """Scales and ends of forecasts of series with one value or two.
 
-    The errors of one value are a part of it, those of two lie half way (in logarithms) between these and
-    what their change says. Two equal values are taken for a constant.
+    The errors of one value are a part of it. Those of two that are not negative lie half way (in logarithms)
+    between these and what their change says, or are what it says if that is more. Two equal values are taken
+    for a constant.
 
     Parameters
     ----------
@@ -49,13 +50,14 @@ def widened(
         torch.where(seen, y, torch.inf).amin(1, keepdim=True),
         torch.where(seen, y, -torch.inf).amax(1, keepdim=True),
     )
-    few = rows[:, None] & ((count == 1) | ((count == 2) & (most > least)))
+    two = (count == 2) & (most > least) & (least >= 0)
+    few = rows[:, None] & ((count == 1) | two)
     size = torch.nan_to_num(y).abs().sum(1, keepdim=True) / count.clamp_min(1)
     error = SINGLE_VALUE_ERROR * size * torch.arange(1, scale.shape[1] + 1).to(y) ** ERROR_GROWTH_POWER
     own = torch.where(count == 1, error, scale)
-    lowest = torch.where(least > 0, 0.0, least - LARGEST_GROWTH * size)
+    lowest = torch.where(least >= 0, 0.0, least - LARGEST_GROWTH * size)
     return (
-        torch.where(few, error.sqrt() * own.sqrt(), scale),
+        torch.where(few, torch.where(two, scale, 0.0).maximum(error.sqrt() * own.sqrt()), scale),
         torch.where(few, lowest, low),
         torch.where(few, most + LARGEST_GROWTH * size, high),
     )

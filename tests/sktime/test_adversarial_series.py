@@ -103,6 +103,7 @@ def test_counts_in_any_unit_stay_near_what_was_seen(unit):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_forecasts_of_signed_series_follow_a_shift(seed):
     series = seldom_zero(drawn(seed, adversary, signed=True))
+    series = [y for y in series if np.isfinite(y).sum() > 2]  # errors of two values are a part of them
     shifts = [0.3 * np.nanmax(np.abs(y)) for y in series]
     one, other = deciles(series), deciles([y + by for y, by in zip(series, shifts, strict=True)])
     for y, by, a, b in zip(series, shifts, one, other, strict=True):
