@@ -191,7 +191,7 @@ MIN_SCALE_VALUES = 3  # before an origin whose errors show a scale; by hand
 LOWER_TAIL = (1e-6, 1e-4, 0.001, 0.005, 0.01, 0.025)  # levels of the next, in the tails; by hand
 # Levels between which the density of a statistical forecast is constant; by hand.
 STATISTICAL_LEVELS = (*LOWER_TAIL, *(k / 20 for k in range(1, 20)), *(1 - p for p in LOWER_TAIL[::-1]))
-TAIL_WIDTH = 30  # of the outermost pieces of a density, in those beside them; by hand
+TAIL_WIDTH = 10.0  # of the outermost pieces of a density, in its central 80 %, at least; by hand
 
 N_ANALOGUES = 8  # of each length; measured: 6 to 12 are alike
 MIN_ANALOGUE_LENGTH = 8  # values that are compared; by hand

@@ -12,6 +12,7 @@ from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.errors import BASE, at_shape
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
+    DECILES,
     LARGEST_ERROR,
     LARGEST_TAIL,
     NORMAL_SHAPE_COUNT,
@@ -116,7 +117,7 @@ def with_tails(
 def pieces_between(edges: Tensor, low: Tensor, high: float = math.inf) -> tuple[Tensor, Tensor, Tensor]:
     """Pieces of constant density between quantiles, and tails of a millionth of the probability each.
 
-    A tail is thirty times as wide as the piece beside it, and as wide as all pieces at least: what nobody
+    A tail is as wide as the piece beside it, and ten times as wide as the central 80 % at least: what nobody
     expected is no impossible event, of which the logarithm of the density would be infinite.
 
     Parameters
@@ -134,8 +135,10 @@ def pieces_between(edges: Tensor, low: Tensor, high: float = math.inf) -> tuple[
         Middles, half widths and probabilities of the pieces.
     """
     first, last = edges[:, :1], edges[:, -1:]
-    below = torch.maximum(TAIL_WIDTH * (edges[:, 1:2] - first), last - first)
-    above = torch.maximum(TAIL_WIDTH * (last - edges[:, -2:-1]), last - first)
+    low_decile, high_decile = (STATISTICAL_LEVELS.index(level) for level in (DECILES[0], DECILES[-1]))
+    least = TAIL_WIDTH * (edges[:, high_decile] - edges[:, low_decile])[:, None]
+    below = torch.maximum(edges[:, 1:2] - first, least)
+    above = torch.maximum(last - edges[:, -2:-1], least)
     first = torch.maximum(first - below, torch.minimum(low[:, None], first))
     last = torch.maximum((last + above).clamp_max(high), last)
     edges = torch.cat([first, edges, last], 1)
