@@ -43,6 +43,8 @@ def effects_of_calendar(
     """
     n = y.shape[1]
     effects = y.new_zeros(len(y), n + horizon)
+    if all(at is None for at in last):
+        return effects
     closed = season_of_zeros(y, seasons)[:, None]
     always_zero = closed & zero_places(y, torch.arange(n + horizon), seasons)
     others = torch.where(always_zero[:, :n], torch.nan, y)

@@ -15,8 +15,8 @@ from taylorformer_forecast.engine.statistics.requests import SeriesForecast, Ser
 def with_exceptions(
     found: SeriesForecast,
     request: SeriesRequest,
-    given: Float[Tensor, " n"],
     used: Float[Tensor, " n"],
+    left_out: Float[Tensor, " k"],
     seed: int,
 ) -> SeriesForecast:
     """Put exceptions into the tails of the forecast of a constant, with the probability that they had.
@@ -27,15 +27,17 @@ def with_exceptions(
         Forecast of a series.
     request : SeriesRequest
         The series, and the times.
-    given, used : Tensor of shape (n,)
-        Its latest values, and those of them that were used, NaN for others.
+    used : Tensor of shape (n,)
+        Its latest values, NaN where there is none or it was left out.
+    left_out : Tensor of shape (k,)
+        Those that were.
     seed : int
         Seed of the paths.
 
     Returns
     -------
     SeriesForecast
-        The same, unless the values that were used are all equal and some others were not.
+        The same, unless the values that were used are all equal, and those left out are few.
 
     Examples
     --------
@@ -50,11 +52,9 @@ def with_exceptions(
     >>> found.quantiles[0, levels].round(6).tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
-    left = used.isnan() & ~given.isnan()
-    if found.intermittent or not bool(left.any()):
-        return found
-    rest, values, n = used[~used.isnan()], given[left].numpy(), int((~given.isnan()).sum())
-    if len(values) > MOST_EXCEPTIONS * n or not len(rest) or bool(rest.max() > rest.min()):
+    rest, values = used[~used.isnan()], left_out.numpy()
+    n = len(rest) + len(values)
+    if found.intermittent or len(values) > MOST_EXCEPTIONS * n or bool(rest.max() > rest.min()):
         return found
     future, level = request.at > len(request.y) - 1, float(rest[0])
     low, high = (np.sort(values[side]) for side in (values < level, values > level))

@@ -138,6 +138,8 @@ def _forecast(
         batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
         given = ending_together([requests[number].y for number in batch], -size)
         y = without_negligible(without_errors(given, whole))
+        left_out = y.isnan() & ~given.isnan()
+        some_left_out = left_out.any(1).tolist()
         above = y - (least := floor(y, whole))
         effects = effects_of_calendar(above, [requests[number].last for number in batch], steps, whole)
         adjusted = without_effects(above, effects)
@@ -152,8 +154,8 @@ def _forecast(
             one = _columns(*part, requests[number], y[row], generators[row])
             if one.intermittent and not requests[number].multiplied:
                 one = with_season(one, requests[number], whole, seed + number)
-            if bool((y[row].isnan() != given[row].isnan()).any()):
-                one = with_exceptions(one, requests[number], given[row], y[row], seed + number)
+            if some_left_out[row]:
+                one = with_exceptions(one, requests[number], y[row], given[row][left_out[row]], seed + number)
             forecasts[number] = one
     return [forecasts[number] for number in range(len(requests))]
 
