@@ -216,6 +216,10 @@ TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 # --- Times -------------------------------------------------------------------------------------------------
 SPARSEST_GRID = 10  # steps for each row of a series that is put on a regular grid; by hand
 FEW_WEEKDAYS = 20  # dates without any weekend that are taken for weekdays, at least; by hand
+LEAST_OPEN_WEEKS = 2  # of a series that show which hours are open; by hand
+SHOWN_OPEN_HOURS = 500  # of a frequency of business hours: more than two weeks of them; by hand
+LEAST_CLOSED = 0.25  # of a week, in which there are open hours; by hand
+CLOSED_CHANCE = 0.01  # that a step of the week has values and none was seen; by hand
 FEWEST_SPARSE_DATES = 5  # on steps of a finer grid; fewer are apart by chance, as after gaps; by hand
 N_HARMONICS = 2  # of every cycle; by hand
 LEAST_FOUND_CYCLES = 3  # of a season that is found in the values of a series; by hand

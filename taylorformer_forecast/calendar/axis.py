@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,20 +10,19 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.frequency import (
-    DAYS_OF_MONTH,
     check_range,
+    cycle_counts,
     dates_after,
     frequency,
     is_day_of_months,
     kind_of,
     name_of,
 )
-from taylorformer_forecast.calendar.steps import YEARS_OF_DATES
-from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS
+from taylorformer_forecast.calendar.open_hours import OpenHours
+from taylorformer_forecast.calendar.steps import YEARS_OF_DATES, common_divisor
+from taylorformer_forecast.defaults import SHOWN_OPEN_HOURS, SPARSEST_GRID, SPARSEST_STEPS
 
 STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
-# Cycles of the calendar: name -> length in days.
-CYCLES = {"day": 1.0, "week": 7.0, "month": DAYS_OF_MONTH, "year": 365.2425}
 
 
 def content(index: pd.Index) -> str:
@@ -42,9 +40,9 @@ class TimeAxis:
 
     Parameters
     ----------
-    kind : {"number", "period", "month", "business", "clock"}
-        What is counted: integers as they are, periods, calendar months, business days, or nanoseconds.
-        Monthly, quarterly and yearly stamps count months, so that February is as long as March.
+    kind : {"number", "period", "month", "business", "open", "clock"}
+        What is counted: integers as they are, periods, calendar months, business days, steps of open hours,
+        or nanoseconds. Monthly, quarterly and yearly stamps count months: February is as long as March.
     freq : pandas offset, optional
         Frequency of the stamps, where there is one.
     step : float
@@ -58,6 +56,8 @@ class TimeAxis:
         observations are.
     stride : int, default=1
         Steps of a relative horizon in one step here: periods and integers are counted by their unit.
+    hours : OpenHours, optional
+        Open hours, where nights or weekends have no rows.
     """
 
     kind: str
@@ -67,38 +67,44 @@ class TimeAxis:
     span: float
     every: int = 1
     stride: int = 1
+    hours: OpenHours | None = None
 
     @classmethod
     def of(
         cls, indexes: Sequence[pd.Index], freq: Any = None, observed: Sequence[pd.Index] | None = None
     ) -> TimeAxis:
         """Look at the stamps of all series, and at those with an observation if they may be sparser."""
-        longest = max(indexes, key=len)
+        longest, hours = max(indexes, key=len), None
         if isinstance(longest, pd.PeriodIndex):
             kind, freq = "period", longest.freq
         elif isinstance(longest, pd.DatetimeIndex):
             for index in indexes:
                 check_range(index)
             freq = freq if freq is not None else frequency(longest)
-            kind = kind_of(freq)
+            if freq is None:
+                hours = OpenHours.of(indexes)
+            elif isinstance(freq, pd.offsets.BusinessHour):
+                hours = OpenHours.of([pd.date_range(longest[0], periods=SHOWN_OPEN_HOURS, freq=freq)])
+            kind = kind_of(freq) if hours is None else "open"
         elif pd.api.types.is_integer_dtype(longest.dtype):
             kind, freq = "number", None
         else:
             raise TypeError(
                 f"dates, periods or integers are needed, but the time index has dtype {longest.dtype}"
             )
-        raw = cls(kind, freq, 1.0, 0.0, 0.0)
+        raw = cls(kind, freq, 1.0, 0.0, 0.0, hours=hours)
         gaps = np.concatenate([np.diff(x) for x in raw._counts(indexes)])
         step = float(np.median(gaps)) if len(gaps) else 1.0
         counts = raw._counts(indexes if observed is None else observed)
         origin = min(x[0] for x in counts).item()
         every, apart = 1, np.concatenate([x - origin for x in counts])
-        if observed is not None and (kind != "clock" or freq is not None):
-            every = _common_divisor(apart / step)
+        if observed is not None and (kind not in ("clock", "open") or freq is not None):
+            every = common_divisor(apart / step)
         step *= every
         of_periods = int(np.gcd.reduce(apart.astype("int64"))) // getattr(freq, "n", 1)
         stride = max(1, {"number": round(step), "period": of_periods}.get(kind, every))
-        return cls(kind, freq, step, origin, float(max(x[-1] - x[0] for x in counts) / step), every, stride)
+        span = float(max(x[-1] - x[0] for x in counts) / step)
+        return cls(kind, freq, step, origin, span, every, stride, hours)
 
     def continued(self, own: TimeAxis, few: bool) -> TimeAxis:
         """The axis of further series, given their own: this one if they are counted alike.
@@ -110,7 +116,7 @@ class TimeAxis:
         if unclear and (own.kind == "number") == (self.kind == "number"):
             return self
         alike = own.kind == self.kind and own.freq == self.freq and own.every == self.every
-        alike = alike and own.stride == self.stride
+        alike = alike and own.stride == self.stride and own.hours == self.hours
         return self if alike and 0.5 < own.step / self.step < 2 else own
 
     def count(self, index: pd.Index) -> np.ndarray:
@@ -121,6 +127,8 @@ class TimeAxis:
             return index.asi8
         if self.kind == "clock":
             return index.as_unit("ns").asi8
+        if self.hours is not None:
+            return self.hours.count(index)
         local = index.tz_localize(None) if index.tz is not None else index
         within = (local - local.normalize()) / pd.Timedelta(days=1)
         if self.kind == "business":
@@ -162,6 +170,9 @@ class TimeAxis:
         """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
         if isinstance(like, pd.PeriodIndex):
             return pd.period_range(first, last, freq=like.freq)[:: self.stride]
+        if self.hours is not None:
+            ends = self.hours.count(pd.DatetimeIndex([first, last]))
+            return self.hours.stamps(np.arange(ends[0], ends[1] + 1), like)
         if isinstance(like, pd.DatetimeIndex):
             step = pd.Timedelta(round(self.step), unit="ns") if self.freq is None else self.stride * self.freq
             return pd.date_range(first, last, freq=step)
@@ -212,13 +223,12 @@ class TimeAxis:
         cutoff = pd.Index([int(last) if self.kind == "number" else last])
         if isinstance(cutoff, pd.DatetimeIndex):
             if relative_int and self.freq is None:
-                step = pd.Timedelta(round(self.step), unit="ns")
                 past = like[like <= last]
                 ahead = [k for k in fh.to_pandas() if k > 0]
                 back = [k for k in fh.to_pandas() if k <= 0]
                 if back and -min(back) >= len(past):
                     raise ValueError(f"fh={min(back)} goes back before the first of {len(past)} observations")
-                stamps = pd.DatetimeIndex([past[k - 1] for k in back] + [last + k * step for k in ahead])
+                stamps = pd.DatetimeIndex([past[k - 1] for k in back]).append(self._after(cutoff, ahead))
                 same = stamps.as_unit(like.unit)
                 return same if (same == stamps).all() else stamps
             if relative_int:
@@ -233,6 +243,12 @@ class TimeAxis:
         if content(stamps) != content(like):
             raise TypeError(f"fh holds {content(stamps)}, {known}")
         return stamps
+
+    def _after(self, last: pd.DatetimeIndex, steps: list[int]) -> pd.DatetimeIndex:
+        """Times some steps after the last one, of dates without a frequency."""
+        if self.hours is not None:
+            return self.hours.stamps(self.hours.count(last) + steps, last)
+        return pd.DatetimeIndex([last[0] + k * pd.Timedelta(round(self.step), unit="ns") for k in steps])
 
     def cycles(self, index: pd.Index, names: tuple[str, ...]) -> np.ndarray:
         """Positions within calendar cycles, in revolutions, shape (n, len(names))."""
@@ -251,7 +267,8 @@ class TimeAxis:
         """Length of a calendar cycle in steps."""
         if self.kind == "number":
             raise ValueError(f"time_features={name!r} needs dates or periods, but y has an index of integers")
-        return _cycle_counts(name, self.kind, self.freq) / self.step
+        counts = cycle_counts(name, self.kind, self.freq) if self.hours is None else self.hours.cycle(name)
+        return counts / self.step
 
     @property
     def date_unit(self) -> str | None:
@@ -273,28 +290,3 @@ class TimeAxis:
                 return ()
         most = max((span := self.span if span is None else span) / 1.9, (span + 1.5) / 2)  # 8 quarters count
         return tuple(name for name in ("day", "week", "year") if 3 <= self.cycle_steps(name) <= most)
-
-
-@functools.lru_cache
-def _cycle_counts(name: str, kind: str, freq: Any) -> float:
-    """Length of a calendar cycle in what an axis counts."""
-    days = CYCLES[name]
-    if kind == "month":
-        return days / CYCLES["month"]
-    if kind == "business":
-        return days * 5 / 7
-    if kind == "period":
-        if isinstance(freq, pd.offsets.Tick):  # to_timestamp rounds to microseconds
-            return days * 86400e9 / freq.base.nanos
-        # 240 periods, as pandas 2 knows no dates after 2262
-        stamps = pd.PeriodIndex.from_ordinals([0, 240], freq=freq).to_timestamp()
-        return days / ((stamps[1] - stamps[0]) / pd.Timedelta(days=1) / 240)
-    return days * 86400e9
-
-
-def _common_divisor(positions: np.ndarray) -> int:
-    """Largest number of which all positions are multiples; 1 if they are no whole numbers."""
-    whole = np.round(positions)
-    if np.abs(positions - whole).max() > 1e-6:
-        return 1
-    return max(1, int(np.gcd.reduce(whole.astype(np.int64))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,8 @@ from taylorformer_forecast.defaults import FEW_WEEKDAYS, FEWEST_SPARSE_DATES
 
 SHORTEST_MONTH = 28  # days
 DAYS_OF_MONTH = 30.436875  # in the mean
+# Cycles of the calendar: name -> length in days.
+CYCLES = {"day": 1.0, "week": 7.0, "month": DAYS_OF_MONTH, "year": 365.2425}
 # Frequencies that count months: WOM and LWOM are of some weekday of every month, as the second Tuesday.
 MONTHLY = ("MS", "ME", "QS", "QE", "YS", "YE", "BMS", "BME", "BQS", "BQE", "BYS", "BYE", "WOM", "LWOM")
 
@@ -135,3 +138,20 @@ def kind_of(freq: Any) -> str:
     # Holidays of an exchange are days without a value: other days keep their places in the week.
     weekdays = name == "B" or (name == "C" and freq.weekmask == "Mon Tue Wed Thu Fri")
     return "business" if weekdays else "clock"
+
+
+@functools.lru_cache
+def cycle_counts(name: str, kind: str, freq: Any) -> float:
+    """Length of a calendar cycle in what is counted for a frequency."""
+    days = CYCLES[name]
+    if kind == "month":
+        return days / CYCLES["month"]
+    if kind == "business":
+        return days * 5 / 7
+    if kind == "period":
+        if isinstance(freq, pd.offsets.Tick):  # to_timestamp rounds to microseconds
+            return days * 86400e9 / freq.base.nanos
+        # 240 periods, as pandas 2 knows no dates after 2262
+        stamps = pd.PeriodIndex.from_ordinals([0, 240], freq=freq).to_timestamp()
+        return days / ((stamps[1] - stamps[0]) / pd.Timedelta(days=1) / 240)
+    return days * 86400e9

@@ -64,3 +64,11 @@ def on_steps(t: np.ndarray) -> np.ndarray | None:
     if sparse or np.abs(t - t[0] - at).max() > LARGEST_OFFSET or (np.diff(at) < 1).any():
         return None
     return at.astype(int)
+
+
+def common_divisor(positions: np.ndarray) -> int:
+    """Largest number of which all positions are multiples; 1 if they are no whole numbers."""
+    whole = np.round(positions)
+    if np.abs(positions - whole).max() > 1e-6:
+        return 1
+    return max(1, int(np.gcd.reduce(whole.astype(np.int64))))

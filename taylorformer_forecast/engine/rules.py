@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taylorformer_forecast.calendar.axis import CYCLES
+from taylorformer_forecast.calendar.frequency import CYCLES
 from taylorformer_forecast.engine.strategy import STRATEGIES
 
 LARGEST = 1e150  # of a value: its square is still a number

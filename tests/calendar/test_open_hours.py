@@ -1,0 +1,155 @@
+"""Bars of trading hours: only steps of open hours count."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from darts import TimeSeries
+
+from taylorformer_forecast.calendar.axis import TimeAxis
+from taylorformer_forecast.darts import TaylorformerModel
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster
+
+EVERY = pd.date_range("2024-01-01", periods=10 * 7 * 24, freq="h")
+
+
+def office(weeks=6, tz=None, freq="h", unit="ns", first=9, end=16):
+    times = pd.date_range("2024-01-01", periods=weeks * 7 * 24, freq="h")
+    times = pd.date_range(times[0], times[-1], freq=freq)
+    times = times[(times.hour >= first) & (times.hour < end) & (times.dayofweek < 5)]
+    return times.tz_localize(tz).as_unit(unit)
+
+
+def relative(axis, times, steps):
+    from sktime.forecasting.base import ForecastingHorizon
+
+    return axis.horizon(ForecastingHorizon(steps), times[-1], times)
+
+
+@pytest.mark.parametrize("tz", [None, "America/New_York"])
+@pytest.mark.parametrize("freq", ["h", "30min", "15min"])
+def test_bars_are_one_step_apart_over_nights_weekends_and_clock_changes(freq, tz):
+    times = office(weeks=14, tz=tz, freq=freq)  # clocks of New York change in the tenth week
+    axis = TimeAxis.of([times])
+    np.testing.assert_allclose(axis.numbers(times), np.arange(len(times)))
+    assert axis.cycle_steps("week") == 5 * axis.cycle_steps("day") == len(times) / 14
+    assert axis.usual_cycles() == ("day", "week")
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_relative_steps_go_on_at_the_next_opening(unit):
+    times = office(unit=unit)
+    ahead = relative(TimeAxis.of([times]), times, [-1, 0, 1, 7, 8, 36])
+    hours = ["02-09 14:00", "02-09 15:00", "02-12 09:00", "02-12 15:00", "02-13 09:00", "02-19 09:00"]
+    pd.testing.assert_index_equal(ahead, pd.DatetimeIndex([f"2024-{h}" for h in hours]).as_unit(unit))
+
+
+def test_a_holiday_and_a_half_day_are_gaps():
+    times = office()
+    kept = times[(times < "2024-01-17") | (times >= "2024-01-18 13:00")]
+    axis = TimeAxis.of([kept])
+    numbers = axis.numbers(kept)
+    assert np.diff(numbers).max() == 7 + 4 + 1
+    assert numbers[-1] == len(times) - 1
+
+
+def test_the_last_time_may_lie_in_closed_hours():
+    times = office()
+    axis = TimeAxis.of([times])
+    late = times[:-1].append(pd.DatetimeIndex(["2024-02-10 12:00"]))
+    assert relative(axis, late, [1])[0] == pd.Timestamp("2024-02-12 09:00")
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        office(weeks=2)[:50],
+        EVERY[EVERY.hour != 3],
+        office(weeks=6)[::3],
+        office()[np.random.default_rng(0).random(len(office())) < 0.5],
+        office().append(pd.DatetimeIndex(["2024-02-09 20:17"])),
+        office().append(pd.DatetimeIndex(["2024-02-10 09:00"])),
+    ],
+    ids=[
+        "too few weeks",
+        "hardly closed",
+        "every third",
+        "half at random",
+        "beside the grid",
+        "one Saturday",
+    ],
+)
+def test_other_times_are_counted_by_the_clock(times):
+    assert TimeAxis.of([times]).kind == "clock"
+
+
+def test_random_times_of_a_fine_grid_have_no_open_hours():
+    rng = np.random.default_rng(0)
+    for share in (0.1, 0.2, 0.3, 0.5, 0.9):
+        assert TimeAxis.of([EVERY[rng.random(len(EVERY)) < share]]).hours is None
+
+
+def test_currencies_that_trade_from_sunday_to_friday_have_open_hours():
+    since_monday = EVERY.dayofweek * 24 + EVERY.hour
+    times = EVERY[(since_monday < 4 * 24 + 22) | (since_monday >= 6 * 24 + 22)]
+    axis = TimeAxis.of([times])
+    np.testing.assert_allclose(axis.numbers(times), np.arange(len(times)))
+    assert (axis.cycle_steps("day"), axis.cycle_steps("week")) == (24, 120)
+
+
+def test_forecasts_of_bars_are_those_of_their_numbers():
+    times = office(weeks=12)
+    rng = np.random.default_rng(0)
+    week = np.tile(10 * rng.standard_normal(35), 12)
+    y = pd.Series(100 + week + rng.standard_normal(len(times)), times)
+    forecast = TaylorformerForecaster(strategy="baseline", random_state=0)
+    dates = forecast.clone().fit(y, fh=range(1, 36)).predict_interval(coverage=0.9)
+    numbers = forecast.fit(y.reset_index(drop=True), fh=range(1, 36)).predict_interval(coverage=0.9)
+    assert dates.index[0] == pd.Timestamp("2024-03-25 09:00")
+    widths = [np.diff(x.to_numpy(), axis=1).mean() for x in (dates, numbers)]
+    assert widths[0] == pytest.approx(2 * 1.645, rel=0.3)
+    assert widths[0] < 1.1 * widths[1]
+
+
+@pytest.mark.parametrize("freq", ["bh", pd.offsets.CustomBusinessHour(start="10:00", end="15:00"), "2bh"])
+def test_frequencies_of_business_hours_need_no_weeks_to_show_them(freq):
+    times = pd.date_range("2024-01-01", periods=12, freq=freq)
+    axis = TimeAxis.of([times])
+    np.testing.assert_allclose(axis.numbers(times), np.arange(12))
+    pd.testing.assert_index_equal(
+        relative(axis, times, [1, 2]), times[-1:].shift(1).append(times[-1:].shift(2))
+    )
+
+
+@pytest.mark.parametrize("host", ["sktime", "darts"])
+def test_intervals_of_business_hours_are_as_wide_as_the_noise(host):
+    times = pd.date_range("2024-01-01 09:00", periods=12 * 40, freq="bh")
+    rng = np.random.default_rng(0)
+    y = 100 + np.tile(10 * rng.standard_normal(40), 12) + rng.standard_normal(len(times))
+    if host == "sktime":
+        forecaster = TaylorformerForecaster(strategy="baseline", random_state=0)
+        forecast = forecaster.fit(pd.Series(y, times), fh=range(1, 41)).predict_interval(coverage=0.9)
+        ends, first = forecast.to_numpy().T, forecast.index[0]
+    else:
+        model = TaylorformerModel(80, 40, strategy="baseline", random_state=0)
+        series = TimeSeries.from_times_and_values(times, y)
+        paths = model.fit(series).predict(40, num_samples=200)
+        ends, first = np.quantile(paths.all_values()[:, 0], [0.05, 0.95], axis=1), paths.start_time()
+    assert first == pd.Timestamp("2024-03-25 09:00")
+    assert np.mean(ends[1] - ends[0]) == pytest.approx(2 * 1.645, rel=0.3)
+
+
+def test_absolute_and_relative_horizons_agree_after_an_update():
+    times = office()
+    y = pd.Series(np.random.default_rng(0).standard_normal(len(times)).cumsum(), times)
+    forecaster = TaylorformerForecaster(strategy="zero_shot", random_state=0).fit(y[:-35], fh=range(1, 15))
+    forecaster.update(y[-35:-14])
+    forecast = forecaster.predict()
+    assert list(forecast.index) == list(times[-14:])
+    pd.testing.assert_series_equal(forecaster.predict(times[-14:]), forecast)
+
+
+def test_models_that_need_regular_times_take_bars():
+    times = office()
+    y = pd.Series(np.sin(np.arange(len(times)) / 7 * 2 * np.pi), times).drop(times[40:44])
+    forecaster = LAMForecaster(max_steps=2, verbose=False, random_state=0)
+    assert forecaster.fit(y, fh=range(1, 8)).predict().index[0] == pd.Timestamp("2024-02-12 09:00")
