@@ -104,6 +104,7 @@ FEWEST_SHIFTS = 2  # and for each outlier; then a value beyond is a shift at onc
 LEVEL_SHIFT_MEMORY = 6  # points for which forecasts that do not follow a shift are doubted; measured: not 12
 STEP_SIZE_MEMORY = 20  # steps over which the size of a usual step is averaged; by hand
 FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer steps have no usual size; by hand
+WHOLE_IN_SINGLE_PRECISION = 2.0**23  # and more: numbers have no fractions; by definition
 FEWEST_STEPS = 30  # that show whether they are smaller at low levels; by hand
 LEAST_ELASTICITY = 0.25  # of steps to the level, where zero bounds numbers that are not whole; by hand
 LARGEST_GROWTH = 2.0  # beyond the largest value, in that value; by hand
@@ -152,6 +153,7 @@ DEMAND_CLASSES = 4  # of other values than small counts, by which decays are wei
 MOST_BINS = 64  # largest count with a bin of its own; other values have so many bins by quantiles; by hand
 
 # --- Effects of covariates, and of the calendar on daily and monthly series ---------------------------------
+EFFECT_EVIDENCE = 10.0  # logarithm of how much likelier slopes from another start have to be; by hand
 EFFECT_KNOTS = 4  # values at which the line of a covariate may bend: quintiles; by hand
 MOST_CODES = 10  # different values of a covariate whose line does not bend, and that may close; by hand
 EFFECT_DELAYS = 7  # steps after which it may still add something; by hand

@@ -164,7 +164,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     # Zeros before the first other value are missing, unless a value is negative or all are zero.
     leading = (y == 0) & ~((y != 0) & observed).cummax(1).values
     zeros = (y < 0).any(1) | (values == 0).all(1)
-    clean, doubt, shifted = winsorise(torch.where(leading & ~zeros[:, None], torch.nan, y) / unit, season)
+    clean, doubt, shifted = winsorise(torch.where(leading & ~zeros[:, None], torch.nan, y) / unit, seasons)
     bounded, positive = never_negative(y), positive_so_far(clean)
     found = members(clean, seasons, horizon, bounded)
     weights = weigh(found, clean)

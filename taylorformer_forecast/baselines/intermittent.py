@@ -20,6 +20,7 @@ from taylorformer_forecast.defaults import (
     LEAST_ELASTICITY,
     MIN_CHECKED_VALUES,
     MOST_LEADING_ZEROS,
+    WHOLE_IN_SINGLE_PRECISION,
     ZEROS_CHANCE,
 )
 
@@ -116,7 +117,9 @@ def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     zeros = (seen & (y == 0)).cumsum(1)
     few = count < FEWEST_STEPS
     bounded = (zeros > 1) | F.pad(smaller & ~few, (1, 0)) | ((zeros == 0) & F.pad(few, (1, 0), value=True))
-    whole = (value != value.round()).cumsum(1) == 0
+    # In single precision large numbers have no fractions: they show nothing.
+    stored = (value == value.float()).all(1, keepdim=True) & (value.abs() >= WHOLE_IN_SINGLE_PRECISION)
+    whole = ((value != value.round()) | stored).cumsum(1) == 0
     return (bounded | whole) & ((y < 0).cumsum(1) == 0)
 
 

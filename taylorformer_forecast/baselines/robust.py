@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,23 +40,23 @@ class Winsorised(NamedTuple):
     shifted: Float[Tensor, " B"]
 
 
-def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
+def winsorise(y: Float[Tensor, "B n"], seasons: Sequence[int] = ()) -> Winsorised:
     """Pull outliers back to a multiple of the usual step.
 
-    A value is compared with the values before it alone: the last one without outliers, and the one a season
-    ago as it was, since a peak of every year is none. What lies further outside their range than eight mean
-    absolute steps is an outlier. The next value decides on it. If it lies twice as close to the outlier as to
-    the range before, the level has shifted, and the outlier stays as it is. Else it is moved to two steps.
-    The last value is moved to four, unless the level shifted twice, and twice more for each outlier. The
-    first change of a constant is such a shift. The first four values are not checked; see
+    A value is compared with the values before it alone: the last one without outliers, and those a season
+    ago as they were, since a peak of every year is none. What lies further outside their range than eight
+    mean absolute steps is an outlier. The next value decides on it. If it lies twice as close to the outlier
+    as to the range before, the level has shifted, and the outlier stays as it is. Else it is moved to two
+    steps. The last value is moved to four, unless the level shifted twice, and twice more for each outlier.
+    The first change of a constant is such a shift. The first four values are not checked; see
     :func:`~.outliers.without_errors`.
 
     Parameters
     ----------
     y : Tensor of shape (B, n)
         Series; NaN where nothing was observed.
-    season : int, default=1
-        Steps of a season.
+    seasons : sequence of int, optional
+        Steps of the seasons.
 
     Returns
     -------
@@ -75,12 +76,12 @@ def winsorise(y: Float[Tensor, "B n"], season: int = 1) -> Winsorised:
     [[1.0, 2.0, 1.0, 2.0, 1.0, 3.0, 2.0, 1.0]]
     """
     observed = ~y.isnan()
-    found = _pulled_back(torch.nan_to_num(y).T.numpy(force=True), observed.T.numpy(force=True), season)
+    found = _pulled_back(torch.nan_to_num(y).T.numpy(force=True), observed.T.numpy(force=True), seasons)
     values, doubt, shifted = (torch.as_tensor(part, device=y.device) for part in found)
     return Winsorised(torch.where(observed, values.T, torch.nan), doubt, shifted)
 
 
-def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple[np.ndarray, ...]:
+def _pulled_back(values: np.ndarray, observed: np.ndarray, seasons: Sequence[int]) -> tuple[np.ndarray, ...]:
     """Values without outliers, shape (n, B), and their ends; numpy: many small steps take less time there."""
     rows, columns = np.empty_like(values), np.arange(values.shape[1])
     last, seen, step, raw, inside, unit, shifts, outliers = np.zeros((8, values.shape[1]), values.dtype)
@@ -94,9 +95,10 @@ def _pulled_back(values: np.ndarray, observed: np.ndarray, season: int) -> tuple
         rows[at[decided], columns[decided]] = settled[decided]
         last, shift_at = np.where(decided, settled, last), np.where(shifted, t, shift_at)
         low = high = last
-        if 1 < season <= t:
-            earlier = np.where(observed[t - season], values[t - season], last)
-            low, high = np.minimum(last, earlier), np.maximum(last, earlier)
+        for season in seasons:
+            if season <= t:
+                earlier = np.where(observed[t - season], values[t - season], last)
+                low, high = np.minimum(low, earlier), np.maximum(high, earlier)
         near = np.maximum(np.minimum(value, high), low)
         limit = np.where((seen >= FIRST_CHECKED_VALUE - 1) & (step > 0), OUTLIER_SIZE * step, np.inf)
         far = np.abs(value - near) > limit

@@ -174,7 +174,7 @@ class _LabelledBatches:
         hide: float,
     ) -> None:
         self.windows, self.series, self.scores, self.labels = windows, series, scores, labels
-        self.batch_size, self.hide = min(batch_size, len(series)), hide
+        self.batch_size, self.hide = min(int(batch_size), len(series)), hide
 
     def __iter__(self) -> Iterator[Window]:
         while True:

@@ -202,6 +202,6 @@ def _trained(
 ) -> tuple[ForecastNet, dict[str, float]]:
     """Train a network in place, then set the inflation of its paths."""
     record = fit(net, batches, validation, max_steps=steps, lr=lr, data=data, **training.options)
-    if steps:
+    if record["steps"]:
         inflate_by_paths(net, batches.sample(N_CALIBRATION_WINDOWS)[0])
     return net, record

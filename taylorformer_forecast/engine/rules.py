@@ -37,8 +37,12 @@ def _is_seed(value: Any) -> bool:
     return given or (is_whole(value, 0) and int(value) <= LARGEST_SEED)
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
+def _is(value: Any, *names: str) -> bool:
+    return isinstance(value, str) and value in names  # arrays have no one truth
+
+
+def _is_rate(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Rule:
 
 
 def _one_of(first: str, second: str) -> Rule:
-    return Rule(f"{first!r} or {second!r}", lambda value: value in (first, second))
+    return Rule(f"{first!r} or {second!r}", lambda value: _is(value, first, second))
 
 
 POSITIVE = Rule("a whole number, at least 1", lambda value: is_whole(value, 1))
@@ -80,11 +84,11 @@ RULES: dict[str, Rule] = {
         f"a whole number between 0 and {LARGEST_SEED} or a numpy.random.RandomState", _is_seed
     ).or_none(),
     "pretrained": Rule("'default' or a path", lambda value: isinstance(value, (str, PathLike))),
-    "strategy": Rule(f"one of {', '.join(STRATEGIES)}", lambda value: value in STRATEGIES),
+    "strategy": Rule(f"one of {', '.join(STRATEGIES)}", lambda value: _is(value, *STRATEGIES)),
     "order": _one_of("time", "random"),
     "join": _one_of("columns", "instances"),
     "preset": _one_of("modern", "faithful"),
-    "lr": Rule("a positive number", lambda value: isinstance(value, Real) and 0 < float(value) < math.inf),
+    "lr": Rule("a positive number", _is_rate),
     "dropout": FRACTION,
     "hide": FRACTION,
     "validation_split": FRACTION.or_none(),
@@ -92,21 +96,21 @@ RULES: dict[str, Rule] = {
         f"'auto', None or a tuple of names among {', '.join(CYCLES)}",
         lambda value: (
             value is None
-            or _is_auto(value)
-            or (isinstance(value, (tuple, list)) and all(name in CYCLES for name in value))
+            or _is(value, "auto")
+            or (isinstance(value, (tuple, list)) and all(_is(name, *CYCLES) for name in value))
         ),
     ),
     "seasonal_periods": Rule(
         "'auto', None or numbers, at least 1",
         lambda value: (
             value is None
-            or _is_auto(value)
+            or _is(value, "auto")
             or all(isinstance(p, Real) and 1 <= float(p) < math.inf for p in np.atleast_1d(value))
         ),
     ),
     "past_only": Rule(
         "None, 'all' or a tuple of columns of X",
-        lambda value: value is None or value == "all" or isinstance(value, (tuple, list)),
+        lambda value: value is None or isinstance(value, (tuple, list)) or _is(value, "all"),
     ),
     "device": Rule(
         "a device of PyTorch with double precision, such as 'cpu' or 'cuda'",

@@ -94,6 +94,9 @@ def fit(
     ValueError
         If the checkpoint is of other data.
     """
+    extra, callbacks = dict(trainer_kwargs or {}), []
+    if extra.get("max_steps", -1) >= 0:  # -1 leaves the end to other arguments
+        max_steps = extra["max_steps"]
     if max_steps == 0 or not any(p.requires_grad for p in net.parameters()):
         net.eval()
         return {"steps": 0}
@@ -103,9 +106,6 @@ def fit(
 
     from taylorformer_forecast.engine.lightning import BestWeights, Loader, ProgressBar, TrainingModule, quiet
 
-    extra, callbacks = dict(trainer_kwargs or {}), []
-    if extra.get("max_steps", -1) >= 0:  # -1 leaves the end to other arguments
-        max_steps = extra["max_steps"]
     settings: dict[str, Any] = {
         "max_steps": max_steps,
         "max_epochs": -1,

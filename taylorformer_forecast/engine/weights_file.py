@@ -45,6 +45,11 @@ def write_weights(
         Floating-point numbers are written in half precision.
     header : mapping
         What else the file is to state, in types of JSON.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite in half precision.
     """
     from safetensors.torch import save_file
 
@@ -52,6 +57,9 @@ def write_weights(
         key: (value.detach().half() if value.is_floating_point() else value.detach()).cpu().contiguous()
         for key, value in tensors.items()
     }
+    for key, value in halved.items():
+        if not value.isfinite().all():
+            raise ValueError(f"{key} has values that are not finite in half precision")
     # In the header itself: of several headers safetensors writes now one, now another first.
     checked = {**header, CHECKSUM: checksum(header, halved)}
     save_file(halved, path, {name: json.dumps(checked, sort_keys=True)})

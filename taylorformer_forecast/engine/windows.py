@@ -224,7 +224,7 @@ class Batches:
     ) -> None:
         self.maker, self.starts, self.seed = maker, starts, seed
         self.last, self.reorder, self.past_only = last, reorder, past_only
-        self.batch_size = min(batch_size, len(starts))
+        self.batch_size = min(int(batch_size), len(starts))
         self.groups = [starts]
         if seed is not None and self.batch_size < len(starts):
             whole = maker.whole(starts, last)

@@ -128,7 +128,7 @@ class ModelSpec:
     def defaults(self) -> dict[str, Any]:
         """Options of the network, with their default values."""
         if isinstance(self.build, partial):
-            return self.build.keywords
+            return dict(self.build.keywords)
         arguments = inspect.signature(self.build).parameters.items()
         return {
             name: argument.default for name, argument in arguments if argument.kind is argument.KEYWORD_ONLY

@@ -133,6 +133,16 @@ def test_winsorising_follows_a_shift_of_the_level():
     close(winsorise(y).values[:, 42:], y[:, 42:])
 
 
+@pytest.mark.parametrize("seasons", [(7, 30), (30,), (7, 15, 30)])
+def test_a_peak_of_any_season_is_no_outlier_from_its_second_time_on(seasons):
+    rng = torch.Generator().manual_seed(0)
+    y = 100 + 2 * torch.randn(5, 300, generator=rng).double()
+    y[:, 5::30] += 100
+    clean = winsorise(y, seasons).values
+    close(clean[:, 31:], y[:, 31:])
+    assert (winsorise(y, (7,)).values[:, 35::30] < 130).all()
+
+
 @pytest.mark.parametrize("following", [0.7, 1.0, 1.4])
 def test_an_outlier_stays_as_it_is_when_the_next_value_is_near_it(following):
     y = walk(120, rows=20)

@@ -370,6 +370,15 @@ def test_zero_is_a_bound_where_values_leave_it_open(name):
     assert bool(never_negative(y[None].double())[0, -1]) == expected
 
 
+@pytest.mark.parametrize("largest", [3e6, 5e7, 3e12])
+def test_a_bound_is_the_same_for_values_in_single_precision(largest):
+    y = (declining() / declining().max() * largest)[None].double()
+    y[:, ::2] += 0.3  # no whole numbers; noise that does not grow with the level
+    assert torch.equal(never_negative(y), never_negative(y.float().double()))
+    counts = torch.cat([y.round(), y.round() * 0 + 2**24 + 1], 1)  # which single precision cannot hold
+    assert bool(never_negative(counts)[0, -1])
+
+
 def test_a_bound_depends_on_the_past_alone_and_not_on_gaps():
     y = torch.stack([value[:20].double() for value, _ in BOUNDED.values()] + [declining()[:20].double()])
     y[:, 7] = torch.nan

@@ -32,6 +32,17 @@ def test_a_step_is_found_beside_a_season(n):
     assert difference(fit_effects([y], [x], [7]), y) == pytest.approx(40, abs=4)
 
 
+@pytest.mark.parametrize("amplitude", [20, 100, 1000])
+@pytest.mark.parametrize(("period", "n"), [(10, 120), (15, 200), (30, 300)])
+def test_events_at_equal_distances_are_effects_however_large(period, n, amplitude):
+    rng = np.random.default_rng(2)
+    x = (np.arange(n) % period == 5).astype(float)[:, None]
+    y = 100 + amplitude * x[:, 0] + rng.normal(0, 2, n)
+    for panel in ([y], [y, y[::-1] + 50]):
+        effects = fit_effects(panel, [x, x[::-1]][: len(panel)], [7, period])
+        assert difference(effects, y, number=0) == pytest.approx(amplitude, abs=3)
+
+
 def test_a_bend_is_found():
     rng = np.random.default_rng(0)
     x = rng.normal(10, 8, (300, 1))

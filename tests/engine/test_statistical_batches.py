@@ -75,6 +75,17 @@ def test_every_time_in_sample_of_a_long_series_is_forecast_from_the_values_befor
         np.testing.assert_allclose(found.paths.mean(0), 10.0 * at, atol=25)
 
 
+def test_paths_of_a_series_do_not_depend_on_what_is_asked_of_others():
+    rng = np.random.default_rng(1)
+    long, short = rng.normal(size=LONGEST_PAST + 300), rng.normal(size=60)
+    first, second = (
+        forecast_series([SeriesRequest(long, np.array(at)), SeriesRequest(short, np.array([60]))], 5, 0)
+        for at in ([len(long)], [len(long), 200])
+    )
+    np.testing.assert_array_equal(first[1].paths, second[1].paths)
+    np.testing.assert_array_equal(first[0].paths[:, 0], second[0].paths[:, 0])
+
+
 def test_the_future_of_a_long_series_does_not_depend_on_times_in_sample():
     y = np.random.default_rng(1).normal(size=LONGEST_PAST + 10)
     alone, with_past = (

@@ -92,6 +92,13 @@ def test_no_steps_leave_the_network_as_it_was():
     assert not net.training
 
 
+@pytest.mark.parametrize(("own", "of_the_trainer"), [(0, 2), (5, 0)])
+def test_steps_of_the_users_trainer_take_precedence_over_none_and_some(own, of_the_trainer):
+    net, result = trained(max_steps=own, trainer_kwargs={"max_steps": of_the_trainer})
+    assert result["steps"] == of_the_trainer
+    assert torch.equal(numbers(net), numbers(network())) == (of_the_trainer == 0)
+
+
 def test_equal_seeds_train_equal_networks():
     assert torch.equal(numbers(trained()[0]), numbers(trained()[0]))
 

@@ -75,6 +75,13 @@ def test_numbers_out_of_range_are_refused_in_files_that_are_whole(name, path, we
     refuse(name, path, "it is damaged: a number of")
 
 
+def test_numbers_that_half_precision_cannot_hold_are_not_written(tmp_path):
+    path = tmp_path / "weights.safetensors"
+    with pytest.raises(ValueError, match="scale has values that are not finite in half precision"):
+        weights_file.write_weights(path, "net", {"scale": torch.tensor([1e5, 1.0])}, {})
+    assert not path.exists()
+
+
 @EACH
 def test_a_file_without_a_checksum_is_refused(name, path):
     save_file(load_file(path), path, {name: json.dumps(headers(name, path)[1])})

@@ -30,6 +30,12 @@ HOSTS = {**FORECASTERS, **MODELS, "LevelForecaster": LevelForecaster, "LevelMode
 SPECS = [getattr(specs, name) for name in specs.__all__]
 
 
+def test_default_options_are_copies():
+    options = specs.TNP.defaults
+    options["d_model"] = -1
+    assert specs.TNP.defaults["d_model"] > 0
+
+
 def parameters(host):
     """Parameters of the constructor."""
     return {name: p for name, p in inspect.signature(host.__init__).parameters.items() if name != "self"}

@@ -105,7 +105,7 @@ WRONG = {
     "patience": [-1, 0.5, None],
     "update_steps": [-1, 0.5, None],
     "finetune_steps": [-1, 0.5, None],
-    "past_only": ["price", 3],
+    "past_only": ["price", 3, np.array(["a", "b"])],
     "max_steps": [-1, 0.5, "a", True],
     "num_epochs": [-1, 0.5],
     "n_epochs": [-1, 2.5],  # of darts' models
@@ -128,7 +128,7 @@ WRONG = {
     "preset": ["paper", None],
     "pretrained": [3, True, None],
     "strategy": ["zero", None, True, "Train"],
-    "lr": [0, -1.0, float("nan"), float("inf"), "a", None],
+    "lr": [0, -1.0, True, float("nan"), float("inf"), "a", None],
     "dropout": [-0.1, 1.0, 1.5, "a"],
     "hide": [-0.1, 1.0, "a"],  # of the classifier, as max_points
     "max_points": [0, 2.5],
@@ -180,6 +180,7 @@ def test_every_rule_has_a_value_that_breaks_it():
         {"n_derivative_neighbours": 100},
         {"batch_size": 10_000},
         {"num_samples": np.int64(3)},
+        {"batch_size": np.int64(3)},
         {"lr": 1},
         {"patience": 0, "validation_split": 0.3},
         {"device": "cpu"},

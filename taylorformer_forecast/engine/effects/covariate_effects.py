@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import (
     EFFECT_DELAYS,
+    EFFECT_EVIDENCE,
     EFFECT_KNOTS,
     EFFECT_ROWS_PER_TERM,
     MIN_SERIES_POINTS,
@@ -236,16 +237,23 @@ def fit_effects(
 def _slopes(
     rows: dict[int, Any], effects: CovariateEffects
 ) -> tuple[Float[np.ndarray, " P"], dict[int, np.ndarray]]:
-    """Slopes that series have in common, and those of each by its number."""
+    """Slopes that series have in common, and those of each by its number.
+
+    Where what covariates add comes at equal distances, the values some lags before explain it as well, in
+    values with twice the noise. So slopes are estimated in turn with lags from none, and also from those of
+    values as they are if these leave less.
+    """
     kinds = np.stack([effects.columns, effects.delays, ~np.isnan(effects.knots)])
     groups = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
     some = [list(rows)[k] for k in evenly(len(rows), SERIES_AT_ONCE).tolist()]
     common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
-    for _ in range(N_ROUNDS):
-        parts = [rows[k].whitened(common + part) for k, part in zip(some, own, strict=True)]
-        common, own, prior = relevant_slopes(Regressions.of(parts), groups)
-        for k, part in zip(some, own, strict=True):
-            rows[k] = rows[k].without_outliers(common + part)
+    searched = [rows[k] for k in some]
+    common, own, prior = _in_turn(searched, groups, common, own)
+    if isinstance(searched[0], Rows):
+        other, each, _ = relevant_slopes(Regressions.of([one.as_they_are() for one in searched]), groups)
+        pairs = zip(searched, common + own, other + each, strict=True)
+        if sum(one.loss(a) - one.loss(b) for one, a, b in pairs) > EFFECT_EVIDENCE:
+            common, own, prior = _in_turn(searched, groups, other, each)
     slopes = {k: common + part for k, part in zip(some, own, strict=True)}
     for k in rows.keys() - set(some):  # too many for all to be estimated together
         found = common
@@ -254,6 +262,15 @@ def _slopes(
             rows[k] = rows[k].without_outliers(found)
         slopes[k] = found
     return common, slopes
+
+
+def _in_turn(rows: list[Any], groups: np.ndarray, common: np.ndarray, own: np.ndarray) -> tuple:
+    """Slopes in common and deviations of each, and the prior of these, from slopes to start with."""
+    for _ in range(N_ROUNDS):
+        parts = [one.whitened(common + part) for one, part in zip(rows, own, strict=True)]
+        common, own, prior = relevant_slopes(Regressions.of(parts), groups)
+        rows = [one.without_outliers(common + part) for one, part in zip(rows, own, strict=True)]
+    return common, own, prior
 
 
 def _without_slopes(

@@ -81,6 +81,17 @@ class Rows:
         y, terms = self._less_past(self.clean, self._weights(slopes))
         return y - y.mean(), terms - terms.mean(0), len(self.lags)
 
+    def as_they_are(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """Values and terms whose past is left in them, and the number of lags."""
+        y, terms = self.clean[self.at], self.terms[self.at]
+        return y - y.mean(), terms - terms.mean(0), 0
+
+    def loss(self, slopes: Float[np.ndarray, " P"]) -> float:
+        """Negative log-likelihood of slopes and lags, for errors of Laplace's distribution."""
+        y, terms = self._less_past(self.clean, self._weights(slopes))
+        error = y - terms @ slopes
+        return len(error) * float(np.log(max(np.abs(error - np.median(error)).mean(), 1e-12)))
+
     def without_outliers(self, slopes: Float[np.ndarray, " P"]) -> Rows:
         """Return rows whose values are no farther than some deviations from what slopes and past predict.
 

@@ -83,10 +83,11 @@ def forecast_series(
     ((5, 2), [2.0, 8.0])
     """
     if all(len(q.y) <= LONGEST_PAST or q.at.min() > len(q.y) - 1 for q in requests):
-        return _forecast(requests, n_paths, seed, correct, horizon)
+        return _forecast(requests, n_paths, range(seed, seed + len(requests)), correct, horizon)
     whole = [split(request) for request in requests]
     parts = [part for found in whole for _, part in found]
-    forecasts = iter(_forecast(parts, n_paths, seed, correct, horizon))
+    seeds = [seed + n + k * len(whole) for n, found in enumerate(whole) for k in range(len(found))]
+    forecasts = iter(_forecast(parts, n_paths, seeds, correct, horizon))
     return [joined([(places, next(forecasts)) for places, _ in found]) for found in whole]
 
 
@@ -118,7 +119,7 @@ def are_demand(series: Sequence[np.ndarray], seasons: Callable[[], Sequence[Sequ
 def _forecast(
     requests: Sequence[SeriesRequest],
     n_paths: int,
-    seed: int,
+    seeds: Sequence[int],
     correct: Callable[[CombinationFit], Correction] | None,
     horizon: int,
 ) -> list[SeriesForecast]:
@@ -145,7 +146,7 @@ def _forecast(
         adjusted = without_effects(above, effects)
         effects = effects + least
         found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)
-        generators = [torch.Generator().manual_seed(seed + number) for number in batch]
+        generators = [torch.Generator().manual_seed(seeds[number]) for number in batch]
         paths, ends = found.sample(n_paths, generators), found.quantiles(STATISTICAL_LEVELS)
         limits = list(zip(*(end.tolist() for end in bounds(y)), strict=True))
         for row, number in enumerate(batch):
@@ -153,9 +154,9 @@ def _forecast(
             part = own, ends[row], paths[row], effects[row], limits[row]
             one = _columns(*part, requests[number], y[row], generators[row])
             if one.intermittent and not requests[number].multiplied:
-                one = with_season(one, requests[number], whole, seed + number)
+                one = with_season(one, requests[number], whole, seeds[number])
             if some_left_out[row]:
-                one = with_exceptions(one, requests[number], y[row], given[row][left_out[row]], seed + number)
+                one = with_exceptions(one, requests[number], y[row], given[row][left_out[row]], seeds[number])
             forecasts[number] = one
     return [forecasts[number] for number in range(len(requests))]
 
