@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from taylorformer_forecast.baselines.intermittent import may_have_ended
+from taylorformer_forecast.baselines.intermittent import may_be_broken, may_have_ended
 from taylorformer_forecast.defaults import (
     DEMAND_CLASSES,
     DEMAND_DECAYS,
@@ -101,7 +101,7 @@ def fit_intermittent(y: Float[Tensor, "B n"], horizon: int = 1) -> Intermittent:
     gave to each value half a horizon before it was seen. A member with a short memory knows the next value of
     a burst, and not those after it. Series that are not small counts have empirical members only. They are
     judged by zeros and four classes of other values. Where demand may have ended, only members with a short
-    memory count.
+    memory count, and where something may be broken, only that of ten values.
 
     Parameters
     ----------
@@ -144,7 +144,9 @@ def fit_intermittent(y: Float[Tensor, "B n"], horizon: int = 1) -> Intermittent:
     score = torch.where(counts[:, None, None] | ~parametric, score, -torch.inf)
     decays = y.new_tensor(DEMAND_DECAYS)
     decay = torch.cat([decays.repeat_interleave(k) for k in (len(DEMAND_SIZES), len(HURDLE_SIZES), 1)])
-    score = torch.where(may_have_ended(y)[..., None] & (decay > ENDED_DECAY), -torch.inf, score)
+    ended, broken = may_have_ended(y)[..., None], may_be_broken(y)[..., None]
+    unlikely = (ended & (decay > ENDED_DECAY)) | (broken & (decay != ENDED_DECAY))
+    score = torch.where(unlikely, -torch.inf, score)
     weights = torch.softmax(score, 2)
     mean, square = _moments(past)
     location = (weights * mean).sum(2)

@@ -11,9 +11,11 @@ from torch import Tensor
 
 from taylorformer_forecast.defaults import (
     AWAKE_RUN,
+    BROKEN_RUN,
     CLOSED_EDGE,
     CLOSED_RUN,
     FEW_ZEROS,
+    FEWEST_BEFORE_BROKEN,
     FEWEST_RUNS,
     FEWEST_STEPS,
     INTERMITTENT_ZEROS,
@@ -32,7 +34,8 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     zeros that is over does not count where there are few others: something was closed. Nor do zeros count
     that alternate with other values in long runs, as nights do with days. Where values have not been zero for
     longer than ever, and than chance would have it, as in an outbreak, those before are another time. Where
-    there are far more zeros in a row at the end than ever before, a quarter is not needed.
+    there are far more zeros in a row at the end than ever before, a quarter is not needed, and three are
+    enough where all was far from zero.
 
     Examples
     --------
@@ -52,7 +55,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
     nights = (over >= FEWEST_RUNS) & (torch.minimum(ended, seen - zeros) >= CLOSED_RUN * over)
     many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ~closed & ~_awake(y)
-    return (many | may_have_ended(y)) & ~nights & ((y < 0).cumsum(1) == 0)
+    return (many | may_have_ended(y) | may_be_broken(y)) & ~nights & ((y < 0).cumsum(1) == 0)
 
 
 def may_have_ended(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
@@ -66,10 +69,37 @@ def may_have_ended(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     >>> may_have_ended(y)[0, -2:].tolist()
     [False, True]
     """
+    return _ends_with(y, CLOSED_RUN)
+
+
+def may_be_broken(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
+    """Whether the values up to each point end with three to nine zeros, and are far from zero before.
+
+    Hardly any is less than a quarter of their mean. So it is no season that ends.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.intermittent import may_be_broken
+    >>> y = torch.tensor([[50.0] * 30 + [0.0] * 3, [50.0, 1.0, 40.0] * 10 + [0.0] * 3])
+    >>> may_be_broken(y)[:, -1].tolist()
+    [True, False]
+    """
+    value = (y != 0) & ~y.isnan()
+    count = value.cumsum(1)
+    mean = torch.where(value, y, 0.0).cumsum(1) / count.clamp_min(1)
+    small = (~y.isnan() & (y < CLOSED_EDGE * mean)).cumsum(1)
+    before = torch.where(value, small, 0).cummax(1).values  # of the zeros at the end
+    far = (count >= FEWEST_BEFORE_BROKEN) & (before < FEW_ZEROS * count)
+    return _ends_with(y, BROKEN_RUN) & ~may_have_ended(y) & far
+
+
+def _ends_with(y: Float[Tensor, "B n"], least: int) -> Bool[Tensor, "B n"]:
+    """Whether there are so many zeros after the last other value, twice as many as in any run before."""
     zeros, value = (y == 0).cumsum(1), (y != 0) & ~y.isnan()
     ended, longest = _over(zeros, value)
     since = zeros - ended
-    return (since >= CLOSED_RUN) & (since >= 2 * longest) & (value.cumsum(1) > 0)
+    return (since >= least) & (since >= 2 * longest) & (value.cumsum(1) > 0)
 
 
 def _over(zeros: Int[Tensor, "B n"], value: Bool[Tensor, "B n"]) -> tuple[Tensor, Tensor]:

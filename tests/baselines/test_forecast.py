@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close as close
@@ -13,6 +14,7 @@ from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative, without_closed
 from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
+from taylorformer_forecast.engine.statistics.forecast import are_demand
 
 NAN, N, H = float("nan"), 40, 12
 DECILES = [k / 10 for k in range(1, 10)]
@@ -439,6 +441,23 @@ def test_what_has_ended_is_forecast_near_zero():
     y = week(120)
     y[-40:] = 0.0
     assert forecast(y[None], 14, 7).quantiles([0.5])[0].max() < 30
+
+
+@pytest.mark.parametrize("n_zeros", [3, 5, 9, 10])
+def test_while_something_is_broken_either_zero_or_the_level_is_likely(n_zeros):
+    """With five to nine zeros 95 % intervals around a level of 100 ended below 40."""
+    y = 100 + 10 * normal(20, 100)
+    y[:, -n_zeros:] = 0.0
+    low, high = forecast(y, 14).quantiles([0.05, 0.95]).unbind(-1)
+    assert (low == 0).all()
+    assert (high > 80).all()
+    assert (high < 140).all()
+
+
+def test_what_is_broken_is_no_demand_and_has_a_network_when_it_is_back():
+    y = np.r_[100 + np.random.default_rng(0).normal(size=200), np.zeros(5)]
+    assert not are_demand([y], lambda: [[]])
+    assert are_demand([np.r_[y, np.zeros(5)]], lambda: [[]])
 
 
 @pytest.mark.parametrize("kind", ["counts", "other values"])

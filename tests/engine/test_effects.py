@@ -107,7 +107,7 @@ def test_series_share_what_they_have_in_common_and_keep_what_is_their_own():
 
 
 def test_series_beyond_those_estimated_together_have_effects_of_their_own(monkeypatch):
-    monkeypatch.setattr("taylorformer_forecast.engine.effects.covariate_effects.SERIES_AT_ONCE", 4)
+    monkeypatch.setattr("taylorformer_forecast.engine.effects.slopes.SERIES_AT_ONCE", 4)
     rng = np.random.default_rng(0)
     x = [promotions(80, rng) for _ in range(8)]
     y = [(30 if k % 2 else 5) * one[:, 0] + rng.normal(size=80) for k, one in enumerate(x)]

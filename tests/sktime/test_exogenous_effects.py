@@ -278,7 +278,7 @@ def test_effects_are_those_of_the_steps_if_the_index_is_finer(strategy, closed, 
 
 
 def test_the_order_of_instances_and_columns_does_not_matter_to_effects(monkeypatch):
-    monkeypatch.setattr("taylorformer_forecast.engine.effects.covariate_effects.SERIES_AT_ONCE", 2)
+    monkeypatch.setattr("taylorformer_forecast.engine.effects.slopes.SERIES_AT_ONCE", 2)
     y, X = later_by(0, 5, n=80)
     y = y.assign(a=y["y"] ** 2)
     order = y.index.get_level_values(0).unique()[[3, 0, 4, 2, 1]]

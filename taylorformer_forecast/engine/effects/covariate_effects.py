@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import (
     EFFECT_DELAYS,
-    EFFECT_EVIDENCE,
     EFFECT_KNOTS,
     EFFECT_ROWS_PER_TERM,
     MIN_SERIES_POINTS,
@@ -22,14 +19,12 @@ from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.engine.effects.closures import beside_codes, demand_of, while_open
 from taylorformer_forecast.engine.effects.covariate_gaps import filled, memory_of, unknown
 from taylorformer_forecast.engine.effects.demand_rows import DemandRows
-from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
 from taylorformer_forecast.engine.effects.rows import Rows
 from taylorformer_forecast.engine.effects.series_scale import deviation, mean_size, since_start
+from taylorformer_forecast.engine.effects.slopes import slopes_of
 
-N_ROUNDS = 6  # of slopes and autoregression in turn
 VALUES_AT_ONCE = 10_000  # latest ones that are estimated from, as time grows with them
 COVARIATES_AT_ONCE = 20  # of which lines bend or count later, as time grows with the cube of terms
-SERIES_AT_ONCE = 256  # series that are estimated together, others given what these have in common
 
 
 @dataclass(frozen=True)
@@ -225,52 +220,15 @@ def fit_effects(
         elif rows := Rows.of((latest[k] - np.nanmean(y[k])) / units[k], terms, given, found.reach, seasons):
             added[k] = rows
     slopes = found.slopes
+    kinds = np.stack([found.columns, found.delays, ~np.isnan(found.knots)])
+    groups = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
     for rows_of_kind, other in ((added, -1), (multiplied, -2)):
         if rows_of_kind:
-            slopes[other], each = _slopes(rows_of_kind, found)
+            slopes[other], each = slopes_of(rows_of_kind, groups)
             slopes[:-2][of_demand == (other == -2)] = slopes[other]
             slopes[list(each)] = list(each.values())
     sizes = [units[k] / float(mean_size(started[k])) for k in added]
     return replace(found, slopes=slopes, relative=float(np.median(sizes)) if sizes else 0.0)
-
-
-def _slopes(
-    rows: dict[int, Any], effects: CovariateEffects
-) -> tuple[Float[np.ndarray, " P"], dict[int, np.ndarray]]:
-    """Slopes that series have in common, and those of each by its number.
-
-    Where what covariates add comes at equal distances, the values some lags before explain it as well, in
-    values with twice the noise. So slopes are estimated in turn with lags from none, and also from those of
-    values as they are if these leave less.
-    """
-    kinds = np.stack([effects.columns, effects.delays, ~np.isnan(effects.knots)])
-    groups = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
-    some = [list(rows)[k] for k in evenly(len(rows), SERIES_AT_ONCE).tolist()]
-    common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
-    searched = [rows[k] for k in some]
-    common, own, prior = _in_turn(searched, groups, common, own)
-    if isinstance(searched[0], Rows):
-        other, each, _ = relevant_slopes(Regressions.of([one.as_they_are() for one in searched]), groups)
-        pairs = zip(searched, common + own, other + each, strict=True)
-        if sum(one.loss(a) - one.loss(b) for one, a, b in pairs) > EFFECT_EVIDENCE:
-            common, own, prior = _in_turn(searched, groups, other, each)
-    slopes = {k: common + part for k, part in zip(some, own, strict=True)}
-    for k in rows.keys() - set(some):  # too many for all to be estimated together
-        found = common
-        for _ in range(2):
-            found = common + Regressions.of([rows[k].whitened(found)]).deviations(common, prior)[0]
-            rows[k] = rows[k].without_outliers(found)
-        slopes[k] = found
-    return common, slopes
-
-
-def _in_turn(rows: list[Any], groups: np.ndarray, common: np.ndarray, own: np.ndarray) -> tuple:
-    """Slopes in common and deviations of each, and the prior of these, from slopes to start with."""
-    for _ in range(N_ROUNDS):
-        parts = [one.whitened(common + part) for one, part in zip(rows, own, strict=True)]
-        common, own, prior = relevant_slopes(Regressions.of(parts), groups)
-        rows = [one.without_outliers(common + part) for one, part in zip(rows, own, strict=True)]
-    return common, own, prior
 
 
 def _without_slopes(

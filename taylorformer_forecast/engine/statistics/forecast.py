@@ -12,7 +12,7 @@ from torch import Tensor
 from taylorformer_forecast.baselines.bounds import bounds, floor, without_negligible
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, Forecast, forecast
-from taylorformer_forecast.baselines.intermittent import is_intermittent
+from taylorformer_forecast.baselines.intermittent import is_intermittent, may_be_broken
 from taylorformer_forecast.baselines.outliers import without_errors
 from taylorformer_forecast.baselines.tails import pieces_between
 from taylorformer_forecast.core.families.base import POINT_MASS
@@ -94,6 +94,8 @@ def forecast_series(
 def are_demand(series: Sequence[np.ndarray], seasons: Callable[[], Sequence[Sequence[float]]]) -> bool:
     """Whether all series are intermittent demand, which is forecast by statistics alone.
 
+    What may be broken for now is none: it will have values that networks forecast.
+
     Parameters
     ----------
     series : sequence of ndarrays of shape (n,)
@@ -109,7 +111,8 @@ def are_demand(series: Sequence[np.ndarray], seasons: Callable[[], Sequence[Sequ
     >>> are_demand([demand], lambda: [[]]), are_demand([demand, level], lambda: [[], []])
     (True, False)
     """
-    if not series or not all(bool(is_intermittent(ending_together([y]))[0, -1]) for y in series):
+    latest = [ending_together([y]) for y in series]
+    if not series or not all(bool((is_intermittent(y) & ~may_be_broken(y))[0, -1]) for y in latest):
         return False
     each = zip(series, seasons(), strict=True)
     requests = [SeriesRequest(y, np.array([len(y)]), seasons=own) for y, own in each]

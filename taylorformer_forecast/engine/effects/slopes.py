@@ -1,0 +1,67 @@
+"""Slopes of covariates and autoregressions of the rest, estimated in turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from taylorformer_forecast.core.window import evenly
+from taylorformer_forecast.defaults import EFFECT_EVIDENCE
+from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
+from taylorformer_forecast.engine.effects.rows import Rows
+
+N_ROUNDS = 6  # of slopes and autoregression in turn
+SERIES_AT_ONCE = 256  # series that are estimated together, others given what these have in common
+
+
+def slopes_of(
+    rows: dict[int, Any], groups: Int[np.ndarray, " P"]
+) -> tuple[Float[np.ndarray, " P"], dict[int, np.ndarray]]:
+    """Slopes that series have in common, and those of each by its number.
+
+    Where what covariates add comes at equal distances, the values some lags before explain it as well, in
+    values with twice the noise. So slopes are estimated in turn with lags from none, and also from those of
+    values as they are if these leave less.
+
+    Parameters
+    ----------
+    rows : dict of int to Rows or DemandRows
+        Values and terms of series, by their numbers.
+    groups : int ndarray of shape (P,)
+        Kind of every term: slopes of one kind have one prior.
+
+    Returns
+    -------
+    common : ndarray of shape (P,)
+        Slopes that series have in common.
+    each : dict of int to ndarray of shape (P,)
+        Those of each series.
+    """
+    some = [list(rows)[k] for k in evenly(len(rows), SERIES_AT_ONCE).tolist()]
+    common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
+    searched = [rows[k] for k in some]
+    common, own, prior = _in_turn(searched, groups, common, own)
+    if isinstance(searched[0], Rows):
+        other, each, _ = relevant_slopes(Regressions.of([one.as_they_are() for one in searched]), groups)
+        pairs = zip(searched, common + own, other + each, strict=True)
+        if sum(one.loss(a) - one.loss(b) for one, a, b in pairs) > EFFECT_EVIDENCE:
+            common, own, prior = _in_turn(searched, groups, other, each)
+    slopes = {k: common + part for k, part in zip(some, own, strict=True)}
+    for k in rows.keys() - set(some):  # too many for all to be estimated together
+        found = common
+        for _ in range(2):
+            found = common + Regressions.of([rows[k].whitened(found)]).deviations(common, prior)[0]
+            rows[k] = rows[k].without_outliers(found)
+        slopes[k] = found
+    return common, slopes
+
+
+def _in_turn(rows: list[Any], groups: np.ndarray, common: np.ndarray, own: np.ndarray) -> tuple:
+    """Slopes in common and deviations of each, and the prior of these, from slopes to start with."""
+    for _ in range(N_ROUNDS):
+        parts = [one.whitened(common + part) for one, part in zip(rows, own, strict=True)]
+        common, own, prior = relevant_slopes(Regressions.of(parts), groups)
+        rows = [one.without_outliers(common + part) for one, part in zip(rows, own, strict=True)]
+    return common, own, prior
