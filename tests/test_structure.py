@@ -98,7 +98,7 @@ NO_DEFAULTS = {
     ),
     "memory alone": ("MOST_CORRECTED_STEPS",),
     "what a file may hold": ("FILE_LIMITS",),
-    "what stands for missing values": ("CODES",),
+    "what stands for missing values or errors": ("CODES", "FAR_IN_RANGES"),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
     "sizes of tokens": ("DIM_STEP", "DIM_VALUES", "N_PHASES", "N_SEEN", "PATCH"),
     "settings of sktime's own tests": ("ONE_SEASON", "SMALL", "VALIDATED"),

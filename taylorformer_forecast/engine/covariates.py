@@ -6,15 +6,17 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 CODES = [sign * (10.0**digits - 1) for digits in range(3, 10) for sign in (-1, 1)]  # as -9999
+FAR_IN_RANGES = 100  # of all other numbers of a column, that a single one is outside
 
 
 def warn_of_values(values: Float[np.ndarray, "n P"], columns: Sequence, name: str) -> None:
     """Warn of columns without a value, which count for nothing, and of numbers that stand for missing values.
 
-    Such a number has nines alone, and lies outside the range of all others by more than that range.
+    Such a number has nines alone, and lies outside the range of all others by more than that range. A single
+    number that lies outside by a hundred ranges is taken for an error.
 
     Parameters
     ----------
@@ -32,17 +34,37 @@ def warn_of_values(values: Float[np.ndarray, "n P"], columns: Sequence, name: st
             stacklevel=2,
         )
     for column, own in zip(columns, values.T, strict=True):
-        coded = np.isin(own, CODES)
-        others = own[~coded & ~np.isnan(own)]
-        if coded.any() and len(others):
-            low, high = others.min(), others.max()
-            far = coded & ((own < 2 * low - high) | (own > 2 * high - low))
-            if far.any():
-                warnings.warn(
-                    f"{name} has {own[far][0]:.0f} in {str(column)!r}, far from all others "
-                    f"({low:g} to {high:g}): if it stands for missing values, replace it by NaN",
-                    stacklevel=2,
-                )
+        known = own[~np.isnan(own)]
+        coded, outermost = np.isin(known, CODES), np.zeros(len(known), bool)
+        if len(known):
+            outermost[np.abs(known - np.median(known)).argmax()] = True
+        meaning = "it stands for missing values"
+        found = _far_from_others(known, coded, 1)
+        if found is None:
+            meaning = "it is an error"
+            found = _far_from_others(known, outermost, FAR_IN_RANGES)
+        if found is not None:
+            value, low, high = found
+            warnings.warn(
+                f"{name} has {value:.10g} in {str(column)!r}, far from all others ({low:g} to {high:g}): "
+                f"if {meaning}, replace it by NaN",
+                stacklevel=2,
+            )
+
+
+def _far_from_others(
+    values: Float[np.ndarray, " n"], which: Bool[np.ndarray, " n"], ranges: int
+) -> tuple[float, float, float] | None:
+    """The first of some values that is so many ranges of the others outside of these, and their range."""
+    others = values[~which]
+    if not len(others) or not which.any():
+        return None
+    low, high = float(others.min()), float(others.max())
+    reach = ranges * (high - low)
+    far = which & ((values < low - reach) | (values > high + reach))
+    if not far.any() or (ranges > 1 and high == low):  # a flag of one event is no error
+        return None
+    return float(values[far][0]), low, high
 
 
 def center_and_spread(

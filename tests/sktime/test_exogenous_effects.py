@@ -527,6 +527,20 @@ def test_a_number_that_may_stand_for_missing_values_is_told():
     assert not any("visitors" in str(one.message) for one in found)
 
 
+def test_a_number_that_may_be_an_error_is_told_and_a_flag_of_one_event_is_not():
+    y = pd.Series(np.sin(np.arange(50.0)), pd.date_range("2024-01-01", periods=50, freq="D"))
+    X = pd.DataFrame({"promotion": np.arange(50) % 5 == 0, "strike": np.arange(50) == 20}, y.index).astype(
+        float
+    )
+    X.loc[X.index[30], "promotion"] = 1e6
+    told = (
+        r"X has 1000000 in 'promotion', far from all others \(0 to 1\): if it is an error, replace it by NaN"
+    )
+    with pytest.warns(UserWarning, match=told) as found:
+        TaylorformerForecaster(strategy="corrected").fit(y, X=X, fh=[1, 2])
+    assert not any("strike" in str(one.message) for one in found)
+
+
 def test_forecasts_with_covariates_stop_where_values_did_until_one_goes_farther():
     rng, hour = np.random.default_rng(0), np.arange(264)
     x = rng.normal(size=264)
