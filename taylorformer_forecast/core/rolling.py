@@ -141,6 +141,13 @@ class RollingBounds:
         widest = torch.maximum((high - low) / 2, spread.amin(1, keepdim=True))
         return cls(low, high, torch.minimum(most, widest))
 
+    def clipped(self, paths: Float[Tensor, "B S T D"], start: int) -> Float[Tensor, "B S T D"]:
+        """Paths from step ``start`` on, no farther outside the bounds of means than these are apart."""
+        steps = slice(start, start + paths.shape[2])
+        low, high = self.low[:, None, steps], self.high[:, None, steps]
+        least, most = (2 * low - high).nan_to_num(-torch.inf), (2 * high - low).nan_to_num(torch.inf)
+        return torch.minimum(torch.maximum(paths, least), most)
+
     def correction(self, parts: Components, start: int) -> tuple[Tensor, Tensor]:
         """Shift and factor, (B, 1, T, D), that bring distributions from step ``start`` on within the bounds.
 
@@ -250,7 +257,10 @@ def _rolled(
                 y, observed = (value.repeat_interleave(n_paths, 0) for value in (y, observed))
                 floor = floor.repeat_interleave(n_paths, 0) if isinstance(floor, Tensor) else floor
                 paths_each = 1
-            last = parts[-1].paths.flatten(0, 1).to(y.dtype)
+            last = parts[-1].paths
+            if bounds is not None:  # draws of a family without a variance may be of any size
+                last = bounds.clipped(last, start - chunk)
+            last = last.flatten(0, 1).to(y.dtype)
             y = torch.cat([y, last], 1)[:, chunk:]
             observed = torch.cat([observed, torch.ones_like(last, dtype=torch.bool)], 1)[:, chunk:]
             near = replace(

@@ -57,6 +57,30 @@ def test_means_and_widths_stay_near_the_context_however_errors_grow(factor, kind
     assert ((mean[:, 3:] >= ends[0]) & (mean[:, 3:] <= ends[1])).all()
 
 
+class HeavyTails(OneShotNet):
+    """The median of the context, with tails so heavy that draws have no mean, in units of its deviation."""
+
+    def __init__(self):
+        super().__init__(find_family("studentt"))
+
+    def forward(self, window):
+        past = window.y[:, : window.n_context]
+        loc = past.median(1, keepdim=True).values.expand(-1, window.n_targets, -1)
+        scale = 0.1 * past.std(1, keepdim=True).expand_as(loc)
+        return StudentT(torch.full_like(loc, 0.7), loc, scale, validate_args=False)
+
+
+def test_a_draw_of_any_size_does_not_narrow_the_other_paths():
+    y = series()
+    found = rolled(HeavyTails(), y, steps=24)
+    low, high = found.paths.quantile(torch.tensor([0.1, 0.9], dtype=torch.float64), dim=1).unflatten(
+        2, (8, 3)
+    )
+    width = (high - low).mean(2)  # of every three steps
+    assert (width[:, 1:] > 0.8 * width[:, :1]).all()
+    assert (found.paths.median(1).values - y.median(1).values[:, None]).abs().max() < 1.0
+
+
 def test_a_line_may_go_on_as_far_as_it_leads():
     y = torch.arange(float(CONTEXT)).expand(3, -1)[..., None]
 
