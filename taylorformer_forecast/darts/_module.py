@@ -27,7 +27,7 @@ from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
 from taylorformer_forecast.darts._effects import Additions, open_past
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._losses import ObservedLoss
-from taylorformer_forecast.darts._state import evaluating, finished_state
+from taylorformer_forecast.darts._state import evaluating, finished_state, repeatable
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS, N_PARAMETER_PATHS
 from taylorformer_forecast.engine.calibration import inflate_by_paths
@@ -245,7 +245,8 @@ class ForecastModule(JointWindows, ObservedLoss):
         check_gaps((near.past_covariates, near.future_past_covariates), self.past_flags, "past_covariates")
         parameters = self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
-        samples = self.sample(near, n, n_paths, self.pred_roll_size or n, effects)
+        with repeatable(parameters):
+            samples = self.sample(near, n, n_paths, self.pred_roll_size or n, effects)
         predicted = self.predicted(samples, batch, effects)
         if self.joint is not None and not parameters:
             predicted = self.joint.reorder(predicted)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 
-from taylorformer_forecast.engine.state import kept_rng, own_state
+from taylorformer_forecast.engine.state import kept_rng, own_state, private_rng
 from taylorformer_forecast.engine.training import interruptible
 
 
@@ -41,6 +41,11 @@ def evaluating(net: torch.nn.Module) -> Iterator[None]:
         yield
     finally:
         net.train(before)
+
+
+def repeatable(wanted: bool) -> AbstractContextManager[None]:
+    """Draw the same random numbers in a block at every call, if that is wanted."""
+    return private_rng(0) if wanted else nullcontext()
 
 
 @contextmanager

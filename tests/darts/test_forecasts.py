@@ -172,6 +172,17 @@ def test_parameters_of_later_steps_are_those_of_the_marginals(airline):
     np.testing.assert_allclose(parameters[:, 1], paths.std(1), rtol=0.3)
 
 
+@pytest.mark.parametrize("model_class", [TaylorformerModel, TNPModel, UNNModel])
+def test_parameters_are_the_same_at_every_call(model_class, airline):
+    model = make(model_class, 24, 6, n_epochs=1, likelihood=GaussianLikelihood()).fit(airline)
+    state = torch.get_rng_state()
+    first, second = (model.predict(6, predict_likelihood_parameters=True) for _ in range(2))
+    np.testing.assert_array_equal(first.values(), second.values())
+    samples = [model.predict(6, num_samples=20).all_values() for _ in range(2)]
+    assert (samples[0] != samples[1]).any()
+    assert torch.equal(torch.get_rng_state(), state)
+
+
 @pytest.mark.parametrize(("model_class", "most"), [(TaylorformerModel, 150), (LAMModel, 400)])
 def test_the_default_training_of_a_long_series_ends_after_some_steps_and_is_finished(
     model_class, most, monkeypatch
