@@ -22,6 +22,7 @@ NEARLY_NORMAL_DF = 1e3  # degrees of freedom that stand for a Gaussian distribut
 LARGEST_FULL_MAP = 2**20  # numbers of a full map; larger maps have a low rank; by hand
 LOW_RANK = 256  # of those; by hand
 RIDGE_PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 6))  # to choose from, per window; by hand
+MOST_SEARCHED_SERIES = 32  # the longest ones, whose values are searched for seasons; by hand
 MOST_OWN_MAPS = 32  # series that have a map of their own; by hand
 N_RIDGE_BLOCKS = 4  # of the cross-validation; by hand
 MIN_RIDGE_WINDOWS = 2 * N_RIDGE_BLOCKS  # of a fit: two in a block; by hand

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import positive_so_far
+from taylorformer_forecast.baselines.smoothing import points_since_first
 from taylorformer_forecast.defaults import (
     LARGEST_REGRESSED_CHANGE,
     REGRESSION_CYCLES,
@@ -58,13 +59,11 @@ def autoregression(
     >>> (forecasts[0, -1, 0] / y[0, -4:]).round(decimals=2).tolist(), int(known.sum())
     ([1.08, 1.08, 1.08, 1.08], 17)
     """
-    observed = ~y.isnan()
     positive = positive_so_far(y)
     forecasts = _regress(torch.where(y > 0, y, torch.nan).log(), season, horizon).exp()
     if not bool(positive.all()):
         forecasts = torch.where(positive[..., None, None], forecasts, _regress(y, season, horizon))
-    seen = (observed.cumsum(1) > 0).cumsum(1)  # points since the first observed
-    return forecasts, seen >= REGRESSION_CYCLES * season
+    return forecasts, points_since_first(y) >= REGRESSION_CYCLES * season
 
 
 def _regress(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Tensor, "B n K H"]:

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.intermittent import may_be_broken, may_have_ended
+from taylorformer_forecast.baselines.smoothing import points_since_first
 from taylorformer_forecast.defaults import (
     DEMAND_CLASSES,
     DEMAND_DECAYS,
@@ -137,7 +138,7 @@ def fit_intermittent(y: Float[Tensor, "B n"], horizon: int = 1) -> Intermittent:
     unit = torch.where(counts[:, None], 1.0, size)
     before = min(-(-horizon // 2), FARTHEST_JUDGED)
     past = _past(support / unit, index, observed, _classes(support.shape[1], counts), before)
-    judged = observed & ((observed.cumsum(1) > 0).cumsum(1) >= before)
+    judged = observed & (points_since_first(y) >= before)
     score = torch.where(judged[..., None], _scores(past, support.gather(1, index), counts), 0.0).cumsum(1)
     n_parametric = len(DEMAND_DECAYS) * (len(DEMAND_SIZES) + len(HURDLE_SIZES))
     parametric = torch.arange(score.shape[2], device=y.device) < n_parametric

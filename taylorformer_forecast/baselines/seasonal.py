@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from taylorformer_forecast.baselines.smoothing import Grid, smooth
+from taylorformer_forecast.baselines.smoothing import Grid, points_since_first, smooth
 from taylorformer_forecast.defaults import (
     CLOSED_SHARE,
     LEAST_PAST_CYCLES,
@@ -225,7 +225,6 @@ def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int, width: int = 1)
     """
     n, half = y.shape[1], season // 2
     reach = half + width // 2  # of values after a deviation that it depends on
-    observed = ~y.isnan()
     weights = y.new_ones(season + 1 - season % 2)
     if season % 2 == 0:
         weights[0] = weights[-1] = 0.5
@@ -241,8 +240,7 @@ def seasonal(y: Float[Tensor, "B n"], season: int, horizon: int, width: int = 1)
     level = torch.nan_to_num(index[..., :season]).sum(-1, keepdim=True)
     phases = (~index[..., :season].isnan()).sum(-1, keepdim=True)
     index = torch.nan_to_num(index - level / phases.clamp_min(1))
-    seen = (observed.cumsum(1) > 0).cumsum(1)  # points since the first observed
-    known = (seen >= half + reach + season) & (phases[..., 0] > 0)
+    known = (points_since_first(y) >= half + reach + season) & (phases[..., 0] > 0)
     return Seasonal(index[..., :horizon], y - _adjustment(index, known, season), known)
 
 

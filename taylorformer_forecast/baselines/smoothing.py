@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.defaults import FLAT_SLOPE_COUNT, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
@@ -117,6 +117,19 @@ def _states(x: np.ndarray, gain: np.ndarray, turn: np.ndarray, damping: np.ndarr
         level = np.add(level, gain[t] * error, out=states[0, t])
         trend = np.add(trend, turn[t] * error, out=states[1, t])
     return states
+
+
+def points_since_first(y: Float[Tensor, "B n"]) -> Int[Tensor, "B n"]:
+    """Numbers of points from the first observed one on, shape (B, n).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.smoothing import points_since_first
+    >>> points_since_first(torch.tensor([[float("nan"), 1.0, float("nan"), 2.0]])).tolist()
+    [[0, 1, 2, 3]]
+    """
+    return ((~y.isnan()).cumsum(1) > 0).cumsum(1)
 
 
 def slope_so_far(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B n"], Float[Tensor, "B n"]]:

@@ -14,7 +14,7 @@ import torch
 from taylorformer_forecast.baselines.outliers import without_outliers
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
-from taylorformer_forecast.defaults import LEAST_FOUND_CYCLES, MOST_OWN_MAPS, N_HARMONICS
+from taylorformer_forecast.defaults import LEAST_FOUND_CYCLES, MOST_SEARCHED_SERIES, N_HARMONICS
 
 LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much
 
@@ -57,7 +57,7 @@ class SeasonalFeatures:
             pairs = list(series)
             most = max(len(index) for index, _ in pairs)
             longest = [pair for pair in pairs if len(pair[0]) == most]
-            for index, values in longest[:MOST_OWN_MAPS]:
+            for index, values in longest[:MOST_SEARCHED_SERIES]:
                 t = torch.tensor(axis.numbers(index), dtype=torch.float64)
                 for column in torch.tensor(values.copy(), dtype=torch.float64).T:
                     grid = axis.on_grid(index, without_outliers(t, column).numpy())

@@ -170,6 +170,7 @@ def forecast_paths(
     n_paths: int,
     time_unit: float,
     floor: float | Tensor = 0.0,
+    *,
     max_targets: int | None = None,
     generator: torch.Generator | None = None,
     max_rows: int = 8192,

@@ -285,8 +285,9 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         """
         self._check_fitted()
         strategy = self._strategy or Strategy("train", "this model has no pretrained network")
-        lengths, training = (self.input_chunk_length, self.output_chunk_length), (self._steps, self._seconds)
-        return summarise(self.model.net, strategy, *lengths, self._seasonal, *training)
+        sizes: dict[str, Any] = dict(context_length=self.input_chunk_length, horizon=self.output_chunk_length)
+        sizes |= dict(seasonal=self._seasonal, steps=self._steps, seconds=self._seconds)
+        return summarise(self.model.net, strategy, **sizes)
 
     @property
     def min_input_chunk_length(self) -> int:

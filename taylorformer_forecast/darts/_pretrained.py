@@ -20,7 +20,12 @@ from taylorformer_forecast.darts._checks import gaps_too_wide
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
-from taylorformer_forecast.engine.pretrained import Pretrained, SharedWeights, load_pretrained
+from taylorformer_forecast.engine.pretrained import (
+    USUAL_DISTRIBUTION,
+    Pretrained,
+    SharedWeights,
+    load_pretrained,
+)
 from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection, choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
@@ -32,8 +37,6 @@ from taylorformer_forecast.engine.strategy import (
     obstacle_of_options,
 )
 from taylorformer_forecast.models.direct import DirectTaylorformer
-
-DISTRIBUTION = "studentt"  # of a pretrained network, whose parameters StudentTLikelihood reads alike
 
 
 class PretrainedModel(SharedWeights, BaseForecastModel):
@@ -103,7 +106,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             return "use_reversible_instance_norm=False, while the pretrained network needs it"
         name = family_of_likelihood(self.likelihood).distribution_name
         given = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
-        return obstacle_of_options(self._arguments, name, DISTRIBUTION, f"{given} is given")
+        return obstacle_of_options(self._arguments, name, USUAL_DISTRIBUTION, f"{given} is given")
 
     def _obstacle(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> str | None:
         """What cannot be done without training of all that is asked; ``options`` are those of the fit."""
@@ -219,10 +222,10 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """The pretrained network."""
         source = self._arguments["pretrained"]
         weights = load_pretrained(source)
-        if weights.distribution != DISTRIBUTION:
+        if weights.distribution != USUAL_DISTRIBUTION:
             raise ValueError(
                 f"pretrained={source!r} was trained with distribution={weights.distribution!r}, but darts "
-                f"models can start from {DISTRIBUTION!r} only"
+                f"models can start from {USUAL_DISTRIBUTION!r} only"
             )
         return weights
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from taylorformer_forecast.core.protocol import ForecastNet
@@ -54,6 +54,7 @@ class Training:
     series: Sequence[Series]
     context_length: int
     horizon: int
+    _: KW_ONLY
     seed: int
     batch_size: int
     lr: float

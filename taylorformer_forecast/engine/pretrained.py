@@ -30,6 +30,7 @@ DEFAULT = PACKAGED / "default.safetensors"
 NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours")
 # What a file says of its network. Attention is always full, which reaches from far targets to the context.
 SETTINGS = (*NETWORK, "attention", "linear_path", "taylor_order", "order")
+USUAL_DISTRIBUTION = "studentt"  # of a network, where no file says another
 HEADER = "prior"  # name of the header of its files, as "trust" and "slots" are names in it
 OWN = ("baseline.", "calibration.")  # parts of a network that are set for every series anew
 

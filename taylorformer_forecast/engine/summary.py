@@ -84,6 +84,7 @@ class Summary:
 def summarise(
     net: ForecastNet | PretrainedCorrection | None,
     strategy: Strategy,
+    *,
     context_length: int,
     horizon: int,
     seasonal: SeasonalFeatures | None,

@@ -15,10 +15,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.base import Baseline
+from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.core.protocol import OneShotNet, PathNoise
 from taylorformer_forecast.core.window import Window, holds_everywhere
-from taylorformer_forecast.models.lam_trunks import Attention, FaithfulTrunk, ModernTrunk
+from taylorformer_forecast.models.lam_trunks import FaithfulTrunk, ModernTrunk
 
 
 class LAMTransformer(OneShotNet):

@@ -16,6 +16,7 @@ from taylorformer_forecast.core.attention.layer import MultiHeadAttention
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.core.encoding import TimeEncoding
 from taylorformer_forecast.core.temporal import TemporalMap
+from taylorformer_forecast.models.stepwise import start_at_baseline
 
 
 class ModernLayer(nn.Module):
@@ -68,8 +69,7 @@ class ModernTrunk(nn.Module):
         self.mix = nn.Sequential(nn.GELU(), nn.Dropout(dropout), nn.Linear(d_model, d_model), nn.GELU())
         self.to_params = nn.Linear(d_model, dim_y * n_params)
         # Training starts near the linear path, or near the mean of the context with deviation 1.
-        nn.init.zeros_(self.to_params.weight)
-        nn.init.zeros_(self.to_params.bias)
+        start_at_baseline(self.to_params)
 
     def forward(
         self,

@@ -6,6 +6,7 @@ everything else is here.
 
 from __future__ import annotations
 
+import copy
 import time
 from typing import Any, Self
 
@@ -156,6 +157,12 @@ class BaseTorchForecaster(
         self._seconds = time.perf_counter() - start
         log_decision(str(self._summary()))
         return self
+
+    def _with(self, **attributes):
+        """A copy with other data or another network."""
+        changed = copy.copy(self)
+        changed.__dict__.update(attributes)
+        return changed
 
     def _own_axis(self, y):
         """The time axis of y."""

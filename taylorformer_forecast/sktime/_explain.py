@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from functools import partial
 from typing import Any
 
@@ -82,12 +81,6 @@ class Explaining(Host):
         """What predict returns, as a series or table where it is an array."""
         found = self.predict(fh=fh, X=X)
         return pd.DataFrame(found).squeeze(axis=1) if isinstance(found, np.ndarray) else found
-
-    def _with(self, **attributes):
-        """A copy with other data or another network."""
-        changed = copy.copy(self)
-        changed.__dict__.update(attributes)
-        return changed
 
     def _predict_without_lags(self, first, last, fh, X):
         """Predict as if the past values number ``first`` to ``last``, counted backwards, were missing."""

@@ -10,7 +10,7 @@ from typing import Any
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
 from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
-from taylorformer_forecast.engine.pretrained import load_pretrained
+from taylorformer_forecast.engine.pretrained import USUAL_DISTRIBUTION, load_pretrained
 from taylorformer_forecast.engine.statistics.correction import choose_correction, holds_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
@@ -24,8 +24,6 @@ from taylorformer_forecast.models.spec import Task
 from taylorformer_forecast.sktime._average import Averaging
 from taylorformer_forecast.sktime._frames import of_instance
 from taylorformer_forecast.sktime._panel import Panel
-
-USUAL_DISTRIBUTION = "studentt"  # of a network; statistical forecasts have their own, in its place
 
 
 class NetworkFitting(Averaging):
@@ -104,14 +102,14 @@ class NetworkFitting(Averaging):
             self._series(),
             self.context_length_,
             self.horizon_,
-            seed,
-            self.batch_size,
-            self.lr,
-            self._instance_norm,
-            validation_split,
-            self._reorder,
-            0 if self._shown_scaler is None else self._shown_scaler.past_only,
-            {name: getattr(self, name) for name in options},
+            seed=seed,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            normalise=self._instance_norm,
+            validation_split=validation_split,
+            reorder=self._reorder,
+            past_only=0 if self._shown_scaler is None else self._shown_scaler.past_only,
+            options={name: getattr(self, name) for name in options},
         )
 
     def _obstacle(self, weights):
@@ -169,8 +167,15 @@ class NetworkFitting(Averaging):
 
     def _summary(self):
         net = self._correction if self.network_ is None else self.network_
-        lengths, training = (self.context_length_, self.horizon_), (self.training_["steps"], self._seconds)
-        return summarise(net, self._strategy, *lengths, self._seasonal, *training)
+        return summarise(
+            net,
+            self._strategy,
+            context_length=self.context_length_,
+            horizon=self.horizon_,
+            seasonal=self._seasonal,
+            steps=self.training_["steps"],
+            seconds=self._seconds,
+        )
 
     def _n_steps(self, per_epoch):
         """Optimiser steps: the smaller of ``max_steps`` and ``num_epochs`` passes, where given."""

@@ -197,7 +197,7 @@ class PathMixture(ArrayDistribution):
         return self._by_rows(Mixture.self_distance, cost=1 if self._kind.has_pair_distance else 64)
 
     def pdfnorm(self, a: float = 2) -> Any:
-        """Integral of pdf ** a, by Monte Carlo over draws that differ even if ``sample`` is seeded."""
+        """Integral of pdf ** a, by Monte Carlo over draws from the seed ``random_state``."""
         return self._boilerplate("_pdfnorm", a=a)
 
     def _pdfnorm(self, a):

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from taylorformer_forecast.synthetic.weights import (
     ANY_PERIODS,
-    COUNTS,
+    COUNT_WEIGHTS,
     DAYS,
     DEMAND,
     ECONOMIC,
-    LEVELS,
-    NOISES,
+    LEVEL_WEIGHTS,
+    NOISE_WEIGHTS,
     POSITIVE,
-    SEASONS,
-    TRENDS,
+    SEASON_WEIGHTS,
+    TREND_WEIGHTS,
     Weights,
 )
 
@@ -64,10 +64,10 @@ class Archetype:
     noise: Range = (0.005, 0.3)
     trended: float = 0.6
     seasonal: float = 0.85
-    trends: Weights = field(default_factory=lambda: TRENDS)
-    levels: Weights = field(default_factory=lambda: LEVELS)
-    seasons: Weights = field(default_factory=lambda: SEASONS)
-    noises: Weights = field(default_factory=lambda: NOISES)
+    trends: Weights = field(default_factory=lambda: TREND_WEIGHTS)
+    levels: Weights = field(default_factory=lambda: LEVEL_WEIGHTS)
+    seasons: Weights = field(default_factory=lambda: SEASON_WEIGHTS)
+    noises: Weights = field(default_factory=lambda: NOISE_WEIGHTS)
     links: Weights = field(default_factory=lambda: POSITIVE)
 
 
@@ -145,7 +145,7 @@ ARCHETYPES: dict[str, Archetype] = {
         noise=(0.03, 0.6),
         trended=0.35,
         seasonal=0.9,
-        levels={**LEVELS, "autoregression": 40},
+        levels={**LEVEL_WEIGHTS, "autoregression": 40},
     ),
     "hourly": HOURLY,
     "half-hourly": replace(
@@ -175,7 +175,7 @@ ARCHETYPES: dict[str, Archetype] = {
         trend=(0.03, 0.8),
         season=(0.05, 1.0),
         noise=(0.01, 0.3),
-        links=COUNTS,
+        links=COUNT_WEIGHTS,
     ),
     "demand": Archetype(
         weight=8,

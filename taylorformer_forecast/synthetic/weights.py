@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 Weights = Mapping[str, float]
 
-TRENDS = {"linear": 35, "damped": 18, "logistic": 10, "exponential": 12, "broken": 25}
-LEVELS = {
+TREND_WEIGHTS = {"linear": 35, "damped": 18, "logistic": 10, "exponential": 12, "broken": 25}
+LEVEL_WEIGHTS = {
     "random_walk": 15,
     "local_trend": 15,
     "arima": 15,
@@ -32,9 +32,9 @@ ECONOMIC = {
     "gp_kernel": 4,
     "gp_sum": 4,
 }
-SEASONS = {"harmonics": 30, "profile": 35, "evolving_season": 20, "bumps": 10, "day_and_night": 5}
-DAYS = {**SEASONS, "profile": 10, "bumps": 20, "day_and_night": 15, "working_week": 60}
-NOISES = {
+SEASON_WEIGHTS = {"harmonics": 30, "profile": 35, "evolving_season": 20, "bumps": 10, "day_and_night": 5}
+DAYS = {**SEASON_WEIGHTS, "profile": 10, "bumps": 20, "day_and_night": 15, "working_week": 60}
+NOISE_WEIGHTS = {
     "white_noise": 45,
     "student_t": 18,
     "skewed_noise": 8,
@@ -44,7 +44,7 @@ NOISES = {
     "slow_spread": 6,
 }
 POSITIVE = {"multiplicative": 60, "additive": 40}
-COUNTS = {"poisson": 40, "negative_binomial": 45, "zero_inflated": 15}
+COUNT_WEIGHTS = {"poisson": 40, "negative_binomial": 45, "zero_inflated": 15}
 DEMAND = {
     "croston": 25,
     "changing_demand": 20,

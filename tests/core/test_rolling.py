@@ -35,7 +35,7 @@ def rolled(net, y, max_targets=3, steps=STEPS):
     ahead = torch.zeros(len(y), steps, y.shape[2])
     window = Window(t, torch.cat([y, ahead], 1).double(), n_context=n)
     generator = torch.Generator().manual_seed(0)
-    return forecast_paths(net, window, PATHS, float(n), 0.01, max_targets, generator)
+    return forecast_paths(net, window, PATHS, float(n), 0.01, max_targets=max_targets, generator=generator)
 
 
 def series(seed=0):
@@ -157,7 +157,14 @@ def test_many_windows_are_rolled_in_groups(monkeypatch):
     def forecast(part, generator):
         limits = (-low[part], low[part])
         return forecast_paths(
-            net, window.rows(part), 10, float(CONTEXT), floor[part], 2, generator, limits=limits
+            net,
+            window.rows(part),
+            10,
+            float(CONTEXT),
+            floor[part],
+            max_targets=2,
+            generator=generator,
+            limits=limits,
         )
 
     generator = torch.Generator().manual_seed(0)

@@ -157,7 +157,9 @@ def test_beyond_the_networks_horizon_each_path_goes_on_from_its_own_last_points(
 ):
     w = make_window(n_windows=2, n_context=3, n_targets=5, dim_y=2, dim_covariates=1, missing_targets="rows")
     net, floor = RandomWalk(), torch.rand(2, 1, 2, generator=generator(5))
-    out = forecast_paths(net, w, n_paths, 2.0, floor, max_targets, generator(), max_rows=10**6)
+    out = forecast_paths(
+        net, w, n_paths, 2.0, floor, max_targets=max_targets, generator=generator(), max_rows=10**6
+    )
     assert out.paths.shape == (2, n_paths, 5, 2)
     assert out.conditionals.loc.shape == (2, n_paths, 5, 2, 1)
     known = torch.cat([w.y[:, None, :3].expand(-1, n_paths, -1, -1), out.paths], 2)  # (B, S, 8, D)

@@ -20,7 +20,9 @@ def network(baseline=None):
 def summary(baseline=None, cycles=("day", "week"), periods=(7.0, 365.25)):
     strategy = choose_strategy("auto", [5000], 12)
     seasonal = SeasonalFeatures(None, cycles, periods)
-    return summarise(network(baseline), strategy, 24, 12, seasonal, steps=150, seconds=2.04)
+    return summarise(
+        network(baseline), strategy, context_length=24, horizon=12, seasonal=seasonal, steps=150, seconds=2.04
+    )
 
 
 def test_the_table_has_a_line_for_each_decision():

@@ -154,8 +154,16 @@ def _forecast(
         limits = list(zip(*(end.tolist() for end in bounds(y)), strict=True))
         for row, number in enumerate(batch):
             own = Forecast(**{name: value[row : row + 1] for name, value in vars(found).items()})
-            part = own, ends[row], paths[row], effects[row], limits[row]
-            one = _columns(*part, requests[number], y[row], generators[row])
+            one = _at_times_of(
+                requests[number],
+                own,
+                y[row],
+                ends=ends[row],
+                paths=paths[row],
+                effects=effects[row],
+                limits=limits[row],
+                generator=generators[row],
+            )
             if one.intermittent and not requests[number].multiplied:
                 one = with_season(one, requests[number], whole, seeds[number])
             if some_left_out[row]:
@@ -184,14 +192,15 @@ def ending_together(values: Sequence[np.ndarray], most: int = LONGEST_PAST) -> T
     return torch.as_tensor(y)
 
 
-def _columns(
+def _at_times_of(
+    q: SeriesRequest,
     found: Forecast,
+    y: Tensor,
+    *,
     ends: Tensor,
     paths: Tensor,
     effects: Tensor,
     limits: tuple[float, float],
-    q: SeriesRequest,
-    y: Tensor,
     generator: torch.Generator,
 ) -> SeriesForecast:
     """Forecast one series: quantiles of the future, and of points in sample from the origin before each."""
