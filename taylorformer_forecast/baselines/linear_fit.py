@@ -139,11 +139,11 @@ class LinearFit(Baseline):
         window, embargo
             See :meth:`fit_map`.
         """
-        rows = self._usable(window, embargo)
-        if rows is None:
+        found = self._fit_shared(window, embargo)
+        if found is None:
             return
+        rows, shared = found
         self.own = nn.ModuleList()
-        rows, shared = self._fit_rows(rows, embargo)
         self.settle(*rows.residuals(shared))
         for start, stop in pairwise(rows.offsets):
             part, own = slice(start, stop), self._like()
@@ -181,15 +181,14 @@ class LinearFit(Baseline):
             Errors on the windows of the fit, and on windows that the map in question was not fitted to. None,
             and nothing is changed, where windows are too few.
         """
-        rows = self._usable(window, embargo)
+        found = self._fit_shared(window, embargo)
+        return None if found is None else found[0].residuals(found[1])
+
+    def _fit_shared(self, window: Window, embargo: int) -> tuple[Rows, ShrunkFit] | None:
+        """Fit the map of all series, write it, and return it with the windows that it was fitted to."""
+        rows, basis = self._usable(window, embargo), None
         if rows is None:
             return None
-        rows, fit = self._fit_rows(rows, embargo)
-        return rows.residuals(fit)
-
-    def _fit_rows(self, rows: Rows, embargo: int) -> tuple[Rows, ShrunkFit]:
-        """Fit the map of all series, write it, and return it with the windows that it was fitted to."""
-        basis = None
         self.seasonal = seasonal_gaps(rows.past)
         if isinstance(self.map.reduce, nn.Linear):
             # The map lies in the span of as many windows: the regression is in its coordinates.

@@ -13,7 +13,7 @@ from darts import TimeSeries
 from taylorformer_forecast.calendar.steps import on_steps
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.covariates import warn_of_values
-from taylorformer_forecast.engine.rules import LARGEST, is_whole
+from taylorformer_forecast.engine.rules import LARGEST, POSITIVE, check_rule, is_whole
 
 ROUNDING = 1e-12  # standard deviation of a constant, in its value
 
@@ -22,8 +22,7 @@ def check_numbers(n: Any, num_samples: Any) -> None:
     """Raise a ValueError if a forecast has no steps, or no samples."""
     if not is_whole(n, 1):
         raise ValueError(f"n={n!r}, but it must be a whole number of steps, at least 1")
-    if not is_whole(num_samples, 1):
-        raise ValueError(f"num_samples={num_samples!r}, but it must be a whole number, at least 1")
+    check_rule("num_samples", num_samples, POSITIVE)
 
 
 def check_series(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.engine.rules import is_whole
+from taylorformer_forecast.engine.rules import POSITIVE, check_rule
 from taylorformer_forecast.sktime._checks import check_levels
 from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame
@@ -138,8 +138,7 @@ class ImputationMethods(GapMethods):
         >>> TaylorformerImputer(max_steps=1).fit(y).sample(y, 10).loc[9].shape
         (144, 1)
         """
-        if not is_whole(n_samples, 1):
-            raise ValueError(f"n_samples={n_samples!r}, but it must be a whole number, at least 1")
+        check_rule("n_samples", n_samples, POSITIVE)
         X = self._inner(X)
         imputed = self._impute(X, n_samples)
         draws = [fill_frame(X, imputed.rows, imputed.lost, path) for path in imputed.paths]
