@@ -73,7 +73,7 @@ that Monday is not like it. Longer seasons than 700 steps are not tried, as a we
 of days is that of values without their weeks, as the same date is another day of the week. Its indices are
 means over five weeks, so that single days of few years count little.
 A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
-by the range of the series. A peak of every year is no such value from its second time on.
+by the range of the series. A peak of any season is no such value from its second time on.
 What only later values show to be no part of a series counts as missing. That are ten zeros or more in a row
 that begin and end at once, and up to twelve extreme values in a row that are over. Fewer zeros count so, too,
 where all other values are at least a quarter of the usual one, and no small counts: a product was sold out.
@@ -87,7 +87,8 @@ distribution of single values: whole numbers for counts, else values that were o
 season, where the places in two cycles or more differ by more than chance. Levels are judged by the
 probability that they gave to values half a horizon later. Ten zeros at the end, and twice as many as ever
 before, may say that demand has ended. Then only the latest values count, and neither season nor trend brings
-it back.
+it back. Three to nine are enough where values were far from zero, as of something that is broken. Then both
+zero and values as before are likely.
 
 Three kinds of zeros are no intermittent demand:
 
