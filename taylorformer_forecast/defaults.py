@@ -132,7 +132,7 @@ LINE_REACH = 3.0  # lengths of the past that its line leads ahead; by hand
 # --- Statistical forecasts: intermittent demand ------------------------------------------------------------
 INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
 CLOSED_RUN = 10  # zeros in a row that are no demand, if few others are zero; by hand
-BROKEN_RUN = 3  # zeros in a row after values that are far from zero; by hand
+BROKEN_RUN = 2  # zeros in a row after values that are far from zero; by hand
 FEWEST_BEFORE_BROKEN = 12  # of these; by hand
 FEW_ZEROS = 0.05  # of the others; by hand
 CLOSED_EDGE = 0.25  # of a usual value, those beside such zeros at least: seasons end slowly; by hand

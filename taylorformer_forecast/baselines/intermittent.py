@@ -34,7 +34,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     zeros that is over does not count where there are few others: something was closed. Nor do zeros count
     that alternate with other values in long runs, as nights do with days. Where values have not been zero for
     longer than ever, and than chance would have it, as in an outbreak, those before are another time. Where
-    there are far more zeros in a row at the end than ever before, a quarter is not needed, and three are
+    there are far more zeros in a row at the end than ever before, a quarter is not needed, and two are
     enough where all was far from zero.
 
     Examples
@@ -73,7 +73,7 @@ def may_have_ended(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
 
 
 def may_be_broken(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
-    """Whether the values up to each point end with three to nine zeros, and are far from zero before.
+    """Whether the values up to each point end with two to nine zeros, and are far from zero before.
 
     Hardly any is less than a quarter of their mean. So it is no season that ends.
 

@@ -443,7 +443,7 @@ def test_what_has_ended_is_forecast_near_zero():
     assert forecast(y[None], 14, 7).quantiles([0.5])[0].max() < 30
 
 
-@pytest.mark.parametrize("n_zeros", [3, 5, 9, 10])
+@pytest.mark.parametrize("n_zeros", [2, 3, 5, 9, 10])
 def test_while_something_is_broken_either_zero_or_the_level_is_likely(n_zeros):
     """With five to nine zeros 95 % intervals around a level of 100 ended below 40."""
     y = 100 + 10 * normal(20, 100)
