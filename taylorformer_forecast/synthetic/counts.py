@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import log_uniform
 from taylorformer_forecast.synthetic.regimes import markov_states
-from taylorformer_forecast.synthetic.state_space import stationary
+from taylorformer_forecast.synthetic.state_space import stationary_ar1
 
 LARGEST_RATE = 1e6
 
@@ -128,7 +128,7 @@ def _changing_demand(rng: Generator, rate: np.ndarray) -> np.ndarray:
     """The logit of the probability of demand is an autoregression of order 1."""
     k, n = rate.shape
     r = 1 - log_uniform(rng, 0.01, 0.3, (k, 1))
-    course = stationary(rng, r, n)
+    course = stationary_ar1(rng, r, n)
     logit = rng.normal(-1.5, 1.0, (k, 1)) + rng.uniform(0.5, 2.0, (k, 1)) * course
     return croston(rng, 1 / (1 + np.exp(-logit)), *_sizes(rng, rate.shape, 10.0))
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from taylorformer_forecast.synthetic.frame import Frame, log_uniform
-from taylorformer_forecast.synthetic.state_space import random_walk, stationary
+from taylorformer_forecast.synthetic.state_space import random_walk, stationary_ar1
 
 
 def stochastic_volatility(
@@ -36,7 +36,7 @@ def stochastic_volatility(
     >>> float(e.var().round(1))
     1.0
     """
-    h = volatility[:, None] * stationary(rng, persistence[:, None], n)
+    h = volatility[:, None] * stationary_ar1(rng, persistence[:, None], n)
     # The mean of exp(h) is exp(v^2 / 2).
     return rng.standard_normal(h.shape) * np.exp(0.5 * h - 0.25 * volatility[:, None] ** 2)
 

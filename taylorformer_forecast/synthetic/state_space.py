@@ -53,7 +53,7 @@ def arma(innovations: np.ndarray, ar: np.ndarray, ma: np.ndarray) -> np.ndarray:
     return y[p:].T
 
 
-def stationary(rng: Generator, r: np.ndarray, n: int) -> np.ndarray:
+def stationary_ar1(rng: Generator, r: np.ndarray, n: int) -> np.ndarray:
     """Autoregressions of order 1 with coefficients r (k, 1) and deviation 1, from the first point on."""
     shocks = rng.standard_normal((len(r), n)) * np.sqrt(1 - r**2)
     shocks[:, 0] = rng.standard_normal(len(r))
