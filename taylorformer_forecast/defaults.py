@@ -132,7 +132,7 @@ LINE_REACH = 3.0  # lengths of the past that its line leads ahead; by hand
 # --- Statistical forecasts: intermittent demand ------------------------------------------------------------
 INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
 CLOSED_RUN = 10  # zeros in a row that are no demand, if few others are zero; by hand
-BROKEN_RUN = 2  # zeros in a row after values that are far from zero; by hand
+BROKEN_RUN = 3  # zeros in a row after values that are far from zero; by hand
 FEWEST_BEFORE_BROKEN = 12  # of these; by hand
 FEW_ZEROS = 0.05  # of the others; by hand
 CLOSED_EDGE = 0.25  # of a usual value, those beside such zeros at least: seasons end slowly; by hand
@@ -156,7 +156,7 @@ DEMAND_CLASSES = 4  # of other values than small counts, by which decays are wei
 MOST_BINS = 64  # largest count with a bin of its own; other values have so many bins by quantiles; by hand
 
 # --- Effects of covariates, and of the calendar on daily and monthly series ---------------------------------
-EFFECT_EVIDENCE = 10.0  # logarithm of how much likelier slopes from another start have to be; by hand
+EFFECT_EVIDENCE = 0.25  # logarithm of how much likelier each value is with slopes from another start; by hand
 EFFECT_KNOTS = 4  # values at which the line of a covariate may bend: quintiles; by hand
 MOST_CODES = 10  # different values of a covariate whose line does not bend, and that may close; by hand
 EFFECT_DELAYS = 7  # steps after which it may still add something; by hand
@@ -223,6 +223,7 @@ SPARSEST_GRID = 10  # steps for each row of a series that is put on a regular gr
 FEW_WEEKDAYS = 20  # dates without any weekend that are taken for weekdays, at least; by hand
 LEAST_OPEN_WEEKS = 2  # of a series that show which hours are open; by hand
 SHOWN_OPEN_HOURS = 500  # of a frequency of business hours: more than two weeks of them; by hand
+LEAST_OPEN = 0.5  # of the days or weeks in which an open step has a value; by hand
 LEAST_CLOSED = 0.25  # of a week, in which there are open hours; by hand
 CLOSED_CHANCE = 0.01  # that a step of the week has values and none was seen; by hand
 FEWEST_SPARSE_DATES = 5  # on steps of a finer grid; fewer are apart by chance, as after gaps; by hand

@@ -87,7 +87,7 @@ distribution of single values: whole numbers for counts, else values that were o
 season, where the places in two cycles or more differ by more than chance. Levels are judged by the
 probability that they gave to values half a horizon later. Ten zeros at the end, and twice as many as ever
 before, may say that demand has ended. Then only the latest values count, and neither season nor trend brings
-it back. Two to nine are enough where values were far from zero, as of something that is broken. Then both
+it back. Three to nine are enough where values were far from zero, as of something that is broken. Then both
 zero and values as before are likely.
 
 Three kinds of zeros are no intermittent demand:

@@ -34,7 +34,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     zeros that is over does not count where there are few others: something was closed. Nor do zeros count
     that alternate with other values in long runs, as nights do with days. Where values have not been zero for
     longer than ever, and than chance would have it, as in an outbreak, those before are another time. Where
-    there are far more zeros in a row at the end than ever before, a quarter is not needed, and two are
+    there are far more zeros in a row at the end than ever before, a quarter is not needed, and three are
     enough where all was far from zero.
 
     Examples
@@ -73,7 +73,7 @@ def may_have_ended(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
 
 
 def may_be_broken(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
-    """Whether the values up to each point end with two to nine zeros, and are far from zero before.
+    """Whether the values up to each point end with three to nine zeros, and are far from zero before.
 
     Hardly any is less than a quarter of their mean. So it is no season that ends.
 
@@ -88,10 +88,11 @@ def may_be_broken(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     value = (y != 0) & ~y.isnan()
     count = value.cumsum(1)
     mean = torch.where(value, y, 0.0).cumsum(1) / count.clamp_min(1)
-    small = (~y.isnan() & (y < CLOSED_EDGE * mean)).cumsum(1)
+    small = (~y.isnan() & (y < CLOSED_EDGE * mean) & (count > 0)).cumsum(1)
     before = torch.where(value, small, 0).cummax(1).values  # of the zeros at the end
     far = (count >= FEWEST_BEFORE_BROKEN) & (before < FEW_ZEROS * count)
-    return _ends_with(y, BROKEN_RUN) & ~may_have_ended(y) & far
+    begun = torch.where(value.cummax(1).values, y, torch.nan)  # zeros before are those of a late start
+    return _ends_with(begun, BROKEN_RUN) & ~may_have_ended(y) & far
 
 
 def _ends_with(y: Float[Tensor, "B n"], least: int) -> Bool[Tensor, "B n"]:
@@ -147,9 +148,11 @@ def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     zeros = (seen & (y == 0)).cumsum(1)
     few = count < FEWEST_STEPS
     bounded = (zeros > 1) | F.pad(smaller & ~few, (1, 0)) | ((zeros == 0) & F.pad(few, (1, 0), value=True))
-    # In single precision large numbers have no fractions: they show nothing.
-    stored = (value == value.float()).all(1, keepdim=True) & (value.abs() >= WHOLE_IN_SINGLE_PRECISION)
-    whole = ((value != value.round()) | stored).cumsum(1) == 0
+    # In single precision large numbers have no fractions: by themselves they show nothing.
+    size = value.abs()
+    large, small = size >= WHOLE_IN_SINGLE_PRECISION, (size > 0) & (size < WHOLE_IN_SINGLE_PRECISION)
+    unclear = (large.cumsum(1) > 0) & (small.cumsum(1) == 0) & ((value != value.float()).cumsum(1) == 0)
+    whole = ((value != value.round()).cumsum(1) == 0) & ~unclear
     return (bounded | whole) & ((y < 0).cumsum(1) == 0)
 
 

@@ -98,7 +98,7 @@ class TimeAxis:
         counts = raw._counts(indexes if observed is None else observed)
         origin = min(x[0] for x in counts).item()
         every, apart = 1, np.concatenate([x - origin for x in counts])
-        if observed is not None and (kind not in ("clock", "open") or freq is not None):
+        if observed is not None and hours is None and (kind != "clock" or freq is not None):
             every = common_divisor(apart / step)
         step *= every
         of_periods = int(np.gcd.reduce(apart.astype("int64"))) // getattr(freq, "n", 1)
@@ -115,6 +115,8 @@ class TimeAxis:
         unclear = few and own.freq is None and "period" not in (self.kind, own.kind)
         if unclear and (own.kind == "number") == (self.kind == "number"):
             return self
+        if self.hours is not None and own.hours is None and own.kind == "clock":  # too short to show them
+            return self if own.step == self.hours.step else own
         alike = own.kind == self.kind and own.freq == self.freq and own.every == self.every
         alike = alike and own.stride == self.stride and own.hours == self.hours
         return self if alike and 0.5 < own.step / self.step < 2 else own

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 
 import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.frequency import CYCLES
-from taylorformer_forecast.defaults import CLOSED_CHANCE, LEAST_CLOSED, LEAST_OPEN_WEEKS
+from taylorformer_forecast.defaults import CLOSED_CHANCE, LEAST_CLOSED, LEAST_OPEN, LEAST_OPEN_WEEKS
 
 DAY, WEEK = (pd.Timedelta(days=n).as_unit("ns").value for n in (1, 7))
 MONDAY = pd.Timestamp("1970-01-05").as_unit("ns").value
+LATEST_CLOCK_CHANGE = pd.Timedelta(hours=4).as_unit("ns").value  # after midnight
+LAST_WEEK = (pd.Timestamp("2262-01-01").as_unit("ns").value - MONDAY) // WEEK
 
 
 def _since_monday(index: pd.DatetimeIndex) -> np.ndarray:
     """Local times in nanoseconds since a Monday."""
     local = index.tz_localize(None) if index.tz is not None else index
     return local.as_unit("ns").asi8 - MONDAY
+
+
+def _is_part(places: np.ndarray, n_places: int) -> bool:
+    """Whether enough of a week is closed."""
+    return n_places - len(places) >= LEAST_CLOSED * n_places
+
+
+def _may_change(zone: tzinfo, within_day: np.ndarray) -> bool:
+    """Whether clocks may be changed while it is open: early in the morning, unless a zone never does."""
+    return zone.utcoffset(None) is None and bool((within_day < LATEST_CLOCK_CHANGE).any())
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,8 @@ class OpenHours:
     def of(cls, indexes: Sequence[pd.DatetimeIndex]) -> OpenHours | None:
         """Open hours of series; None if any step of a week may have values, or if too few weeks tell.
 
-        Days that are open have the same hours. Hours that only some days have would shift those of others.
+        Days that are open have the same hours, or these go on over midnight. Single holidays and missing
+        steps do not matter.
 
         Examples
         --------
@@ -58,22 +72,36 @@ class OpenHours:
         >>> found.per_day, len(found.places), OpenHours.of([hours])
         (8, 40, None)
         """
+        longest = _since_monday(max(indexes, key=len))
+        if len(longest) < 2 or (np.diff(longest) < 1).any():
+            return None
+        step, first = int(np.median(np.diff(longest))), int(longest[0] % np.median(np.diff(longest)))
+        if step >= DAY or DAY % step:
+            return None
         times = np.unique(np.concatenate([_since_monday(index) for index in indexes]))
-        if len(times) < 2:
+        steps, beside = np.divmod(times - first, step)
+        if beside.any():
             return None
-        step = int(np.median(np.diff(times)))
-        first = int(times[0] % step)
-        weeks, n_places = int((times[-1] - times[0]) // WEEK), WEEK // step
-        if step >= DAY or DAY % step or ((times - first) % step).any() or weeks < LEAST_OPEN_WEEKS:
+        days, at = np.divmod(steps, DAY // step)
+        weekdays, on_weekday = np.unique(np.unique(days) % 7, return_counts=True)
+        of_day, on_time = np.unique(at, return_counts=True)
+        n_days, n_weeks = int(on_weekday.sum()), int(days[-1] // 7 - days[0] // 7) + 1
+        # Days and hours that have no value by chance, although they are open.
+        n_open = np.isin(np.arange(days[0], days[-1] + 1) % 7, weekdays).sum()
+        by_chance = 7 * (1 - n_days / n_open) ** n_weeks
+        by_chance += len(of_day) * (1 - len(times) / (n_days * len(of_day))) ** n_days
+        seldom = on_weekday.min() < LEAST_OPEN * n_weeks or on_time.min() < LEAST_OPEN * n_days
+        if n_weeks < LEAST_OPEN_WEEKS or by_chance > CLOSED_CHANCE:
             return None
-        places = np.unique((times - first) % WEEK // step)
-        found = cls(step, first, tuple(places.tolist()), int(np.bincount(places // (DAY // step)).max()))
-        if n_places - len(places) < LEAST_CLOSED * n_places or len(places) % found.per_day:
-            return None
-        days = (places % (DAY // step)).reshape(-1, found.per_day)
-        seen = len(times) / (np.ptp(found._counts(times[[0, -1]])) + 1)
-        by_chance = n_places * (1 - seen) ** weeks  # places that have no value and are open
-        return found if (days == days[0]).all() and by_chance < CLOSED_CHANCE else None
+        places, per_day = (weekdays[:, None] * (DAY // step) + of_day).ravel(), len(of_day)
+        if seldom or not _is_part(places, WEEK // step):  # as of currencies, from a Sunday night to a Friday
+            places = np.unique(steps % (WEEK // step))
+            found = (places % (DAY // step))[: len(places) // per_day * per_day].reshape(-1, per_day)
+            if len(places) % per_day or (found != found[0]).any() or not _is_part(places, WEEK // step):
+                return None
+        found = cls(step, first, tuple(places.tolist()), per_day)
+        zone = indexes[0].tz
+        return None if zone is not None and _may_change(zone, of_day * step) else found
 
     def _counts(self, times: np.ndarray) -> np.ndarray:
         week, within = np.divmod(times - self.first, WEEK)
@@ -99,6 +127,8 @@ class OpenHours:
         Timestamp('2024-01-22 09:00:00')
         """
         week, place = np.divmod(np.asarray(counts).astype("int64"), len(self.places))
+        if len(week) and week.max() > LAST_WEEK:
+            raise OverflowError(f"there are no dates {week.max()} weeks after 1970")
         times = MONDAY + week * WEEK + self.first + np.array(self.places)[place] * self.step
         stamps = pd.DatetimeIndex(times.astype("datetime64[ns]"))
         if like.tz is not None:

@@ -1,5 +1,6 @@
 """darts models and likelihoods; models for other networks."""
 
+import datetime
 from importlib.util import find_spec
 
 if find_spec("darts") is None:
@@ -11,6 +12,7 @@ from darts.utils.serialization import add_safe_globals
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.calendar.open_hours import OpenHours
 from taylorformer_forecast.core.attention.autocorrelation import AutoCorrelation
 from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.attention.local import Local, log_window
@@ -39,5 +41,6 @@ __all__ = [
 # darts unpickles only what it knows to be safe, unless called with trusted=True.
 add_safe_globals([FamilyLikelihood, StudentTLikelihood])
 add_safe_globals([ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
-add_safe_globals([SeasonalFeatures, Strategy, TimeAxis])
+add_safe_globals([OpenHours, SeasonalFeatures, Strategy, TimeAxis])
+add_safe_globals([datetime.time])  # of frequencies of business hours
 add_safe_globals([AutoCorrelation, Full, Local, Prob, log_window])

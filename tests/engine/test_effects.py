@@ -43,6 +43,19 @@ def test_events_at_equal_distances_are_effects_however_large(period, n, amplitud
         assert difference(effects, y, number=0) == pytest.approx(amplitude, abs=3)
 
 
+@pytest.mark.parametrize("kind", ["Mondays", "time"])
+def test_what_a_season_or_a_trend_explains_is_left_to_it(kind):
+    """Slopes of values as they are had taken 9 and 11 % more loss."""
+    n, found = 200, []
+    for seed in range(8):
+        rng, t = np.random.default_rng(seed), np.arange(n)
+        y = 10 * np.sin(2 * np.pi * t / 7) * 1.004**t if kind == "Mondays" else 60 * np.tanh(t / 80)
+        x = (t % 7 == 0) * 1.0 if kind == "Mondays" else t * 1.0
+        effects = fit_effects([y + rng.normal(size=n)], [x[:, None]], [7])
+        found.append(np.abs(effects.slopes[-1]).sum())
+    assert np.median(found) < 0.2
+
+
 def test_a_bend_is_found():
     rng = np.random.default_rng(0)
     x = rng.normal(10, 8, (300, 1))

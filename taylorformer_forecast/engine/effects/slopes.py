@@ -46,7 +46,8 @@ def slopes_of(
     if isinstance(searched[0], Rows):
         other, each, _ = relevant_slopes(Regressions.of([one.as_they_are() for one in searched]), groups)
         pairs = zip(searched, common + own, other + each, strict=True)
-        if sum(one.loss(a) - one.loss(b) for one, a, b in pairs) > EFFECT_EVIDENCE:
+        less = sum(one.loss(a) - one.loss(b) for one, a, b in pairs)
+        if less > EFFECT_EVIDENCE * sum(len(one.at) for one in searched):
             common, own, prior = _in_turn(searched, groups, other, each)
     slopes = {k: common + part for k, part in zip(some, own, strict=True)}
     for k in rows.keys() - set(some):  # too many for all to be estimated together
