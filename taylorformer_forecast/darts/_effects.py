@@ -118,7 +118,9 @@ class Additions:
         """Whether all series of the fit were intermittent demand, to which nothing is added."""
         return all(bool(effects.of_demand.all()) for effects in self.effects)
 
-    def of_batch(self, x: PLModuleInput | TorchInferenceBatch, n: int, shift: int) -> BatchEffects:
+    def of_batch(
+        self, x: PLModuleInput | TorchInferenceBatch, n: int, shift: int, own: bool = False
+    ) -> BatchEffects:
         """Effects at the past of a batch and ``n`` targets.
 
         Parameters
@@ -129,13 +131,16 @@ class Additions:
             Targets; there may be covariates of more steps.
         shift : int
             Steps between past and targets.
+        own : bool, default=False
+            Whether every series has effects of its own, as far as its past shows other ones.
         """
         parts = x.past_target, x.historic_future_covariates, x.future_covariates
         y, before, after = (part.detach().cpu().double().numpy() for part in parts)
         gap = np.full((len(y), shift, before.shape[2]), np.nan)
         every = np.concatenate([before, gap, after[:, :n]], 1)
         steps = np.r_[: y.shape[1], y.shape[1] + shift : every.shape[1]]
-        return self._of(every, y, steps, x.past_target.device)
+        slopes = self._own(every, y) if own else None
+        return self._of(every, y, steps, x.past_target.device, slopes)
 
     def rest_of(self, series: TimeSeries, covariates: TimeSeries) -> TimeSeries:
         """A series less what covariates add to it."""
@@ -143,6 +148,17 @@ class Additions:
         y = np.where(self._closed(x) | self._unknown(x), np.nan, values.astype(float))
         rest = self._of(x, y, np.arange(len(series))).rest(torch.as_tensor(y)).numpy()
         return series.with_values(rest[0, ..., None].astype(values.dtype))
+
+    def with_others(
+        self, series: TimeSeries, covariates: TimeSeries, others: TimeSeries, own: bool
+    ) -> TimeSeries:
+        """A series as it were with other covariates, and the same rest; ``own`` as for :meth:`of_batch`."""
+        values, steps = series.all_values(copy=False)[None, :, :, 0], np.arange(len(series))
+        x, changed = (_at_series(one, series)[None] for one in (covariates, others))
+        y = np.where(self._closed(x) | self._unknown(x), np.nan, values.astype(float))
+        slopes = self._own(x, y) if own else None
+        before, after = (self._of(one, y, steps, own=slopes).added.numpy() for one in (x, changed))
+        return series.with_values((y + after - before)[0, ..., None].astype(values.dtype))
 
     def without_closed(self, batch: Any) -> Any:
         """A batch whose values are missing where covariates say that all is zero."""
@@ -160,6 +176,20 @@ class Additions:
         x = batch.historic_future_covariates[:, -past.shape[1] :].detach().cpu().double().numpy()
         hidden = torch.as_tensor(self._unknown(x), device=past.device)
         return batch.replace(past_target=past.masked_fill(hidden, torch.nan))
+
+    def open_past(self, batch: Any, unknown: Callable[[Any], Tensor]) -> Any:
+        """A batch to forecast from, without values where covariates say that all is zero, or say nothing.
+
+        A warning names components of which nothing is left: ``unknown`` says of a batch which have nothing.
+        """
+        found = self.without_closed(batch)
+        if bool((unknown(found) & ~unknown(batch)).any()):
+            warnings.warn(
+                "future_covariates say that a series was closed at all times from which it is forecast: "
+                "these forecasts are NaN. A longer input_chunk_length may help",
+                stacklevel=2,
+            )
+        return self.without_unknown(found)
 
     def _open(self, values: Float[Tensor, "B n C"], x: Float[Tensor, "B n F"]) -> Float[Tensor, "B n C"]:
         """Values that are missing where covariates say that all is zero."""
@@ -187,8 +217,9 @@ class Additions:
         y: Float[np.ndarray, "B L C"],
         steps: Int[np.ndarray, " M"],
         device: torch.device | None = None,
+        own: Sequence[CovariateEffects] | None = None,
     ) -> BatchEffects:
-        """Effects at some steps of a grid, on series with these values in front."""
+        """Effects at some steps of a grid, on series with these values in front; by default common ones."""
         places = self._zero_places(y)
         demand = self._demand(y, places)
         # Means and memory of covariates are alike for all components.
@@ -196,16 +227,35 @@ class Additions:
         every = with_earlier(self.effects[0].filled(given), max(effects.reach for effects in self.effects))
         every = every[:, steps]
         shape, points = every.shape[:2], every.reshape(-1, *every.shape[2:])
-        numbers = np.where(demand, -2, -1).repeat(shape[1], 0)
-        each = [effects(points, numbers[:, c]) for c, effects in enumerate(self.effects)]
+        numbers = np.where(demand, -2, -1 if own is None else np.arange(len(y))[:, None]).repeat(shape[1], 0)
+        each = [effects(points, numbers[:, c]) for c, effects in enumerate(own or self.effects)]
         found = np.stack(each, 1).reshape(*shape, -1)
-        for (b, c), own in places.items():
-            found[b, own.at(steps), c] = 0.0
+        for (b, c), zero in places.items():
+            found[b, zero.at(steps), c] = 0.0
         added = found * np.where(demand, 0.0, self._units(y))[:, None]
         closed = self._closed(x[:, steps])
         return BatchEffects(
             y, found, demand, *(torch.as_tensor(one, device=device) for one in (added, closed))
         )
+
+    def _own(
+        self, x: Float[np.ndarray, "B N F"], y: Float[np.ndarray, "B L C"]
+    ) -> list[CovariateEffects] | None:
+        """Effects on every component whose slopes are those of these series, by their numbers in the batch.
+
+        None where the fit saw a single series, from which others cannot deviate.
+        """
+        if not any(len(effects.prior) for effects in self.effects):
+            return None
+        y, length = y.copy(), y.shape[1]
+        for (b, c), zero in self._zero_places(y).items():
+            y[b, zero.at(np.arange(length)), c] = np.nan
+        known, found = x[:, :length, : len(self.effects[0].means)], []
+        for c, effects in enumerate(self.effects):
+            each = zip(since_start(y[..., c]), known, strict=True)
+            slopes = [effects.slopes_of(own, given, self.seasons, self.length) for own, given in each]
+            found.append(replace(effects, slopes=np.stack([*slopes, *effects.slopes[-2:]])))
+        return found
 
     def _zero_places(self, y: Float[np.ndarray, "B L C"]) -> dict[tuple[int, int], ZeroPlaces]:
         """Places in a season that are always zero, of those components (b, c) that have some."""
@@ -244,20 +294,3 @@ def _as_arrays(fields: Mapping[str, Any]) -> CovariateEffects:
     arrays = {name: np.array(value) for name, value in fields.items() if name != "relative"}
     whole = {name: arrays[name].astype(int) for name in ("columns", "delays", "closing")}
     return CovariateEffects(**{**arrays, **whole}, relative=fields["relative"])
-
-
-def open_past(batch: Any, additions: Additions | None, unknown: Callable[[Any], Tensor]) -> Any:
-    """A batch to forecast from, without values where covariates say that all is zero, or say nothing.
-
-    A warning names components of which nothing is left: ``unknown`` says of a batch which have nothing.
-    """
-    if additions is None:
-        return batch
-    found = additions.without_closed(batch)
-    if bool((unknown(found) & ~unknown(batch)).any()):
-        warnings.warn(
-            "future_covariates say that a series was closed at all times from which it is forecast: these "
-            "forecasts are NaN. A longer input_chunk_length may help",
-            stacklevel=2,
-        )
-    return additions.without_unknown(found)

@@ -103,20 +103,14 @@ class Explaining(MixedCovariatesTorchModel):
                     still = _constant(covariates, name)
                     changed = {f"{kind}_covariates": still}
                     if kind == "future" and self.model.additions is not None:
-                        changed["series"] = self._with_the_same_rest(series, covariates, still)
+                        own = getattr(self.model, "statistics", None) is not None
+                        changed["series"] = self.model.additions.with_others(series, covariates, still, own)
                     without[f"{kind}: {name}"] = partial(mean, **changed)
         for name, (first, last) in lag_blocks(lags, self.input_chunk_length).items():
             without[name] = partial(mean, series=_masked(series, first, last))
         alone = copy.copy(self)
         alone.model = self.model.without_network()
         return split(mean, partial(mean, alone), without)
-
-    def _with_the_same_rest(
-        self, series: TimeSeries, covariates: TimeSeries, changed: TimeSeries
-    ) -> TimeSeries:
-        """The series as it were with other covariates, whose additions leave the same of it."""
-        additions = self.model.additions
-        return series + additions.rest_of(series, covariates) - additions.rest_of(series, changed)
 
     def _check_fitted(self) -> None:
         if self.model is None:

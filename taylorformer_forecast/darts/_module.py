@@ -24,7 +24,7 @@ from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._dataset import samples_by_weight
 from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
-from taylorformer_forecast.darts._effects import Additions, open_past
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._losses import ObservedLoss
 from taylorformer_forecast.darts._state import evaluating, finished_state, repeatable
@@ -237,7 +237,7 @@ class ForecastModule(JointWindows, ObservedLoss):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
-        n, batch = self.pred_n, open_past(batch, self.additions, self.unknown)
+        n, batch = self.pred_n, self.open_past(batch)
         effects = self.effects(batch, n)
         near = self.near(batch, effects)
         future = near.historic_future_covariates, near.future_covariates
@@ -260,10 +260,6 @@ class ForecastModule(JointWindows, ObservedLoss):
             )
         predicted = predicted.masked_fill(unknown, torch.nan)
         return predicted.to(batch.past_target.dtype), batch.series_schema, batch.pred_time
-
-    def unknown(self, batch: TorchInferenceBatch) -> Tensor:
-        """Which components have no value in the input chunk, so that their level is not known; (B, C)."""
-        return batch.past_target[:, -self.input_chunk_length :].isnan().all(1)
 
     def predicted(
         self, samples: PathSamples, batch: TorchInferenceBatch, effects: BatchEffects | None = None

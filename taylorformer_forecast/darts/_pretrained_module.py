@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from darts.utils.data.torch_datasets.utils import TorchInferenceBatch
+from darts.utils.data.torch_datasets.utils import PLModuleInput, TorchInferenceBatch
 from torch import Tensor
 
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet
@@ -75,6 +75,13 @@ class PretrainedModule(ForecastModule):
         alone = super().without_network()
         statistics = None if self.statistics is None else self.statistics.uncorrected()
         return cast(PretrainedModule, with_part(alone, "statistics", statistics))
+
+    def effects(self, x: PLModuleInput | TorchInferenceBatch, n: int) -> BatchEffects | None:
+        """What covariates add; to every series by itself where statistics see the whole past."""
+        whole = self.statistics is not None and isinstance(x, TorchInferenceBatch)
+        if self.additions is None or not whole:
+            return super().effects(x, n)
+        return self.additions.of_batch(x, n, self.output_chunk_shift, own=True)
 
     def unknown(self, batch: TorchInferenceBatch) -> Tensor:
         """Which components have no value at all, if statistics see the whole past; (B, C)."""

@@ -20,7 +20,7 @@ from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
-from taylorformer_forecast.darts._effects import Additions, open_past
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.explanation import with_part
@@ -244,8 +244,8 @@ class StatisticalModule(PLForecastingModule):
         if self.additions is not None:
             known = batch.historic_future_covariates[:, -self.input_chunk_length :], batch.future_covariates
             check_gaps(known, self.future_flags, "future_covariates")
-            batch = open_past(batch, self.additions, lambda one: one.past_target.isnan().all(1))
-            effects = self.additions.of_batch(batch, self.pred_n, self.output_chunk_shift)
+            batch = self.additions.open_past(batch, lambda one: one.past_target.isnan().all(1))
+            effects = self.additions.of_batch(batch, self.pred_n, self.output_chunk_shift, own=True)
         _, forecasts = self.statistics.forecasts(batch, *sizes, effects)
         out = as_predicted(forecasts, batch, self.predict_likelihood_parameters, effects)
         if self.joint is not None and not self.predict_likelihood_parameters:

@@ -166,6 +166,14 @@ class BatchWindows(PLForecastingModule):
             return None
         return self.additions.of_batch(x, n, self.output_chunk_shift)
 
+    def unknown(self, batch: TorchInferenceBatch) -> Tensor:
+        """Which components have no value in the input chunk, so that their level is not known; (B, C)."""
+        return batch.past_target[:, -self.input_chunk_length :].isnan().all(1)
+
+    def open_past(self, batch: TorchInferenceBatch) -> TorchInferenceBatch:
+        """A batch without values that covariates hide: see :meth:`Additions.open_past`."""
+        return batch if self.additions is None else self.additions.open_past(batch, self.unknown)
+
     def near(self, batch: TorchInferenceBatch, effects: BatchEffects | None) -> TorchInferenceBatch:
         """Input chunks of a batch that shows more of the past, without outliers of what is less additions."""
         length, covariates = self.input_chunk_length, batch.historic_future_covariates

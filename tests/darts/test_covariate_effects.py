@@ -395,6 +395,47 @@ def test_forecasts_of_a_panel_do_not_depend_on_padding(strategy, padding):
     np.testing.assert_allclose(found.values()[:, 0], alone.values()[:, 0], rtol=1e-3)
 
 
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "zero_shot", "averaged"])
+def test_series_of_a_list_have_effects_of_their_own_where_they_are_unlike(strategy, tmp_path):
+    """Those of six series had been the one in common: 30 in place of 10 and 60."""
+    pairs = [promoted(effect, seed) for seed, effect in enumerate([10.0, 60.0] * 3)]
+    series, X = zip(*pairs, strict=True)
+    options = {"n_epochs": 1} if strategy == "averaged" else {}
+    model = chosen(strategy, **options).fit(
+        [one[:N] for one in series], future_covariates=list(X), verbose=False
+    )
+    model.save(str(tmp_path / "model.pt"))
+    loaded = TaylorformerModel.load(str(tmp_path / "model.pt"), pl_trainer_kwargs=QUIET)
+    unseen = promoted(35.0, seed=9)
+    for each in (model, loaded):
+        found = [
+            effect_of_promotion(each, known, series=one[:N])[-1, 0]
+            for one, known in [pairs[0], pairs[1], unseen]
+        ]
+        assert found == pytest.approx([10, 60, 35], abs=7)
+
+
+def test_a_list_of_series_that_are_alike_has_the_effect_of_all():
+    pairs = [promoted(40.0, seed) for seed in range(6)]
+    series, X = zip(*pairs, strict=True)
+    model = chosen("corrected").fit([one[:N] for one in series], future_covariates=list(X), verbose=False)
+    short = promoted(40.0, seed=9)
+    found = effect_of_promotion(model, short[1], series=short[0][N - 24 : N])[-1, 0]
+    assert found == pytest.approx(40, abs=8)
+
+
+def test_what_covariates_explain_of_a_series_is_its_own():
+    pairs = [promoted(effect, seed) for seed, effect in enumerate([10.0, 60.0] * 3)]
+    series, X = zip(*pairs, strict=True)
+    model = chosen("corrected").fit([one[:N] for one in series], future_covariates=list(X), verbose=False)
+    for (one, known), effect in zip(pairs[:2], (10, 60), strict=True):
+        days = known.with_values(
+            np.r_[known.values()[:N], np.tile([[0.0], [1.0]], (H // 2, 1))].astype("float32")
+        )
+        part = model.explain(H, series=one[:N], future_covariates=days)["future: promotion"].values()[:, 0]
+        assert part[1::2].mean() - part[::2].mean() == pytest.approx(effect, abs=8)
+
+
 def test_likelihood_parameters_and_backtests_have_the_effect():
     y, X = promoted()
     model = trained().fit(y[:N], future_covariates=X, verbose=False)

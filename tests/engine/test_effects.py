@@ -1,5 +1,7 @@
 """What covariates add to series is found, and only where there is something to find."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,23 @@ def test_series_beyond_those_estimated_together_have_effects_of_their_own(monkey
     effects = fit_effects(y, x)
     found = [difference(effects, own, number=k) for k, own in enumerate(y)]
     assert found == pytest.approx([5, 30] * 4, abs=4)
+
+
+def test_one_more_series_has_the_slopes_that_its_values_show():
+    rng = np.random.default_rng(0)
+    x = [promotions(80, rng) for _ in range(8)]
+    y = [(30 if k % 2 else 5) * one[:, 0] + rng.normal(size=80) for k, one in enumerate(x)]
+    effects = fit_effects(y, x)
+    for k in range(2):
+        np.testing.assert_allclose(effects.slopes_of(y[k], x[k], []), effects.slopes[k], atol=0.05)
+    new = promotions(80, rng)
+    other = 17 * new[:, 0] + rng.normal(size=80)
+    own = replace(effects, slopes=effects.slopes_of(other, new, [])[None])
+    assert difference(own, other) == pytest.approx(17, abs=1.5)
+    for nothing in (np.full(80, np.nan), np.ones(80)):
+        np.testing.assert_array_equal(effects.slopes_of(nothing, new, []), effects.slopes[-1])
+    single = fit_effects(y[:1], x[:1])
+    np.testing.assert_array_equal(single.slopes_of(other, new, []), single.slopes[-1])
 
 
 def test_missing_values_count_for_nothing():

@@ -21,7 +21,7 @@ from taylorformer_forecast.engine.effects.covariate_gaps import filled, memory_o
 from taylorformer_forecast.engine.effects.demand_rows import DemandRows
 from taylorformer_forecast.engine.effects.rows import Rows
 from taylorformer_forecast.engine.effects.series_scale import deviation, mean_size, since_start
-from taylorformer_forecast.engine.effects.slopes import slopes_of
+from taylorformer_forecast.engine.effects.slopes import slopes_of, slopes_of_one
 
 VALUES_AT_ONCE = 10_000  # latest ones that are estimated from, as time grows with them
 COVARIATES_AT_ONCE = 20  # of which lines bend or count later, as time grows with the cube of terms
@@ -51,6 +51,8 @@ class CovariateEffects:
         before to any other of intermittent demand.
     of_demand : bool ndarray of shape (K,)
         Which series are intermittent demand.
+    prior : ndarray of shape (P,)
+        Variances of deviations of series from the slopes in common; empty where none was estimated.
     means, memory : ndarray of shape (C,)
         Mean of every covariate, and correlation of its neighbouring values: see :meth:`filled`.
     relative : float
@@ -71,11 +73,40 @@ class CovariateEffects:
     relative: float = 0.0
     closing: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     codes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    prior: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def reach(self) -> int:
         """Steps by which the latest addition comes later."""
         return int(self.delays.max(initial=0))
+
+    def slopes_of(
+        self,
+        y: Float[np.ndarray, " n"],
+        x: Float[np.ndarray, "n C"],
+        seasons: Sequence[float],
+        length: int | None = None,
+    ) -> Float[np.ndarray, " P"]:
+        """Slopes of one more series: those in common, and its deviations from them as far as it shows any.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+            Its values, no intermittent demand; NaN where nothing was observed or it was closed.
+        x : ndarray of shape (n, C)
+            Its covariates, NaN where not known.
+        seasons, length
+            See :func:`fit_effects`.
+        """
+        common, seen, unit = self.slopes[-1], ~np.isnan(y), float(self.unit(y, length))
+        if not len(self.prior) or not seen.any() or np.ptp(y[seen]) == 0 or unit == 0:
+            return common
+        first = max(int(seen.argmax()), len(y) - VALUES_AT_ONCE)
+        y, x = y[first:], x[first:]
+        terms = self.terms(with_earlier(self.filled(x), self.reach))
+        known = ~np.isnan(x).all(1)
+        rows = Rows.of((y - np.nanmean(y)) / unit, terms, known, self.reach, seasons)
+        return common if rows is None else slopes_of_one(rows, common, self.prior)
 
     def unit(self, y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
         """Units of additions to series: their :func:`deviation`; of few or equal values that of others."""
@@ -219,16 +250,17 @@ def fit_effects(
                 multiplied[k] = DemandRows(latest[k][given], terms[given])
         elif rows := Rows.of((latest[k] - np.nanmean(y[k])) / units[k], terms, given, found.reach, seasons):
             added[k] = rows
-    slopes = found.slopes
+    slopes, prior = found.slopes, found.prior
     kinds = np.stack([found.columns, found.delays, ~np.isnan(found.knots)])
     groups = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
     for rows_of_kind, other in ((added, -1), (multiplied, -2)):
         if rows_of_kind:
-            slopes[other], each = slopes_of(rows_of_kind, groups)
+            slopes[other], each, apart = slopes_of(rows_of_kind, groups)
+            prior = apart if other == -1 and len(each) > 1 else prior
             slopes[:-2][of_demand == (other == -2)] = slopes[other]
             slopes[list(each)] = list(each.values())
     sizes = [units[k] / float(mean_size(started[k])) for k in added]
-    return replace(found, slopes=slopes, relative=float(np.median(sizes)) if sizes else 0.0)
+    return replace(found, slopes=slopes, relative=float(np.median(sizes)) if sizes else 0.0, prior=prior)
 
 
 def _without_slopes(

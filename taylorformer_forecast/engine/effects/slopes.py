@@ -18,7 +18,7 @@ SERIES_AT_ONCE = 256  # series that are estimated together, others given what th
 
 def slopes_of(
     rows: dict[int, Any], groups: Int[np.ndarray, " P"]
-) -> tuple[Float[np.ndarray, " P"], dict[int, np.ndarray]]:
+) -> tuple[Float[np.ndarray, " P"], dict[int, np.ndarray], Float[np.ndarray, " P"]]:
     """Slopes that series have in common, and those of each by its number.
 
     Where what covariates add comes at equal distances, the values some lags before explain it as well, in
@@ -38,6 +38,8 @@ def slopes_of(
         Slopes that series have in common.
     each : dict of int to ndarray of shape (P,)
         Those of each series.
+    prior : ndarray of shape (P,)
+        Variances of the deviations of series from what they have in common.
     """
     some = [list(rows)[k] for k in evenly(len(rows), SERIES_AT_ONCE).tolist()]
     common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
@@ -51,12 +53,19 @@ def slopes_of(
             common, own, prior = _in_turn(searched, groups, other, each)
     slopes = {k: common + part for k, part in zip(some, own, strict=True)}
     for k in rows.keys() - set(some):  # too many for all to be estimated together
-        found = common
-        for _ in range(2):
-            found = common + Regressions.of([rows[k].whitened(found)]).deviations(common, prior)[0]
-            rows[k] = rows[k].without_outliers(found)
-        slopes[k] = found
-    return common, slopes
+        slopes[k] = slopes_of_one(rows[k], common, prior)
+    return common, slopes, prior
+
+
+def slopes_of_one(
+    rows: Any, common: Float[np.ndarray, " P"], prior: Float[np.ndarray, " P"]
+) -> Float[np.ndarray, " P"]:
+    """Slopes of one more series, given those in common and the variances of deviations from these."""
+    found = common
+    for _ in range(2):
+        found = common + Regressions.of([rows.whitened(found)]).deviations(common, prior)[0]
+        rows = rows.without_outliers(found)
+    return found
 
 
 def _in_turn(rows: list[Any], groups: np.ndarray, common: np.ndarray, own: np.ndarray) -> tuple:
