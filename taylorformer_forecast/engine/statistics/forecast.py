@@ -111,7 +111,7 @@ def are_demand(series: Sequence[np.ndarray], seasons: Callable[[], Sequence[Sequ
     >>> are_demand([demand], lambda: [[]]), are_demand([demand, level], lambda: [[], []])
     (True, False)
     """
-    latest = [ending_together([y]) for y in series]
+    latest = (ending_together([y]) for y in series)  # most need only the first
     if not series or not all(bool((is_intermittent(y) & ~may_be_broken(y))[0, -1]) for y in latest):
         return False
     each = zip(series, seasons(), strict=True)
