@@ -14,6 +14,7 @@ from taylorformer_forecast.calendar.frequency import (
     cycle_counts,
     dates_after,
     frequency,
+    in_unit_of,
     is_day_of_months,
     kind_of,
     name_of,
@@ -231,8 +232,7 @@ class TimeAxis:
                 if back and -min(back) >= len(past):
                     raise ValueError(f"fh={min(back)} goes back before the first of {len(past)} observations")
                 stamps = pd.DatetimeIndex([past[k - 1] for k in back]).append(self._after(cutoff, ahead))
-                same = stamps.as_unit(like.unit)
-                return same if (same == stamps).all() else stamps
+                return in_unit_of(stamps, like)
             if relative_int:
                 if self.kind != "clock" or not self.freq.is_on_offset(last):  # sktime has no holidays
                     return dates_after(last, fh.to_pandas(), self.freq)

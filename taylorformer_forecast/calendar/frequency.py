@@ -130,6 +130,12 @@ def dates_after(last: pd.Timestamp, steps: pd.Index, freq: Any) -> pd.DatetimeIn
     return pd.DatetimeIndex(dates, freq=freq) if whole else dates
 
 
+def in_unit_of(stamps: pd.DatetimeIndex, like: pd.DatetimeIndex) -> pd.DatetimeIndex:
+    """Dates in the unit of others, unless that would round them."""
+    same = stamps.as_unit(like.unit)
+    return same if (same == stamps).all() else stamps
+
+
 def kind_of(freq: Any) -> str:
     """What to count for a frequency of datetimes."""
     name = name_of(freq).split("-")[0]

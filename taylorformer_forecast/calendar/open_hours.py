@@ -9,7 +9,7 @@ from datetime import tzinfo
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.frequency import CYCLES
+from taylorformer_forecast.calendar.frequency import CYCLES, in_unit_of
 from taylorformer_forecast.defaults import CLOSED_CHANCE, LEAST_CLOSED, LEAST_OPEN, LEAST_OPEN_WEEKS
 
 DAY, WEEK = (pd.Timedelta(days=n).as_unit("ns").value for n in (1, 7))
@@ -24,8 +24,8 @@ def _since_monday(index: pd.DatetimeIndex) -> np.ndarray:
     return local.as_unit("ns").asi8 - MONDAY
 
 
-def _is_part(places: np.ndarray, n_places: int) -> bool:
-    """Whether enough of a week is closed."""
+def _closes_enough(places: np.ndarray, n_places: int) -> bool:
+    """Whether so much of a week is closed that open hours matter."""
     return n_places - len(places) >= LEAST_CLOSED * n_places
 
 
@@ -73,9 +73,11 @@ class OpenHours:
         (8, 40, None)
         """
         longest = _since_monday(max(indexes, key=len))
-        if len(longest) < 2 or (np.diff(longest) < 1).any():
+        gaps = np.diff(longest)
+        if not len(gaps) or gaps.min() < 1:
             return None
-        step, first = int(np.median(np.diff(longest))), int(longest[0] % np.median(np.diff(longest)))
+        step = int(np.median(gaps))
+        first = int(longest[0] % step)
         if step >= DAY or DAY % step:
             return None
         times = np.unique(np.concatenate([_since_monday(index) for index in indexes]))
@@ -94,24 +96,22 @@ class OpenHours:
         if n_weeks < LEAST_OPEN_WEEKS or by_chance > CLOSED_CHANCE:
             return None
         places, per_day = (weekdays[:, None] * (DAY // step) + of_day).ravel(), len(of_day)
-        if seldom or not _is_part(places, WEEK // step):  # as of currencies, from a Sunday night to a Friday
+        if seldom or not _closes_enough(places, WEEK // step):  # currencies: Sunday night to Friday
             places = np.unique(steps % (WEEK // step))
-            found = (places % (DAY // step))[: len(places) // per_day * per_day].reshape(-1, per_day)
-            if len(places) % per_day or (found != found[0]).any() or not _is_part(places, WEEK // step):
+            each = (places % (DAY // step))[: len(places) // per_day * per_day].reshape(-1, per_day)
+            if len(places) % per_day or (each != each[0]).any() or not _closes_enough(places, WEEK // step):
                 return None
-        found = cls(step, first, tuple(places.tolist()), per_day)
         zone = indexes[0].tz
-        return None if zone is not None and _may_change(zone, of_day * step) else found
-
-    def _counts(self, times: np.ndarray) -> np.ndarray:
-        week, within = np.divmod(times - self.first, WEEK)
-        n, places = len(self.places), np.array(self.places)
-        known = np.concatenate([places[-1:] - WEEK // self.step, places, places[:1] + WEEK // self.step])
-        return week * n + np.interp(within / self.step, known, np.arange(-1, n + 1))
+        if zone is not None and _may_change(zone, of_day * step):
+            return None
+        return cls(step, first, tuple(places.tolist()), per_day)
 
     def count(self, index: pd.DatetimeIndex) -> np.ndarray:
         """Times as numbers of open steps; those of closed hours lie between."""
-        return self._counts(_since_monday(index))
+        week, within = np.divmod(_since_monday(index) - self.first, WEEK)
+        n, places = len(self.places), np.array(self.places)
+        known = np.concatenate([places[-1:] - WEEK // self.step, places, places[:1] + WEEK // self.step])
+        return week * n + np.interp(within / self.step, known, np.arange(-1, n + 1))
 
     def stamps(self, counts: np.ndarray, like: pd.DatetimeIndex) -> pd.DatetimeIndex:
         """Times of open steps, in the zone and unit of an index.
@@ -120,8 +120,7 @@ class OpenHours:
         --------
         >>> import pandas as pd
         >>> from taylorformer_forecast.calendar.open_hours import OpenHours
-        >>> hours = pd.date_range("2024-01-01", periods=21 * 24, freq="h")
-        >>> office = hours[(hours.hour >= 9) & (hours.hour < 17) & (hours.dayofweek < 5)]
+        >>> office = pd.date_range("2024-01-01", periods=15 * 8, freq="bh")
         >>> found = OpenHours.of([office])
         >>> found.stamps(found.count(office[-1:]) + 1, office)[0]  # after a Friday
         Timestamp('2024-01-22 09:00:00')
@@ -134,8 +133,7 @@ class OpenHours:
         if like.tz is not None:
             first = np.ones(len(stamps), bool)  # of the two hours when clocks go back
             stamps = stamps.tz_localize(like.tz, ambiguous=first, nonexistent="shift_forward")
-        same = stamps.as_unit(like.unit)
-        return same if (same == stamps).all() else stamps
+        return in_unit_of(stamps, like)
 
     def cycle(self, name: str) -> float:
         """Open steps of a cycle of the calendar."""
