@@ -94,6 +94,14 @@ def test_only_missing_budgets_are_run_and_statistical_models_once(arena, monkeyp
         }
 
 
+def test_rows_that_a_file_has_already_are_kept_and_counted(arena, tmp_path, capsys):
+    book = {"rows": [{"series": "airline", "wql": 0.5}]}
+    cases = [({"series": name}, lambda: {"wql": 0.1}) for name in ("airline", "ili")]
+    arena("run").run_missing(book, tmp_path / "found.json", cases)
+    assert book["rows"] == [{"series": "airline", "wql": 0.5}, {"series": "ili", "wql": 0.1}]
+    assert "1 rows were kept" in capsys.readouterr().out
+
+
 def test_tables_are_of_the_largest_budget_of_what_trains(arena, book):
     table = arena("compare").Table(book)
     assert table.models == ["naive", "ets", "lam_sktime", "dlinear"]

@@ -178,16 +178,20 @@ def run_missing(
     """Run the cases of which a book has no row, and write it after each.
 
     A case is what names its row, and a function that returns the rest of it. Rows are in the order of the
-    cases, or in one of their own.
+    cases, or in one of their own. A line says how many rows were kept, as those may come from older code.
     """
+    kept = 0
     for names, run_case in cases:
         if any(all(row.get(key) == value for key, value in names.items()) for row in book["rows"]):
+            kept += 1
             continue
         book["rows"].append({**names, **run_case()})
         print(json.dumps(book["rows"][-1]), flush=True)
         if order is not None:
             book["rows"].sort(key=order)
         write_json(book, path)
+    if kept:
+        print(f"{kept} rows were kept as they are. To measure all again, name a new file by --out.", flush=True)
 
 
 def fill_page(page: Path, marks: tuple[str, str], text: str) -> None:
