@@ -17,6 +17,7 @@ from taylorformer_forecast.core.attention.autocorrelation import AutoCorrelation
 from taylorformer_forecast.core.attention.kernels import Full
 from taylorformer_forecast.core.attention.local import Local, log_window
 from taylorformer_forecast.core.attention.prob import Prob
+from taylorformer_forecast.darts._business_hours import ForwardFuture, ForwardPast
 from taylorformer_forecast.darts.contiformer import ContiFormerModel as ContiFormerModel
 from taylorformer_forecast.darts.lam import LAMModel as LAMModel
 from taylorformer_forecast.darts.likelihoods import FamilyLikelihood as FamilyLikelihood
@@ -42,5 +43,5 @@ __all__ = [
 add_safe_globals([FamilyLikelihood, StudentTLikelihood])
 add_safe_globals([ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel])
 add_safe_globals([OpenHours, SeasonalFeatures, Strategy, TimeAxis])
-add_safe_globals([datetime.time])  # of frequencies of business hours
+add_safe_globals([datetime.time, ForwardFuture, ForwardPast])  # of frequencies of business hours
 add_safe_globals([AutoCorrelation, Full, Local, Prob, log_window])

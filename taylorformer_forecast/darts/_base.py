@@ -22,6 +22,7 @@ from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.darts._business_hours import counted_forward
 from taylorformer_forecast.darts._checks import (
     check_alike,
     check_dated,
@@ -231,7 +232,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
             custom["future"] = [*custom.get("future", []), self._seasonal]
             self.add_encoders = {**(asked or {}), "custom": custom}
         try:
-            return super().initialize_encoders(default)
+            return counted_forward(super().initialize_encoders(default))
         finally:
             self.add_encoders = asked
 
@@ -254,8 +255,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         if epochs == 0 and self._arguments["n_epochs"] is None and self.n_epochs:
             per_epoch = max(1, math.ceil(len(train_dataset) / self.batch_size))
             epochs = min(self.spec.num_epochs, max(1, round(self.spec.max_steps / per_epoch)))
-            # One pass over a long series is more than enough.
-            self.trainer_params.setdefault("max_steps", max(self.spec.max_steps, 1))
+            self.trainer_params.setdefault("max_steps", max(self.spec.max_steps, 1))  # less than a long pass
         super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
         settled = {"precision"} & self.trainer_params.keys()  # by darts, but not after a load with other ones
         self.trainer_params = trainer_params | {name: self.trainer_params[name] for name in settled}

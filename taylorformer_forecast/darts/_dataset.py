@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from darts import TimeSeries
+from darts import TimeSeries, concatenate
 from darts.utils.data import ShiftedTorchTrainingDataset
 from darts.utils.data.torch_datasets.inference_dataset import TorchInferenceDataset
 from darts.utils.data.torch_datasets.utils import TorchInferenceSample
@@ -133,7 +133,9 @@ def _from_the_start(covariates: TimeSeries, series: TimeSeries) -> TimeSeries:
     late = n_steps_between(covariates.start_time(), series.start_time(), series.freq)
     if late <= 0:
         return covariates
-    return covariates.prepend_values(np.full((late, covariates.n_components), np.nan, covariates.dtype))
+    times = series.time_index[:late]  # counting back from an opening hour, pandas misses these
+    empty = np.full((late, covariates.n_components), np.nan, covariates.dtype)
+    return concatenate([TimeSeries(times, empty[..., None], covariates.components), covariates])
 
 
 class DatasetWindows:

@@ -191,7 +191,7 @@ def run_missing(
             book["rows"].sort(key=order)
         write_json(book, path)
     if kept:
-        print(f"{kept} rows were kept as they are. To measure all again, name a new file by --out.", flush=True)
+        print(f"{kept} rows were kept as they are. To measure all again, name a new file by --out.")
 
 
 def fill_page(page: Path, marks: tuple[str, str], text: str) -> None:
