@@ -120,7 +120,7 @@ class Forecast:
         return torch.where(self.intermittent[:, None, None], self.support.gather(1, at).view(z.shape), smooth)
 
     def quantiles(self, levels: Sequence[float]) -> Float[Tensor, "B H Q"]:
-        """Quantiles of every step at the given levels, between 0 and 1."""
+        """Quantiles of every step at the given levels, above 0 and below 1."""
         z = torch.special.ndtri(self.loc.new_tensor(list(levels)))
         return self.at_normal(z[None, :, None].expand(len(self.loc), -1, self.loc.shape[2])).mT
 
@@ -162,7 +162,8 @@ def forecast(
     and seasonal autoregressions. Nothing is estimated by optimisation: members on a grid are weighted by
     their errors from all earlier origins, and the distribution is that of the errors of the combination.
     Series of which a quarter is zero are forecast as intermittent demand, unless a season says when.
-    Forecasts follow a change of units; those of series with values that are not positive also follow a shift.
+    Forecasts follow a change of units, but that whole numbers are counts, which have a bound at zero. Those of
+    series with values that are not positive also follow a shift.
 
     Parameters
     ----------

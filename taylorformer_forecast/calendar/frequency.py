@@ -51,7 +51,8 @@ def frequency(index: pd.DatetimeIndex) -> object:
         return index.freq
     inferred: Any = pd.infer_freq(index) if len(index) >= 3 else None
     if inferred is None and len(index) >= 3:
-        whole = (index == index.normalize()).all()
+        local = index.tz_localize(None)  # some zones have days without a midnight
+        whole = (local == local.normalize()).all()
         days = np.median(np.diff(index.as_unit("ns").asi8)) / 86400e9
         months = max(1, round(days / DAYS_OF_MONTH))  # of a step
         if whole and days > 20 and (index.day == 1).all():

@@ -247,13 +247,13 @@ class Additions:
         """
         if not any(len(effects.prior) for effects in self.effects):
             return None
-        y, length = y.copy(), y.shape[1]
+        units, y, length = self._units(y), y.copy(), y.shape[1]
         for (b, c), zero in self._zero_places(y).items():
             y[b, zero.at(np.arange(length)), c] = np.nan
         known, found = x[:, :length, : len(self.effects[0].means)], []
         for c, effects in enumerate(self.effects):
-            each = zip(since_start(y[..., c]), known, strict=True)
-            slopes = [effects.slopes_of(own, given, self.seasons, self.length) for own, given in each]
+            each = zip(since_start(y[..., c]), known, units[:, c].tolist(), strict=True)
+            slopes = [effects.slopes_of(own, given, self.seasons, unit) for own, given, unit in each]
             found.append(replace(effects, slopes=np.stack([*slopes, *effects.slopes[-2:]])))
         return found
 

@@ -127,3 +127,14 @@ def test_another_frequency_is_named_with_its_series(freq, other):
     longest, index = (pd.date_range("2015", periods=n, freq=f) for n, f in [(40, freq), (30, other)])
     with pytest.raises(ValueError, match=f"dates of b have frequency {other}, .* longest have {freq}"):
         check_alike(longest.freq, [longest, index], [" of a", " of b"])
+
+
+@pytest.mark.parametrize("zone", ["America/Santiago", "Africa/Cairo", "Asia/Beirut"])
+def test_hours_with_a_gap_are_forecast_where_a_day_has_no_midnight(zone):
+    index = pd.date_range("2024-01-01", "2024-12-01", freq="h", tz=zone)
+    midnights = pd.Series(index.tz_localize(None).normalize(), index)
+    change = index[~midnights.isin(index.tz_localize(None))][0]
+    place = index.get_loc(change)
+    y = pd.Series(np.arange(288) % 24 + 0.0, index[place - 150 : place + 138]).drop(index[place - 100])
+    found = TaylorformerForecaster(random_state=0).fit(y).predict(fh=[1, 2, 3])
+    np.testing.assert_allclose(found, [0, 1, 2], atol=0.01)

@@ -142,3 +142,17 @@ def test_two_winters_are_enough_to_see_that_the_third_is_coming():
     forecast = (found.weights * found.loc).sum(1)
     assert found.intermittent
     assert forecast.mean() > 0.4 * mean[127:131].mean()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cycles", [2, 3, 4])
+@pytest.mark.parametrize(
+    "cycle", [[0.0] * 11 + [100], [0.0] * 5 + [5, 9, 4] + [0] * 4, [3.0, 0, 0, 0, 2, 0, 0]]
+)
+def test_cycles_that_are_equal_are_forecast_and_nothing_beyond_them(cycle, cycles):
+    """A ratio of zero made the level no number, and all mass lay at the largest value, or beyond."""
+    n, season = len(cycle) * cycles, len(cycle)
+    request = SeriesRequest(np.tile(cycle, cycles), np.arange(n, n + season), seasons=[season])
+    found = forecast_series([request], 200, 0)[0]
+    np.testing.assert_allclose((found.weights * found.loc).sum(1), cycle, atol=0.1 * np.max(cycle))
+    np.testing.assert_array_equal(found.quantiles[np.equal(cycle, 0)][:, STATISTICAL_LEVELS.index(0.9)], 0)

@@ -137,15 +137,17 @@ def test_one_more_series_has_the_slopes_that_its_values_show():
     y = [(30 if k % 2 else 5) * one[:, 0] + rng.normal(size=80) for k, one in enumerate(x)]
     effects = fit_effects(y, x)
     for k in range(2):
-        np.testing.assert_allclose(effects.slopes_of(y[k], x[k], []), effects.slopes[k], atol=0.05)
+        found = effects.slopes_of(y[k], x[k], [], float(effects.unit(y[k])))
+        np.testing.assert_allclose(found, effects.slopes[k], atol=0.05)
     new = promotions(80, rng)
     other = 17 * new[:, 0] + rng.normal(size=80)
-    own = replace(effects, slopes=effects.slopes_of(other, new, [])[None])
+    unit = float(effects.unit(other))
+    own = replace(effects, slopes=effects.slopes_of(other, new, [], unit)[None])
     assert difference(own, other) == pytest.approx(17, abs=1.5)
     for nothing in (np.full(80, np.nan), np.ones(80)):
-        np.testing.assert_array_equal(effects.slopes_of(nothing, new, []), effects.slopes[-1])
+        np.testing.assert_array_equal(effects.slopes_of(nothing, new, [], unit), effects.slopes[-1])
     single = fit_effects(y[:1], x[:1])
-    np.testing.assert_array_equal(single.slopes_of(other, new, []), single.slopes[-1])
+    np.testing.assert_array_equal(single.slopes_of(other, new, [], unit), single.slopes[-1])
 
 
 def test_missing_values_count_for_nothing():

@@ -85,7 +85,7 @@ class CovariateEffects:
         y: Float[np.ndarray, " n"],
         x: Float[np.ndarray, "n C"],
         seasons: Sequence[float],
-        length: int | None = None,
+        unit: float,
     ) -> Float[np.ndarray, " P"]:
         """Slopes of one more series: those in common, and its deviations from them as far as it shows any.
 
@@ -95,10 +95,12 @@ class CovariateEffects:
             Its values, no intermittent demand; NaN where nothing was observed or it was closed.
         x : ndarray of shape (n, C)
             Its covariates, NaN where not known.
-        seasons, length
-            See :func:`fit_effects`.
+        seasons : sequence of float
+            Lengths of seasons in steps.
+        unit : float
+            Unit of the additions: see :meth:`unit`. Values that are missing here may count for it.
         """
-        common, seen, unit = self.slopes[-1], ~np.isnan(y), float(self.unit(y, length))
+        common, seen = self.slopes[-1], ~np.isnan(y)
         if not len(self.prior) or not seen.any() or np.ptp(y[seen]) == 0 or unit == 0:
             return common
         first = max(int(seen.argmax()), len(y) - VALUES_AT_ONCE)
