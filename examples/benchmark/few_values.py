@@ -1,4 +1,4 @@
-"""Forecasts of new series: from the last three to eight values of the training part of every series.
+"""Forecasts of new series: from the last three to eighteen values of the training part of every series.
 
 Six steps ahead, as far as the test part goes. Scores are those of ``short_series.py``, relative to the last
 value. The mean of all values is the other simple forecast::
@@ -17,7 +17,7 @@ from after_jumps import SETS, score_cuts
 from short_series import Collection, Forecaster, of_sktime, seasonal_naive
 from worst_short_series import MODEL
 
-VALUES, STEPS = (3, 4, 6, 8), 6
+VALUES, STEPS = (3, 4, 6, 8, 12, 18), 6  # values at most, as a yearly series may have fewer
 
 
 def mean_so_far(collection: Collection) -> list[np.ndarray]:

@@ -64,7 +64,8 @@ They combine statistical forecasts: exponential smoothing, Theta, damped trend, 
 season and on the scale of the series or of its logarithm, and the seasonal naive forecast. From eight
 cycles of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors
 at all earlier origins of the series itself ([what each is
-worth](ablations.md#families-of-the-statistical-combination)). Two cycles of a season are enough to try it.
+worth](ablations.md#families-of-the-statistical-combination)). A day,
+week or year is tried as a season once one has been seen.
 A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it
 gets the error of the best other member in part, and more of it if its season is long. From its second cycle
 on a long one repeats, from the level of today. Errors at the same place in a week count once more, where
@@ -187,10 +188,10 @@ FEW = """\
 
 ## A few values
 
-New products have a short past. These are forecasts from the last three to eight values of the training part
-of every series of M3, six steps ahead (`examples/benchmark/few_values.py`). A trend has to be earned there:
-the first five errors count as much against it as for it. Cells have the loss relative to that of the last
-value, and in brackets the coverage of the 80 % interval. After so few values that is too small.
+New products have a short past. These are forecasts from the last three to eighteen values of the training
+part of every series of M3, six steps ahead (`examples/benchmark/few_values.py`). A trend has to be earned
+there: the first five errors count as much against it as for it. Cells have the loss relative to that of the
+last value, and in brackets the coverage of the 80 % interval. After three or four values that is too small.
 
 """
 

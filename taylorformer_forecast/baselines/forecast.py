@@ -162,8 +162,8 @@ def forecast(
     and seasonal autoregressions. Nothing is estimated by optimisation: members on a grid are weighted by
     their errors from all earlier origins, and the distribution is that of the errors of the combination.
     Series of which a quarter is zero are forecast as intermittent demand, unless a season says when.
-    Forecasts follow a change of units, but that whole numbers are counts, which have a bound at zero. Those of
-    series with values that are not positive also follow a shift.
+    Forecasts follow a change of units, but that whole numbers may be counts, which have a bound at zero.
+    Those of series with values that are not positive also follow a shift.
 
     Parameters
     ----------

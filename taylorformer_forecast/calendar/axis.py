@@ -280,8 +280,8 @@ class TimeAxis:
         months = self.kind in ("month", "period") and round(self.cycle_steps("month"), 2) == 1
         return "M" if months else None
 
-    def usual_cycles(self, span: float | None = None) -> tuple[str, ...]:
-        """Cycles that have several steps and are seen at least twice in a span; by default, in the data."""
+    def usual_cycles(self, span: float | None = None, least: float = 2) -> tuple[str, ...]:
+        """Cycles of several steps that are seen some times at least in a span; by default, in the data."""
         if self.kind == "number":
             return ()
         if self.kind == "period":
@@ -290,5 +290,6 @@ class TimeAxis:
             first, last = YEARS_OF_DATES  # cycles need dates, which do not go farther
             if years[0] < first or years[1] > last:
                 return ()
-        most = max((span := self.span if span is None else span) / 1.9, (span + 1.5) / 2)  # 8 quarters count
+        span = self.span if span is None else span
+        most = max(span / 1.9, (span + 1.5) / least)  # 8 quarters are two years
         return tuple(name for name in ("day", "week", "year") if 3 <= self.cycle_steps(name) <= most)

@@ -14,7 +14,12 @@ import torch
 from taylorformer_forecast.baselines.outliers import without_outliers
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.seasonality import seasons_beside
-from taylorformer_forecast.defaults import LEAST_FOUND_CYCLES, MOST_SEARCHED_SERIES, N_HARMONICS
+from taylorformer_forecast.defaults import (
+    LEAST_FOUND_CYCLES,
+    LEAST_SEEN_CYCLES,
+    MOST_SEARCHED_SERIES,
+    N_HARMONICS,
+)
 
 LONGEST_CONTEXT_PERIOD = 168  # steps, a week of hours: a context of longer seasons costs too much
 
@@ -135,7 +140,7 @@ class SeasonalFeatures:
 @functools.lru_cache
 def _usual_cycles(axis: TimeAxis, span: float) -> tuple[str, ...]:
     """Usual cycles of series on an axis, once for all of one length."""
-    return axis.usual_cycles(span)
+    return axis.usual_cycles(span, LEAST_SEEN_CYCLES)
 
 
 def phase_features(positions: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -15,6 +16,7 @@ from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.statistics.average import average_quantiles
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+from taylorformer_forecast.sktime import TaylorformerForecaster
 
 NAN = float("nan")
 DECILES = [k / 10 for k in range(1, 10)]
@@ -259,7 +261,22 @@ def test_paths_of_a_constant_have_its_exceptions_as_often_as_they_were():
     found = forecast_series([SeriesRequest(y, np.arange(190, 210))], 2000, 0)[0]
     assert set(np.unique(found.paths[:, 10:])) == {0.0, 1.0}
     np.testing.assert_allclose((found.paths[:, 10:] == 0).mean(), 4 / 200, atol=0.004)
-    np.testing.assert_allclose((found.weights * found.loc).sum(1)[10:], 0.98, atol=0.01)
+    np.testing.assert_allclose((found.weights * found.loc).sum(1)[10:], 0.98, rtol=1e-6)
+
+
+@pytest.mark.parametrize("spikes", [[1000.0], [-1000.0], [1000.0, -1000.0], [1000.0, 990.0]])
+def test_the_mean_of_a_constant_has_its_exceptions_as_often_as_they_were(spikes):
+    """One of a hundred weighed .0175 above and .0075 below, and values between had a share."""
+    y = pd.Series(np.full(100, 7.0))
+    y[13 * np.arange(1, len(spikes) + 1)] = spikes
+    forecaster = TaylorformerForecaster(strategy="baseline", random_state=0).fit(y, fh=[1, 2])
+    np.testing.assert_allclose(forecaster.predict(), y.mean(), rtol=1e-5)
+    np.testing.assert_allclose(forecaster.predict_var().iloc[:, 0], y.var(ddof=0), rtol=1e-5)
+    levels = [0.001, 0.004, 0.012, 0.5, 0.985, 0.999]
+    found = forecaster.predict_quantiles(alpha=levels).to_numpy()
+    np.testing.assert_allclose(
+        found, np.tile(np.quantile(y, levels, method="inverted_cdf"), (2, 1)), rtol=1e-5
+    )
 
 
 def test_counts_that_ended_are_demand_whatever_zeros_they_had_before():

@@ -7,10 +7,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from darts import TimeSeries
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures, phase_features
 from taylorformer_forecast.calendar.seasonality import detect_periods, seasons_beside
+from taylorformer_forecast.darts import TaylorformerModel
+from taylorformer_forecast.sktime import TaylorformerForecaster
 
 T = np.arange(240)
 NOISE = np.random.default_rng(0).normal(size=240)
@@ -171,3 +174,24 @@ def test_seasons_that_are_given_or_found_come_before_the_longer_cycles_of_the_ca
     features = SeasonalFeatures.choose(axis, [(hours, y[:, None])], "auto", (9,))
     assert features.own_lengths(y, "auto", (9,)) == [9, 24, 168]
     assert features.own_lengths(y, "auto", "auto") == [24, 9, 168]
+
+
+@pytest.mark.parametrize("strategy", ["baseline", "corrected"])
+@pytest.mark.parametrize(
+    ("freq", "season", "n"), [("MS", 12, 18), ("QS", 4, 7), ("W", 52, 78), ("D", 7, 8), ("h", 24, 36)]
+)
+def test_a_season_that_was_seen_once_is_forecast(freq, season, n, strategy):
+    """It had to be seen twice: errors were as large as without dates."""
+    rng, index = np.random.default_rng(0), pd.date_range("2024-01-01", periods=n + season, freq=freq)
+    shape = 10 * np.sin(2 * np.pi * np.arange(season) / season)
+    y = pd.Series(100 + np.resize(shape, len(index)) + rng.normal(0, 1, len(index)), index)
+    h = season - 1
+    forecaster = TaylorformerForecaster(strategy=strategy, random_state=0)
+    dated = forecaster.clone().fit(y[:n], fh=range(1, h + 1)).predict()
+    numbered = forecaster.fit(y[:n].reset_index(drop=True), fh=range(1, h + 1)).predict()
+    past = TimeSeries.from_series(y[:n].astype("float32"), freq=freq)
+    model = TaylorformerModel(season, h, strategy=strategy, random_state=0).fit(past, verbose=False)
+    of_darts = model.predict(h, num_samples=200, verbose=False).mean(axis=2).values()[:, 0]
+    truth = y.iloc[n : n + h].to_numpy()
+    for found in (dated.to_numpy(), of_darts):
+        assert np.abs(found - truth).mean() < 0.85 * np.abs(numbered.to_numpy() - truth).mean()

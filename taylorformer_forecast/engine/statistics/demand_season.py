@@ -61,7 +61,7 @@ def season_of_demand(
         if count.sum() < FEWEST_DEMAND_CYCLES * season or not count.all():
             continue
         mean, means = np.nanmean(y), np.nanmean(cycles, 0)
-        # One value counts as if no season were known: cycles that are equal leave it open that there is chance.
+        # One value counts as if there were no season: equal cycles leave it open that there is chance.
         by_chance = (np.nansum((cycles - means) ** 2) + np.nanvar(y)) / (count.sum() - season + 1)
         between = (count * (means - mean) ** 2).sum() / (season - 1)
         # An F statistic is 1 by chance, and has this variance around it.

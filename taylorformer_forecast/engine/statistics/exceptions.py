@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.tails import pieces_between
+from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import MOST_EXCEPTIONS, STATISTICAL_LEVELS
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
@@ -19,7 +18,7 @@ def with_exceptions(
     left_out: Float[Tensor, " k"],
     seed: int,
 ) -> SeriesForecast:
-    """Put exceptions into the tails of the forecast of a constant, with the probability that they had.
+    """Put exceptions beside the forecast of a constant, with the probability that they had.
 
     Parameters
     ----------
@@ -67,8 +66,13 @@ def with_exceptions(
 
     edges = quantile(np.tile(STATISTICAL_LEVELS, (len(future), 1)), found.quantiles)
     draws = np.random.default_rng(seed).uniform(size=found.paths.T.shape)
-    least, most = found.bounds
-    pieces = pieces_between(torch.as_tensor(edges), torch.full((len(edges),), least), most)
-    loc, scale, weights = (part.numpy() for part in pieces)
-    paths = quantile(draws, found.paths.T).T
-    return SeriesForecast(paths, loc, scale, weights, edges, bounds=found.bounds)
+    points, each = np.tile(values, (len(future), 1)), np.where(future, 1 / n, 0.0)[:, None]
+    tiny = POINT_MASS * max(np.abs(found.loc).max(), np.abs(values).max())
+    return SeriesForecast(
+        quantile(draws, found.paths.T).T,
+        np.c_[found.loc, points],
+        np.c_[found.scale, np.full_like(points, tiny)],
+        np.c_[found.weights * (1 - len(values) * each), np.broadcast_to(each, points.shape)],
+        edges,
+        bounds=found.bounds,
+    )
