@@ -13,7 +13,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.ridge import fit_shrunk
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.defaults import CLASSIFIER_TIMES, LATE_START
+from taylorformer_forecast.defaults import CLASSIFIER_TIMES, FARTHEST_READING, LATE_START
 from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.engine.training import data_name, fit
@@ -109,6 +109,9 @@ class LinearScores:
 class ClassWindows:
     """Series as windows for a classifier: every column standardised over all of them, times from 0 to 1.
 
+    Values far outside those of the fit, as codes for missing ones are, have no part in the scale. They count
+    as the farthest of the others that are possible.
+
     Parameters
     ----------
     series : sequence of Series
@@ -122,7 +125,10 @@ class ClassWindows:
 
     def __init__(self, series: Sequence[Series], most_points: int, common_clock: bool | None) -> None:
         self.most_points = most_points
-        self.loc, self.scale = center_and_spread(np.concatenate([s.y for s in series]))
+        values = np.concatenate([s.y for s in series])
+        self.low, self.high = _usual_range(values)
+        usual = (values >= self.low) & (values <= self.high)
+        self.loc, self.scale = center_and_spread(np.where(usual, values, np.nan))
         first, last = (np.array([s.t[k] for s in series if len(s.t)] or [0.0]) for k in (0, -1))
         longest = float((last - first).max())
         if common_clock is None:
@@ -140,7 +146,8 @@ class ClassWindows:
                     "a series of X has no times in common with those of the fit, where the same time means "
                     "the same in all series: fit with common_clock=False"
                 )
-        return thinned(Series(t, (series.y - self.loc) / self.scale), self.most_points)
+        y = series.y.clip(self.low, self.high)
+        return thinned(Series(t, (y - self.loc) / self.scale), self.most_points)
 
     def stack(self, series: Sequence[Series], scores: Tensor, labels: Tensor | None = None) -> Window:
         """Scaled series side by side, filled up with rows that were not observed.
@@ -159,6 +166,16 @@ class ClassWindows:
         if labels is not None:
             y[:, n] = labels[:, None].to(dtype)
         return Window(t, y, covariates=covariates, n_context=n)
+
+
+def _usual_range(values: Float[np.ndarray, "n P"]) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of every column that is no error; the range where half of them are equal."""
+    known = np.isfinite(values).any(0)
+    values = np.where(known, values, 0.0)
+    middle = np.nanmedian(values, 0)
+    reach = FARTHEST_READING * np.nanmedian(np.abs(values - middle), 0)
+    low, high = np.nanmin(values, 0), np.nanmax(values, 0)
+    return np.where(reach > 0, middle - reach, low), np.where(reach > 0, middle + reach, high)
 
 
 class _LabelledBatches:

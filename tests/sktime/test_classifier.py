@@ -175,3 +175,22 @@ def test_a_fit_that_is_refused_loses_nothing():
     with pytest.raises(ValueError, match="infinite"):
         classifier.fit(X.replace(X.iloc[3, 0], np.inf), y)
     np.testing.assert_array_equal(classifier.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("bad", [100.0, -9999.0, 1e20])
+def test_a_wrong_reading_spoils_no_fit(bad):
+    """One of 600 took the scale, and all probabilities were a half."""
+    X, y = waves(40, 0)
+    X.iloc[7] = bad
+    classifier = ContiFormerClassifier(max_steps=60, lr=1e-2, **SMALL).fit(X, y)
+    others, labels = waves(60, 1)
+    assert np.mean(classifier.predict(others) == labels) > 0.85
+
+
+def test_wrong_readings_in_new_series_leave_probabilities_finite(fitted):
+    X, _ = waves(60, 1)
+    wrong = X.copy()
+    wrong.iloc[[3, 100]] = 1e30  # in two series
+    found = fitted.predict_proba(wrong)
+    assert np.isfinite(found).all()
+    assert (np.abs(found - fitted.predict_proba(X)).max(1) > 0.01).sum() <= 2
