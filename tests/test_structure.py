@@ -100,7 +100,16 @@ NO_DEFAULTS = {
     "what a file may hold": ("FILE_LIMITS",),
     "what stands for missing values or errors": ("CODES", "FAR_IN_RANGES"),
     "checkpoints of TensorFlow": ("FOOTER_SIZE", "HANDLES_SIZE", "POLYNOMIAL", "PUBLISHED_HEADS"),
-    "sizes of tokens": ("DIM_STEP", "DIM_VALUES", "N_PHASES", "N_SEEN", "PATCH"),
+    "sizes of tokens": (
+        "BOUNDED",
+        "DIM_STEP",
+        "DIM_VALUES",
+        "N_OF_STEP",
+        "N_PHASES",
+        "N_SEEN",
+        "PATCH",
+        "SIGNED_VALUES",
+    ),
     "settings of sktime's own tests": ("ONE_SEASON", "SMALL", "VALIDATED"),
 }
 # darts' own argument of ``load``, which says that a file is safe to unpickle.

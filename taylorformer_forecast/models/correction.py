@@ -33,7 +33,10 @@ N_PHASES = 5  # sine and cosine of a season and of its half, and whether there i
 # Families that the network sees, in the order of its files; it does not need the others.
 SEEN = [FAMILIES.index(name) for name in ("smoothing", "theta", "damped trend", "seasonal naive")]
 DIM_VALUES = PATCH * (5 + N_PHASES)
-DIM_STEP = 10 + 2 * len(SEEN) + N_PHASES + len(BASE)
+N_OF_STEP = 5  # location, scale, distances of the lower and the upper bound, and how far ahead
+DIM_STEP = N_OF_STEP + 5 + 2 * len(SEEN) + N_PHASES + len(BASE)
+SIGNED_VALUES = 2  # features of a value that change their sign with it, the first ones
+BOUNDED = N_OF_STEP + len(SEEN) + N_PHASES + 2  # feature of a step: whether values are never negative
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,22 @@ class CorrectionFeatures:
     seen: Bool[Tensor, "N P"]
     steps: Float[Tensor, "N H S"]
     families: Float[Tensor, "N H F"]
+
+    @property
+    def unbounded(self) -> Bool[Tensor, " N"]:
+        """Series that may be negative."""
+        return self.steps[:, 0, BOUNDED] == 0
+
+    def mirrored(self, rows: Bool[Tensor, " N"]) -> CorrectionFeatures:
+        """What the network would see of the same series with the other sign, of some rows."""
+        values, steps = self.values[rows].unflatten(2, (PATCH, -1)), self.steps[rows]
+        values = torch.cat([-values[..., :SIGNED_VALUES], values[..., SIGNED_VALUES:]], -1)
+        loc, scale, low, high, ahead = (steps[..., k : k + 1] for k in range(N_OF_STEP))
+        end = N_OF_STEP + len(SEEN)
+        parts = [-loc, scale, high, low, ahead, -steps[..., N_OF_STEP:end], steps[..., end:]]
+        return CorrectionFeatures(
+            values.flatten(2), self.seen[rows], torch.cat(parts, -1), -self.families[rows]
+        )
 
 
 def _phases(t: Tensor, season: int) -> Tensor:
@@ -250,13 +269,23 @@ class CorrectionNet(nn.Module):
 
     @torch.no_grad()
     def correct(self, fit: CombinationFit, weight: float = 1.0) -> Correction:
-        """Correct the combination at the end of all series; steps far ahead as the last that is looked at."""
+        """Correct the combination at the end of all series; steps far ahead as the last that is looked at.
+
+        Series that may be negative are corrected as their mirror images are: the network has seen more series
+        that rise than fall.
+        """
         n_series, n = fit.clean.shape
         ends = torch.full((n_series, 1), n - 1, device=fit.clean.device)
         seen = correction_features(fit, ends)
         horizon = seen.steps.shape[1]
         near = slice(MOST_CORRECTED_STEPS)
         with torch.autocast(seen.steps.device.type, enabled=False):  # Lightning's mixed precision too
-            found = self(replace(seen, steps=seen.steps[:, near], families=seen.families[:, near]), weight)
+            seen = replace(seen, steps=seen.steps[:, near], families=seen.families[:, near])
+            found, rows = self(seen, weight), seen.unbounded
+            if bool(rows.any()):
+                other = self(seen.mirrored(rows), weight)
+                found.shift[rows] = (found.shift[rows] - other.shift) / 2
+                below, above = found.below[rows] * other.above, found.above[rows] * other.below
+                found.below[rows], found.above[rows] = below.sqrt(), above.sqrt()
         step = torch.arange(horizon, device=fit.clean.device).clamp_max(MOST_CORRECTED_STEPS - 1)
         return Correction(*(part[:, step] for part in (found.shift, found.below, found.above)))

@@ -122,3 +122,14 @@ def test_steps_far_ahead_are_corrected_as_the_last_that_is_looked_at(y, net):
     found = parts(net.correct(fit_combination(y[:1], MOST_CORRECTED_STEPS + 500, (12,))))
     assert (found[..., MOST_CORRECTED_STEPS:] == found[..., MOST_CORRECTED_STEPS - 1 :][..., :1]).all()
     assert (found.diff(dim=-1)[..., : MOST_CORRECTED_STEPS - 1] != 0).any()
+
+
+def test_series_that_may_be_negative_are_corrected_as_their_mirror_images(y, net):
+    """The network of the package pulled falling series up by half a deviation, and rising ones not down."""
+    y = y - y.nanmean(1, keepdim=True) + torch.arange(y.shape[1]) / 10
+    y[:, 0], y[:, 1] = 1.0, -1.0  # no origin takes the values for positive
+    found, mirror = (net.correct(fit_combination(sign * y, H, (12,))) for sign in (1, -1))
+    assert (found.shift.abs() > 1e-3).any()
+    torch.testing.assert_close(found.shift, -mirror.shift, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found.below, mirror.above, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found.above, mirror.below, rtol=1e-4, atol=1e-5)
