@@ -48,11 +48,15 @@ def write_weights(
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such folder.
     ValueError
         If a number is not finite in half precision.
     """
     from safetensors.torch import save_file
 
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {Path(path).parent}")
     halved = {
         key: (value.detach().half() if value.is_floating_point() else value.detach()).cpu().contiguous()
         for key, value in tensors.items()

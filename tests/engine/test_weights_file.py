@@ -89,6 +89,11 @@ def test_a_file_without_a_checksum_is_refused(name, path):
 
 
 @EACH
+def test_a_folder_that_is_missing_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder .*lost"):
+        write_weights(tmp_path / "lost" / "net.safetensors", "network", {"x": torch.ones(2)}, {})
+
+
 @pytest.mark.parametrize("part", [0, 7, 100, 0.5, 0.999])
 def test_a_truncated_file_is_refused(name, path, part):
     content = path.read_bytes()
