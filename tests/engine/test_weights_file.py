@@ -75,6 +75,11 @@ def test_numbers_out_of_range_are_refused_in_files_that_are_whole(name, path, we
     refuse(name, path, "it is damaged: a number of")
 
 
+def test_a_folder_that_is_missing_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder .*lost"):
+        weights_file.write_weights(tmp_path / "lost" / "net.safetensors", "net", {"x": torch.ones(2)}, {})
+
+
 def test_numbers_that_half_precision_cannot_hold_are_not_written(tmp_path):
     path = tmp_path / "weights.safetensors"
     with pytest.raises(ValueError, match="scale has values that are not finite in half precision"):
@@ -89,11 +94,6 @@ def test_a_file_without_a_checksum_is_refused(name, path):
 
 
 @EACH
-def test_a_folder_that_is_missing_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no folder .*lost"):
-        write_weights(tmp_path / "lost" / "net.safetensors", "network", {"x": torch.ones(2)}, {})
-
-
 @pytest.mark.parametrize("part", [0, 7, 100, 0.5, 0.999])
 def test_a_truncated_file_is_refused(name, path, part):
     content = path.read_bytes()
