@@ -199,21 +199,21 @@ def members(
     factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
     low, high = forecast_range(y, horizon, bounded)
     return Members(
-        torch.where(known[..., None], base, base[:, :, :1]),
-        torch.where(known[..., None], slope, slope[:, :, :1]),
-        growth,
-        torch.stack(shift, 2),
-        torch.stack(factor, 2),
-        others,
-        regressed,
-        low,
-        high,
-        awake,
-        torch.tensor(season, dtype=y.dtype, device=y.device),
-        group,
-        torch.tensor(rank, device=y.device)[group],
-        torch.tensor([family for each in families for family in each], device=y.device),
-        F.pad(_prior(grid, [s.season for s in streams]), (0, others.shape[2])),
+        base=torch.where(known[..., None], base, base[:, :, :1]),
+        slope=torch.where(known[..., None], slope, slope[:, :, :1]),
+        growth=growth,
+        shift=torch.stack(shift, 2),
+        factor=torch.stack(factor, 2),
+        others=others,
+        regressed=regressed,
+        low=low,
+        high=high,
+        awake=awake,
+        season=torch.tensor(season, dtype=y.dtype, device=y.device),
+        group=group,
+        rank=torch.tensor(rank, device=y.device)[group],
+        family=torch.tensor([family for each in families for family in each], device=y.device),
+        prior=F.pad(_prior(grid, [s.season for s in streams]), (0, others.shape[2])),
     )
 
 

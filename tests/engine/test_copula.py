@@ -174,7 +174,7 @@ def test_scores_of_statistical_forecasts_end_with_their_series_and_do_not_depend
     series = [rng.normal(size=n).cumsum() for n in (60, 30, 1100)]
     series[0][50:55] = np.nan
     whole = standardised_errors(series, [[], [7], []], 4)
-    monkeypatch.setattr("taylorformer_forecast.engine.statistics.copula.NUMBERS_AT_ONCE", size)
+    monkeypatch.setattr("taylorformer_forecast.engine.statistics.copula.STEPS_AT_ONCE", size)
     for y, scores, again in zip(series, whole, standardised_errors(series, [[], [7], []], 4), strict=True):
         assert scores.shape == (len(y), 4)
         np.testing.assert_allclose(scores, again, atol=1e-9)
@@ -197,7 +197,7 @@ def test_series_are_measured_once_for_all_batches(monkeypatch):
             Counted.taken += len(part) if isinstance(which, slice) else 1
             return part
 
-    monkeypatch.setattr("taylorformer_forecast.engine.statistics.copula.NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr("taylorformer_forecast.engine.statistics.copula.STEPS_AT_ONCE", 1)
     rng = np.random.default_rng(0)
     series = Counted(rng.normal(size=n) for n in (12, 8, 10, 9))
     standardised_errors(series, [[]] * 4, 2)

@@ -32,7 +32,7 @@ def question(y, seasons, horizon=12, first=0):
 @pytest.mark.parametrize("most", [2**20, 3000, 1])
 @pytest.mark.parametrize("first", [0, -3])
 def test_a_series_in_a_batch_is_forecast_as_by_itself(monkeypatch, most, first):
-    monkeypatch.setattr(forecast, "NUMBERS_AT_ONCE", most)
+    monkeypatch.setattr(forecast, "STEPS_AT_ONCE", most)
     questions = [question(*one, 6 + 12 * (k % 3 == 0), first) for k, one in enumerate(SERIES.values())]
     together = forecast_series(questions, n_paths=10, seed=0)
     for name, asked, found in zip(SERIES, questions, together, strict=True):

@@ -17,7 +17,7 @@ from taylorformer_forecast.defaults import (
     LONGEST_PAST,
     N_COPULA_ORIGINS,
 )
-from taylorformer_forecast.engine.statistics.forecast import NUMBERS_AT_ONCE, ending_together, whole_seasons
+from taylorformer_forecast.engine.statistics.forecast import STEPS_AT_ONCE, ending_together, whole_seasons
 
 PAIRED_AT_ONCE = 1000  # series, of which every pair has its own correlation where scores are missing
 
@@ -106,7 +106,7 @@ def standardised_errors(
     lengths = np.minimum([len(own) for own in series], LONGEST_PAST)  # more would say little more
     longest = np.maximum.accumulate(lengths[::-1])[::-1]  # of each series and those after it
     while len(found) < len(series):
-        size = max(1, NUMBERS_AT_ONCE // (int(longest[len(found)]) * horizon))
+        size = max(1, STEPS_AT_ONCE // (int(longest[len(found)]) * horizon))
         part = slice(len(found), len(found) + size)
         y = ending_together(series[part])
         past = forecast(y, horizon, [list(whole_seasons(own)) or [1] for own in seasons[part]])

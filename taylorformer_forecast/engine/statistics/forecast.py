@@ -35,7 +35,7 @@ from taylorformer_forecast.engine.statistics.requests import (
 )
 
 MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a forecast may need
-NUMBERS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
+STEPS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
 
 
 def forecast_series(
@@ -138,7 +138,7 @@ def _forecast(
         # The first of the rest, and those of at least half its length with the same seasons and horizon.
         rest = order[len(forecasts) :]
         whole, steps, size = keys[rest[0]]
-        most = max(NUMBERS_AT_ONCE // (max(-size, n_paths) * steps), 1)
+        most = max(STEPS_AT_ONCE // (max(-size, n_paths) * steps), 1)
         batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
         given = ending_together([requests[number].y for number in batch], -size)
         y = without_negligible(without_errors(given, whole))
