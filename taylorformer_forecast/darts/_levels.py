@@ -44,6 +44,15 @@ class CountAdapter(LevelAdapter):
         return super().to_data(paths).round()
 
 
+class GeometricAdapter(CountAdapter):
+    """The geometric likelihood: its parameter is the logit of a probability, which is 1 / (1 + mean)."""
+
+    def parameters(self, raw: Tensor, loc: Tensor, scale: Tensor | float) -> Tensor:
+        """Logits of the probability whose mean is the level where unconstrained parameters are 0."""
+        mean = F.softplus(raw + UNIT_SCALE) * self.unit
+        return -mean.clamp_min(torch.finfo(raw.dtype).tiny).log()
+
+
 class LogLevelAdapter(LevelAdapter):
     """The log-normal likelihood: its first parameter is the logarithm of a level."""
 

@@ -16,6 +16,7 @@ from darts.utils.likelihood_models.torch import (
     ExponentialLikelihood,
     GammaLikelihood,
     GaussianLikelihood,
+    GeometricLikelihood,
     GumbelLikelihood,
     HalfNormalLikelihood,
     LaplaceLikelihood,
@@ -37,7 +38,7 @@ from taylorformer_forecast.darts._adapters import (
     QuantileAdapter,
     RegisteredAdapter,
 )
-from taylorformer_forecast.darts._levels import CountAdapter, LevelAdapter, LogLevelAdapter
+from taylorformer_forecast.darts._levels import CountAdapter, GeometricAdapter, LevelAdapter, LogLevelAdapter
 
 
 class FamilyLikelihood(TorchLikelihood):
@@ -150,6 +151,7 @@ ADAPTERS: dict[type, Callable[..., LikelihoodFamily]] = {
     PoissonLikelihood: CountAdapter,
     NegativeBinomialLikelihood: partial(CountAdapter, powers=(1, 0)),
     ExponentialLikelihood: partial(LevelAdapter, powers=(-1,)),
+    GeometricLikelihood: GeometricAdapter,
     HalfNormalLikelihood: LevelAdapter,
     GammaLikelihood: partial(LevelAdapter, powers=(0, -1)),
     WeibullLikelihood: partial(LevelAdapter, powers=(1, 0)),

@@ -119,7 +119,16 @@ def test_values_with_a_natural_unit_have_no_baseline(name, raw):
     assert torch.equal(draw(family(values, torch.zeros(3, 4, 1))), expected)
 
 
-LEVELS = ["Poisson", "NegativeBinomial", "Exponential", "HalfNormal", "Gamma", "Weibull", "LogNormal"]
+LEVELS = [
+    "Poisson",
+    "NegativeBinomial",
+    "Geometric",
+    "Exponential",
+    "HalfNormal",
+    "Gamma",
+    "Weibull",
+    "LogNormal",
+]
 
 
 @pytest.mark.parametrize("unit", [0.2, 40.0, 1e5])
@@ -139,16 +148,25 @@ def test_means_of_counts_and_positive_values_are_in_units_of_their_level(name, u
     assert 0.8 < draws.mean() / means[0].mean() < 1.25
 
 
-def test_levels_have_gradients_however_small_their_parameters():
+@pytest.mark.parametrize("name", ["Poisson", "Geometric"])
+def test_levels_have_gradients_however_small_their_parameters(name):
     raw = torch.full((1, 1, 1, 1), -110.0, requires_grad=True)
-    family = family_of_likelihood(likelihoods.PoissonLikelihood(), 1000.0)
+    family = family_of_likelihood(getattr(likelihoods, f"{name}Likelihood")(), 1000.0)
     found = family.parameters(raw, raw[..., 0], 1.0)
     found.sum().backward()
     assert found.isfinite().all()
     assert raw.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("name", ["Poisson", "NegativeBinomial", "LogNormal"])
+def test_probabilities_of_counts_are_positive_whatever_the_network_says():
+    """One path of UNN had a probability of 0, and darts raised an error."""
+    family = family_of_likelihood(likelihoods.GeometricLikelihood(), 8.0)
+    raw = torch.tensor([-1e4, -100.0, 0.0, 100.0, 1e4]).view(-1, 1, 1, 1)
+    (found,) = family.likelihood._params_from_output(family.parameters(raw, raw[..., 0], 1.0))
+    assert 0 < found.min() <= found.max() <= 1
+
+
+@pytest.mark.parametrize("name", ["Poisson", "NegativeBinomial", "Geometric", "LogNormal"])
 @pytest.mark.parametrize("model", [TaylorformerModel, LAMModel])
 def test_forecasts_of_counts_have_the_level_of_the_series(model, name):
     values = np.random.default_rng(0).poisson(5000 + 1000 * np.sin(np.arange(60)))
