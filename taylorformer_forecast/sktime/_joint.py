@@ -127,3 +127,22 @@ class JointPaths(Host):
         together = np.empty_like(flat)
         together[:, at] = copula.take(columns.get_indexer(place.columns)).reorder(paths)[:, known]
         return index, replace(p, paths=together.reshape(p.paths.shape))
+
+
+def covariances(index: pd.Index, paths: np.ndarray, variance: pd.DataFrame) -> pd.DataFrame:
+    """Covariances of the steps of every column.
+
+    They are correlations of paths (S, r, D) with variances of marginal distributions.
+    """
+    blocks = []
+    for d in range(paths.shape[2]):
+        sigma = np.sqrt(variance.to_numpy()[:, d])
+        with np.errstate(invalid="ignore", divide="ignore"):  # what does not vary has no correlation
+            correlation = np.nan_to_num(np.atleast_2d(np.corrcoef(paths[:, :, d].T)))
+        np.fill_diagonal(correlation, 1.0)
+        blocks.append(correlation * np.outer(sigma, sigma))
+    rows = list(index) if index.nlevels > 1 else [(stamp,) for stamp in index]
+    columns = pd.MultiIndex.from_tuples(
+        [(name, *row) for name in variance.columns for row in rows], names=[None, *index.names]
+    )
+    return pd.DataFrame(np.concatenate(blocks, 1), index=index, columns=columns)

@@ -16,9 +16,9 @@ from taylorformer_forecast.engine.state import own_state
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
-from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
+from taylorformer_forecast.sktime._checks import check_levels, check_same_kind, keeping_horizon
 from taylorformer_forecast.sktime._frames import instances, of_instance
-from taylorformer_forecast.sktime._joint import JointPaths
+from taylorformer_forecast.sktime._joint import JointPaths, covariances
 from taylorformer_forecast.sktime._moving_cutoffs import MovingCutoffs
 from taylorformer_forecast.sktime._panel import by_name
 from taylorformer_forecast.sktime._predictive import Predictive
@@ -236,6 +236,11 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             return pd.DataFrame(p.mixture.loc[..., 0], index=index, columns=self._labels)
         return self._distribution(fh, X).mean()
 
+    @keeping_horizon
+    def predict(self, fh: Any = None, X: Any = None) -> Any:
+        """Means, or medians; see :meth:`sktime.forecasting.base.BaseForecaster.predict`."""
+        return super().predict(fh=fh, X=X)
+
     # A forecaster of points says why it has nothing more, where sktime would ask to open an issue.
 
     def _need_distribution(self, what):
@@ -245,23 +250,27 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 f"choose another distribution, such as 'studentt' or 'quantile'"
             )
 
+    @keeping_horizon
     def predict_interval(self, fh: Any = None, X: Any = None, coverage: Any = 0.90) -> pd.DataFrame:
         """Prediction intervals; see :meth:`sktime.forecasting.base.BaseForecaster.predict_interval`."""
         self._need_distribution("prediction intervals")
         check_levels(coverage, "coverage")
         return super().predict_interval(fh=fh, X=X, coverage=coverage)
 
+    @keeping_horizon
     def predict_quantiles(self, fh: Any = None, X: Any = None, alpha: Any = None) -> pd.DataFrame:
         """Quantiles; see :meth:`sktime.forecasting.base.BaseForecaster.predict_quantiles`."""
         self._need_distribution("quantile predictions")
         check_levels(alpha, "alpha")
         return super().predict_quantiles(fh=fh, X=X, alpha=alpha)
 
+    @keeping_horizon
     def predict_var(self, fh: Any = None, X: Any = None, cov: bool = False) -> pd.DataFrame:
         """Variances; see :meth:`sktime.forecasting.base.BaseForecaster.predict_var`."""
         self._need_distribution("variance predictions")
         return super().predict_var(fh=fh, X=X, cov=cov)
 
+    @keeping_horizon
     def predict_proba(self, fh: Any = None, X: Any = None, marginal: bool = True) -> Any:
         """Distributions; see :meth:`sktime.forecasting.base.BaseForecaster.predict_proba`."""
         self._need_distribution("fully probabilistic predictions")
@@ -283,18 +292,5 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             return self._distribution(fh, X).var()
         if self.num_samples < 2:
             raise ValueError("covariances need several sample paths, but num_samples=1")
-        # Correlations of the paths with the variances of the marginals, so that both forms agree.
         index, p = self._joint_predictive(fh, X)
-        variance = self._marginal(index, p).var()
-        blocks = []
-        for d in range(p.paths.shape[2]):
-            sigma = np.sqrt(variance.to_numpy()[:, d])
-            with np.errstate(invalid="ignore", divide="ignore"):  # what does not vary has no correlation
-                correlation = np.nan_to_num(np.atleast_2d(np.corrcoef(p.paths[:, :, d].T)))
-            np.fill_diagonal(correlation, 1.0)
-            blocks.append(correlation * np.outer(sigma, sigma))
-        rows = list(index) if index.nlevels > 1 else [(stamp,) for stamp in index]
-        columns = pd.MultiIndex.from_tuples(
-            [(name, *row) for name in variance.columns for row in rows], names=[None, *index.names]
-        )
-        return pd.DataFrame(np.concatenate(blocks, 1), index=index, columns=columns)
+        return covariances(index, p.paths, self._marginal(index, p).var())

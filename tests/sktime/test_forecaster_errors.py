@@ -419,3 +419,17 @@ def test_probabilities_beyond_one_are_refused(y, alpha):
 def test_predict_before_fit_is_refused():
     with pytest.raises(Exception, match="not been fitted"):
         tiny().predict(fh=[1])
+
+
+@pytest.mark.parametrize("kind", ["", "_interval", "_quantiles", "_var", "_proba"])
+def test_a_horizon_that_is_refused_leaves_that_of_the_fit(kind):
+    y = pd.Series(np.arange(40.0), pd.period_range("2000-01", periods=40, freq="M"))
+    forecaster = TaylorformerForecaster(strategy="baseline", random_state=0).fit(y, fh=[1, 2])
+    before = forecaster.predict()
+    for fh in ([10**9], [-500]):
+        with pytest.raises(ValueError, match="fh"):
+            getattr(forecaster, f"predict{kind}")(fh=fh)
+    pd.testing.assert_series_equal(forecaster.predict(), before)
+    assert (
+        len(forecaster.predict(fh=[1, 2, 3])) == len(forecaster.predict()) == 3
+    )  # sktime keeps the last one
