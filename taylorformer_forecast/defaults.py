@@ -216,6 +216,7 @@ USUAL_WEIGHT = 0.5  # of what a network adds to a baseline, where its model name
 CLASSIFIER_TIMES = 24  # that the linear scores of a classifier read a series at; by hand
 LATE_START = 0.25  # of the longest series: median delay of first rows with a common clock; by hand
 FARTHEST_READING = 100.0  # median deviations, of values that a classifier sees as they are; by hand
+FEW_READINGS = 0.02  # part of the values, until those farther away are what a series does; by hand
 LARGEST_SLOPE = 20.0  # deviations in one step; steeper ones count as jumps without a slope; by hand
 TNP_EMBEDDING_DEPTH = 4  # linear maps; published: TNP-A
 

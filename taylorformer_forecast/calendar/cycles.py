@@ -117,14 +117,15 @@ class SeasonalFeatures:
         longer : sequence of float
             Seasons of which ``y`` shows two, which are too few to find them: they are taken as given.
         """
-        names, seasons = self.cycles, self.periods
+        names, known, seasons = self.cycles, self.cycles, self.periods
         if isinstance(cycles, str) and cycles == "auto":
-            names = _usual_cycles(self.axis, len(y) - 1)
+            names, known = _usual_cycles(self.axis, len(y) - 1)
         lengths = [self.axis.cycle_steps(name) for name in names]
         if not (isinstance(periods, str) and periods == "auto"):
             return [*seasons, *lengths]
         t, values = torch.arange(len(y), dtype=torch.float64), torch.tensor(y)
-        found: list[float] = [*seasons_beside(lengths, without_outliers(t, values).numpy())]
+        cleaned = without_outliers(t, values).numpy()
+        found: list[float] = [*seasons_beside([self.axis.cycle_steps(name) for name in known], cleaned)]
         found += [p for p in longer if len(y) // LEAST_FOUND_CYCLES <= p <= len(y) / 2]
         return [*lengths[:1], *found, *lengths[1:]]
 
@@ -138,9 +139,9 @@ class SeasonalFeatures:
 
 
 @functools.lru_cache
-def _usual_cycles(axis: TimeAxis, span: float) -> tuple[str, ...]:
-    """Usual cycles of series on an axis, once for all of one length."""
-    return axis.usual_cycles(span, LEAST_SEEN_CYCLES)
+def _usual_cycles(axis: TimeAxis, span: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Usual cycles of series on an axis, once for all of one length: those to try, and those seen twice."""
+    return axis.usual_cycles(span, LEAST_SEEN_CYCLES), axis.usual_cycles(span)
 
 
 def phase_features(positions: np.ndarray) -> np.ndarray:

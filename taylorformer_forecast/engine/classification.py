@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,12 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.ridge import fit_shrunk
 from taylorformer_forecast.core.window import Window
-from taylorformer_forecast.defaults import CLASSIFIER_TIMES, FARTHEST_READING, LATE_START
+from taylorformer_forecast.defaults import (
+    CLASSIFIER_TIMES,
+    FARTHEST_READING,
+    FEW_READINGS,
+    LATE_START,
+)
 from taylorformer_forecast.engine.covariates import center_and_spread
 from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.engine.training import data_name, fit
@@ -109,8 +115,8 @@ class LinearScores:
 class ClassWindows:
     """Series as windows for a classifier: every column standardised over all of them, times from 0 to 1.
 
-    Values far outside those of the fit, as codes for missing ones are, have no part in the scale. They count
-    as the farthest of the others that are possible.
+    Few values far outside all others, as codes for missing ones are, have no part in the scale. They count as
+    the farthest that is possible, and so do values of new series beyond those of the fit.
 
     Parameters
     ----------
@@ -169,13 +175,19 @@ class ClassWindows:
 
 
 def _usual_range(values: Float[np.ndarray, "n P"]) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest value of every column that is no error; the range where half of them are equal."""
+    """Smallest and largest value of every column that is no error, if errors are few; else of all values."""
     known = np.isfinite(values).any(0)
     values = np.where(known, values, 0.0)
     middle = np.nanmedian(values, 0)
-    reach = FARTHEST_READING * np.nanmedian(np.abs(values - middle), 0)
+    away = np.abs(values - middle)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column of equal values has no deviation
+        reach = FARTHEST_READING * np.nanmedian(np.where(away > 0, away, np.nan), 0)
+    few = (away > reach).sum(0) <= FEW_READINGS * np.isfinite(values).sum(0)
     low, high = np.nanmin(values, 0), np.nanmax(values, 0)
-    return np.where(reach > 0, middle - reach, low), np.where(reach > 0, middle + reach, high)
+    return np.where(few, np.fmax(low, middle - reach), low), np.where(
+        few, np.fmin(high, middle + reach), high
+    )
 
 
 class _LabelledBatches:

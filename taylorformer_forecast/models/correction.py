@@ -66,7 +66,10 @@ class CorrectionFeatures:
         return self.steps[:, 0, BOUNDED] == 0
 
     def mirrored(self, rows: Bool[Tensor, " N"]) -> CorrectionFeatures:
-        """What the network would see of the same series with the other sign, of some rows."""
+        """What the network sees of the same series with the other sign, of some rows.
+
+        Nearly so, where early origins took the values for positive.
+        """
         values, steps = self.values[rows].unflatten(2, (PATCH, -1)), self.steps[rows]
         values = torch.cat([-values[..., :SIGNED_VALUES], values[..., SIGNED_VALUES:]], -1)
         loc, scale, low, high, ahead = (steps[..., k : k + 1] for k in range(N_OF_STEP))

@@ -195,3 +195,12 @@ def test_a_season_that_was_seen_once_is_forecast(freq, season, n, strategy):
     truth = y.iloc[n : n + h].to_numpy()
     for found in (dated.to_numpy(), of_darts):
         assert np.abs(found - truth).mean() < 0.85 * np.abs(numbered.to_numpy() - truth).mean()
+
+
+@pytest.mark.parametrize(("freq", "n"), [("MS", 18), ("D", 12), ("h", 30)])
+def test_a_shorter_season_that_values_show_is_found_beside_a_cycle_seen_once(freq, n):
+    """A year of 18 months hid a season of three, and losses were three times as large."""
+    rng, index = np.random.default_rng(0), pd.date_range("2024-01-01", periods=n + 3, freq=freq)
+    y = pd.Series(np.resize([100.0, 100.0, 160.0], n + 3) + rng.normal(size=n + 3), index)
+    found = TaylorformerForecaster(random_state=0).fit(y[:n], fh=[1, 2, 3]).predict()
+    np.testing.assert_allclose(found, y[n:], atol=12)

@@ -194,3 +194,18 @@ def test_wrong_readings_in_new_series_leave_probabilities_finite(fitted):
     found = fitted.predict_proba(wrong)
     assert np.isfinite(found).all()
     assert (np.abs(found - fitted.predict_proba(X)).max(1) > 0.01).sum() <= 2
+
+
+@pytest.mark.parametrize("code", [None, -9999.0])
+@pytest.mark.parametrize("kind", ["a device that is seldom on", "mostly zero"])
+def test_columns_of_unlike_values_keep_what_tells_classes_apart(kind, code):
+    """The power of a device beside its stand-by was moved to one number for all classes."""
+    rng = np.random.default_rng(0)
+    labels = np.array(["low", "high"])[np.arange(60) % 2]
+    X = 1 + 0.02 * rng.normal(size=(60, 1, 30)) if "device" in kind else np.zeros((60, 1, 30))
+    for series, label in zip(X[:, 0], labels, strict=True):
+        series[rng.choice(30, 10, replace=False)] = 1000 if label == "low" else 2000
+    if code is not None:
+        X[7, 0, 5] = code
+    classifier = ContiFormerClassifier(max_steps=60, lr=1e-2, **SMALL).fit(X[:40], labels[:40])
+    assert np.mean(classifier.predict(X[40:]) == labels[40:]) > 0.85

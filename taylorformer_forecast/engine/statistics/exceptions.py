@@ -67,11 +67,11 @@ def with_exceptions(
     edges = quantile(np.tile(STATISTICAL_LEVELS, (len(future), 1)), found.quantiles)
     draws = np.random.default_rng(seed).uniform(size=found.paths.T.shape)
     points, each = np.tile(values, (len(future), 1)), np.where(future, 1 / n, 0.0)[:, None]
-    tiny = POINT_MASS * max(np.abs(found.loc).max(), np.abs(values).max())
+    tiny = POINT_MASS * np.maximum(np.abs(values), abs(level))
     return SeriesForecast(
         quantile(draws, found.paths.T).T,
         np.c_[found.loc, points],
-        np.c_[found.scale, np.full_like(points, tiny)],
+        np.c_[found.scale, np.broadcast_to(tiny, points.shape)],
         np.c_[found.weights * (1 - len(values) * each), np.broadcast_to(each, points.shape)],
         edges,
         bounds=found.bounds,
