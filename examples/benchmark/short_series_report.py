@@ -64,9 +64,8 @@ They combine statistical forecasts: exponential smoothing, Theta, damped trend, 
 season and on the scale of the series or of its logarithm, and the seasonal naive forecast. From eight
 cycles of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors
 at all earlier origins of the series itself ([what each is
-worth](ablations.md#families-of-the-statistical-combination)). A day,
-week or year is tried as a season once one has been seen. Until the second one, part of a clean trend is taken
-for a season.
+worth](ablations.md#families-of-the-statistical-combination)). A day, week or year is tried as a season once
+one has been seen. Until the second one, the network sees no season of a series that is nearly a line.
 A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it
 gets the error of the best other member in part, and more of it if its season is long. From its second cycle
 on a long one repeats, from the level of today. Errors at the same place in a week count once more, where

@@ -1,4 +1,4 @@
-"""Widths and ends of forecasts from one value or two, whose changes say little or nothing of errors."""
+"""Series that have only begun: widths and ends of forecasts from one value or two, and seasons seen once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.defaults import ERROR_GROWTH_POWER, LARGEST_GROWTH, SINGLE_VALUE_ERROR
+from taylorformer_forecast.defaults import ERROR_GROWTH_POWER, LARGEST_GROWTH, NEARLY_LINE, SINGLE_VALUE_ERROR
 
 
 def widened(
@@ -61,3 +61,22 @@ def widened(
         torch.where(few, lowest, low),
         torch.where(few, most + LARGEST_GROWTH * size, high),
     )
+
+
+def nearly_lines(y: Float[Tensor, "B n"]) -> Bool[Tensor, " B"]:
+    """Series whose values, NaN where nothing was observed, hardly leave a straight line.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.beginnings import nearly_lines
+    >>> y = torch.tensor([[1.0, 2.2, 2.9, 4.1, 5.0], [1.0, 3.0, 2.0, 5.0, 1.0]])
+    >>> nearly_lines(y).tolist()
+    [True, False]
+    """
+    known = ~y.isnan()
+    count = known.sum(1, keepdim=True)
+    both = (torch.where(known, x, 0.0) for x in (y, known.cumsum(1).to(y)))
+    y, t = (torch.where(known, x - x.sum(1, keepdim=True) / count.clamp_min(1), 0.0) for x in both)
+    correlation = (t * y).sum(1) / ((t**2).sum(1) * (y**2).sum(1)).sqrt().clamp_min(1e-300)
+    return correlation.abs() > NEARLY_LINE

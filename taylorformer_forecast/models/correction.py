@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from taylorformer_forecast.baselines.beginnings import nearly_lines
 from taylorformer_forecast.baselines.combination import AtOrigins, CombinationFit
 from taylorformer_forecast.baselines.errors import BASE
 from taylorformer_forecast.baselines.forecast import Correction
@@ -279,7 +280,10 @@ class CorrectionNet(nn.Module):
         """
         n_series, n = fit.clean.shape
         ends = torch.full((n_series, 1), n - 1, device=fit.clean.device)
-        seen = correction_features(fit, ends)
+        seen, once = correction_features(fit, ends), (~fit.clean.isnan()).sum(1) < 2 * fit.season
+        if bool(once.any()):  # part of a line would be taken for a season
+            lines, plain = once & nearly_lines(fit.clean), correction_features(replace(fit, season=1), ends)
+            seen.values[lines], seen.steps[lines] = plain.values[lines], plain.steps[lines]
         horizon = seen.steps.shape[1]
         near = slice(MOST_CORRECTED_STEPS)
         with torch.autocast(seen.steps.device.type, enabled=False):  # Lightning's mixed precision too

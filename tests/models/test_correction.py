@@ -1,5 +1,7 @@
 """The network that corrects statistical forecasts: what it sees, and what it may do."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -133,3 +135,14 @@ def test_series_that_may_be_negative_are_corrected_as_their_mirror_images(y, net
     torch.testing.assert_close(found.shift, -mirror.shift, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(found.below, mirror.above, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(found.above, mirror.below, rtol=1e-4, atol=1e-5)
+
+
+def test_a_line_of_less_than_two_cycles_is_corrected_as_without_a_season(net):
+    """Part of it was taken for a season: losses of daily growth from a week on were half as large again."""
+    t = torch.arange(10, dtype=torch.float64)
+    noise = torch.randn(10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y = torch.stack([10 + 2 * t + noise, 10 + 5 * noise])
+    fit = fit_combination(y, H, (7,))
+    with_season, without = net.correct(fit), net.correct(replace(fit, season=1))
+    assert torch.equal(with_season.shift[0], without.shift[0])
+    assert not torch.equal(with_season.shift[1], without.shift[1])
