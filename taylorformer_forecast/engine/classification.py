@@ -184,10 +184,8 @@ def _usual_range(values: Float[np.ndarray, "n P"]) -> tuple[np.ndarray, np.ndarr
         warnings.simplefilter("ignore", RuntimeWarning)  # a column of equal values has no deviation
         reach = FARTHEST_READING * np.nanmedian(np.where(away > 0, away, np.nan), 0)
     few = (away > reach).sum(0) <= FEW_READINGS * np.isfinite(values).sum(0)
-    low, high = np.nanmin(values, 0), np.nanmax(values, 0)
-    return np.where(few, np.fmax(low, middle - reach), low), np.where(
-        few, np.fmin(high, middle + reach), high
-    )
+    reach = np.where(few, reach, np.inf)
+    return np.fmax(np.nanmin(values, 0), middle - reach), np.fmin(np.nanmax(values, 0), middle + reach)
 
 
 class _LabelledBatches:
