@@ -281,8 +281,9 @@ class CorrectionNet(nn.Module):
         n_series, n = fit.clean.shape
         ends = torch.full((n_series, 1), n - 1, device=fit.clean.device)
         seen, once = correction_features(fit, ends), (~fit.clean.isnan()).sum(1) < 2 * fit.season
-        if bool(once.any()):  # part of a line would be taken for a season
-            lines, plain = once & nearly_lines(fit.clean), correction_features(replace(fit, season=1), ends)
+        lines = once & nearly_lines(fit.clean) if bool(once.any()) else once
+        if bool(lines.any()):  # part of a line would be taken for a season
+            plain = correction_features(replace(fit, season=1), ends)
             seen.values[lines], seen.steps[lines] = plain.values[lines], plain.steps[lines]
         horizon = seen.steps.shape[1]
         near = slice(MOST_CORRECTED_STEPS)
