@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -153,18 +150,3 @@ def known_future(known, fitted, cutoff):
     if not known.notna().any(axis=None):
         raise ValueError(f"{name} has missing values only: nothing is known")
     return known.astype("float64").reindex(columns=fitted.columns)
-
-
-def keeping_horizon(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a predictive method that fails leave the horizon as it was: sktime keeps every ``fh``."""
-
-    @wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = self._fh
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException:  # a keyboard interrupt too
-            self._fh = before
-            raise
-
-    return call

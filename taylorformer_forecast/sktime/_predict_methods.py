@@ -12,11 +12,11 @@ from sktime.datatypes import update_data
 
 from taylorformer_forecast.calendar.steps import snapped
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
-from taylorformer_forecast.engine.state import own_state
+from taylorformer_forecast.engine.state import all_or_nothing, own_state
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
-from taylorformer_forecast.sktime._checks import check_levels, check_same_kind, keeping_horizon
+from taylorformer_forecast.sktime._checks import check_levels, check_same_kind
 from taylorformer_forecast.sktime._frames import instances, of_instance
 from taylorformer_forecast.sktime._joint import JointPaths, covariances
 from taylorformer_forecast.sktime._moving_cutoffs import MovingCutoffs
@@ -236,10 +236,10 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             return pd.DataFrame(p.mixture.loc[..., 0], index=index, columns=self._labels)
         return self._distribution(fh, X).mean()
 
-    @keeping_horizon
     def predict(self, fh: Any = None, X: Any = None) -> Any:
         """Means, or medians; see :meth:`sktime.forecasting.base.BaseForecaster.predict`."""
-        return super().predict(fh=fh, X=X)
+        with all_or_nothing(self):  # sktime keeps every fh
+            return super().predict(fh=fh, X=X)
 
     # A forecaster of points says why it has nothing more, where sktime would ask to open an issue.
 
@@ -250,31 +250,31 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 f"choose another distribution, such as 'studentt' or 'quantile'"
             )
 
-    @keeping_horizon
     def predict_interval(self, fh: Any = None, X: Any = None, coverage: Any = 0.90) -> pd.DataFrame:
         """Prediction intervals; see :meth:`sktime.forecasting.base.BaseForecaster.predict_interval`."""
         self._need_distribution("prediction intervals")
         check_levels(coverage, "coverage")
-        return super().predict_interval(fh=fh, X=X, coverage=coverage)
+        with all_or_nothing(self):  # sktime keeps every fh
+            return super().predict_interval(fh=fh, X=X, coverage=coverage)
 
-    @keeping_horizon
     def predict_quantiles(self, fh: Any = None, X: Any = None, alpha: Any = None) -> pd.DataFrame:
         """Quantiles; see :meth:`sktime.forecasting.base.BaseForecaster.predict_quantiles`."""
         self._need_distribution("quantile predictions")
         check_levels(alpha, "alpha")
-        return super().predict_quantiles(fh=fh, X=X, alpha=alpha)
+        with all_or_nothing(self):  # sktime keeps every fh
+            return super().predict_quantiles(fh=fh, X=X, alpha=alpha)
 
-    @keeping_horizon
     def predict_var(self, fh: Any = None, X: Any = None, cov: bool = False) -> pd.DataFrame:
         """Variances; see :meth:`sktime.forecasting.base.BaseForecaster.predict_var`."""
         self._need_distribution("variance predictions")
-        return super().predict_var(fh=fh, X=X, cov=cov)
+        with all_or_nothing(self):  # sktime keeps every fh
+            return super().predict_var(fh=fh, X=X, cov=cov)
 
-    @keeping_horizon
     def predict_proba(self, fh: Any = None, X: Any = None, marginal: bool = True) -> Any:
         """Distributions; see :meth:`sktime.forecasting.base.BaseForecaster.predict_proba`."""
         self._need_distribution("fully probabilistic predictions")
-        return super().predict_proba(fh=fh, X=X, marginal=marginal)
+        with all_or_nothing(self):  # sktime keeps every fh
+            return super().predict_proba(fh=fh, X=X, marginal=marginal)
 
     def _predict_proba(self, fh, X, marginal=True):
         if marginal:
