@@ -45,14 +45,14 @@ def trained(folder: Path, size: tuple[int, int], steps: int, extra: list[str]) -
         shape = ["--d-model", str(size[0]), "--n-layers", str(size[1])]
         train_correction.main(["--out", str(file), "--steps", str(steps), *shape, "--every", "400", *extra])
     last = torch.load(file.with_suffix(".ckpt"), weights_only=True)["curve"][-1]
-    n_parameters = sum(p.numel() for p in load_correction(file).net.parameters())
+    n_parameters = sum(p.numel() for p in load_correction(file).parameters())
     row = {"d_model": size[0], "n_layers": size[1], "n_parameters": n_parameters, "steps": last["step"]}
     return row | {"seconds": last["seconds"], "synthetic": last["mean"], "file": str(file)}
 
 
 def loss_of(collection: Collection, file: str, share: float) -> float:
     """Loss of all series of a collection with a part of the correction of a file."""
-    correct = partly(load_correction(file).net.correct, share, share)
+    correct = partly(load_correction(file), share, share)
     return float(losses(collection, deciles(collection, correct))[0].sum())
 
 

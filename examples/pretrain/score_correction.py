@@ -24,6 +24,7 @@ from torch import Tensor
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.engine.statistics.correction import load_correction
+from taylorformer_forecast.models.correction import CorrectionNet
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
 from series_windows import windows
@@ -34,14 +35,9 @@ SHARES = ((0.0, 0.0), (0.25, 1.0), (0.25, 0.25), (1 / 3, 1 / 3), (0.5, 0.5), (1.
 AT_ONCE = 64
 
 
-def partly(whole: Callable[[CombinationFit], Correction], shift: float, width: float) -> Callable:
+def partly(net: CorrectionNet, shift: float, width: float) -> Callable[[CombinationFit], Correction]:
     """A correction of which only parts are taken."""
-
-    def correct(fit: CombinationFit) -> Correction:
-        found = whole(fit)
-        return Correction(shift * found.shift, found.below**width, found.above**width)
-
-    return correct
+    return lambda fit: net.correct(fit, 1.0).partly(shift, width)
 
 
 def deciles(collection: Collection, correct: Callable[[CombinationFit], Correction]) -> Tensor:
@@ -79,13 +75,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE.json")
     args = parser.parse_args(argv)
     torch.set_num_threads(1)
-    net, rows = load_correction(args.pretrained).net, []
+    net, rows = load_correction(args.pretrained), []
     collections = [Collection.read(path, args.n, 0) for path in sorted(args.data.glob("*.jsonl.gz"))]
     collections += [] if args.series is None else windows(args.series)
     for collection in collections:
         base = None
         for shift, width in SHARES:
-            loss, coverage = losses(collection, deciles(collection, partly(net.correct, shift, width)))
+            loss, coverage = losses(collection, deciles(collection, partly(net, shift, width)))
             base = loss if base is None else base
             ratio = (loss.clamp_min(1e-12) / base.clamp_min(1e-12)).log().mean().exp()
             row = {"set": collection.name, "n": len(loss), "shift": shift, "width": width}

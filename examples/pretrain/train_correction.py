@@ -69,7 +69,7 @@ def validate(net: CorrectionNet, held_out: list[CorrectionTasks], weight: float)
     """Pinball loss relative to the combination alone: of the sums, and the geometric mean over tasks."""
     losses, before, inside, count = [], [], 0.0, 0.0
     for tasks in held_out:
-        found = deciles(net(tasks.features, weight), tasks)
+        found = deciles(net(tasks.features).partly(weight, weight), tasks)
         losses.append(pinball(found, tasks))
         before.append(pinball(deciles(nothing(tasks), tasks), tasks))
         known = tasks.weight > 0
@@ -102,7 +102,7 @@ def train(args: argparse.Namespace) -> None:
     held_out = chunks.held_out(3 if args.quick else 60)
     net = CorrectionNet(args.d_model, 4, args.n_layers)
     if args.init:
-        net = load_correction(args.init).net.train()
+        net = load_correction(args.init).train()
     net.to(args.device)
     sizes = net.sizes
     first_weights = {name: value.cpu().clone() for name, value in net.state_dict().items()}
@@ -146,7 +146,7 @@ def train(args: argparse.Namespace) -> None:
     averaged.load_state_dict(average)
     if args.init:
         curve.append({**curve[-1], "step": "half way back", **validate(averaged, held_out, 1.0)})
-    save_correction(averaged, args.out, sizes, args.weight, made_by=command)
+    save_correction(averaged, args.out, args.weight, made_by=command)
     args.out.with_suffix(".md").write_text(card(averaged, command.replace("; ", "\n    "), args, curve))
 
 

@@ -42,6 +42,10 @@ class Correction:
     below: Float[Tensor, "B H"]
     above: Float[Tensor, "B H"]
 
+    def partly(self, shift: float, width: float) -> Correction:
+        """Return parts of the shift and of the logarithms of the factors."""
+        return Correction(shift * self.shift, self.below**width, self.above**width)
+
 
 @dataclass(frozen=True)
 class Forecast:

@@ -84,7 +84,7 @@ class KnownPast(MixedCovariatesTorchModel):
             "static": units_of_static(series) if self.uses_static_covariates else [],
         }
         given = bool(past_covariates) or len(self._units["future"]) > n_phases
-        shown = given and not (self._strategy is not None and self._strategy.is_pretrained)
+        shown = given and not (self._strategy is not None and self._strategy.kind.pretrained)
         lengths = tuple(self._seasonal.lengths) if self._seasonal else ()
         self._outlier_seasons = lengths if self._requires_training and not shown else None
 

@@ -26,7 +26,7 @@ from taylorformer_forecast.engine.pretrained import (
     SharedWeights,
     load_pretrained,
 )
-from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection, choose_correction
+from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
     PRETRAINED,
@@ -36,6 +36,7 @@ from taylorformer_forecast.engine.strategy import (
     choose_strategy,
     obstacle_of_options,
 )
+from taylorformer_forecast.models.correction import CorrectionNet
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
 
@@ -66,7 +67,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     @property
     def _is_pretrained(self) -> bool:
         """Whether the network has pretrained weights."""
-        return self._strategy is not None and self._strategy.is_pretrained
+        return self._strategy is not None and self._strategy.kind.pretrained
 
     @property
     def _is_statistical(self) -> bool:
@@ -77,7 +78,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     @property
     def _is_averaged(self) -> bool:
         """Whether forecasts are averages of those of a network and of statistics."""
-        return self._strategy is not None and self._strategy.averages
+        return self._strategy is not None and self._strategy.kind.averages
 
     @property
     def _requires_training(self) -> bool:
@@ -133,7 +134,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         n_observed = [int(n) for k in known for n in k.sum(0)]
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
         strategy = choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series))
-        if strategy.averages:
+        if strategy.kind.averages:
             if self._effects is not None:
                 covariates = series2seq(options["future_covariates"])
                 series = list(map(Additions(**self._effects).rest_of, series, covariates))
@@ -154,7 +155,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _adopt(self, strategy: Strategy | None) -> None:
         """Take a strategy, and the epochs that belong to it."""
         self._strategy = strategy
-        if strategy is not None and not strategy.trains:
+        if strategy is not None and not strategy.kind.trains:
             self.n_epochs = 0
         elif self._arguments["n_epochs"] is None:
             self.n_epochs = self.spec.num_epochs
@@ -163,7 +164,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
 
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
         """Train on a dataset; see darts. Only "train" and "finetune" train anything."""
-        if self._strategy is not None and not self._strategy.trains:
+        if self._strategy is not None and not self._strategy.kind.trains:
             epochs = 0
             kwargs["load_best"] = False  # nothing is trained that could be best
             if self.save_checkpoints:
@@ -191,10 +192,10 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             module = super()._create_model(train_sample)
         statistics = module.statistics
         if statistics is not None and statistics.corrects is not None:
-            statistics.corrects.load_state_dict(self._correction().net.state_dict())
+            statistics.corrects.load_state_dict(self._correction().state_dict())
         return module
 
-    def _correction(self) -> PretrainedCorrection:
+    def _correction(self) -> CorrectionNet:
         """What corrects statistical forecasts."""
         return choose_correction(self._arguments["strategy"], self._arguments["pretrained"])
 
@@ -202,9 +203,9 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         """Arguments of the statistical forecasts, with the network that corrects them where there is one."""
         options = {name: self._arguments[name] for name in ("time_features", "seasonal_periods")}
         options["periods"] = list(self._seasonal.periods) if self._seasonal else []
-        if self._strategy is not None and self._strategy.corrects:
-            known = self._correction()
-            options["correction"] = {"sizes": known.net.sizes, "weight": known.weight}
+        if self._strategy is not None and self._strategy.kind.corrects:
+            net = self._correction()
+            options["correction"] = {"sizes": net.sizes, "weight": net.weight}
         return options
 
     def _own_params(self) -> dict[str, Any]:
@@ -243,7 +244,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
                 )
             self._strategy = Strategy("train", "windows of a dataset say nothing of its series")
         begins = self._is_pretrained and self.model is None
-        before = self._weights_before if self._strategy.trains else None
+        before = self._weights_before if self._strategy.kind.trains else None
         if begins and before is None:
             weights = self._weights()
             self._settings = self._settings_of(weights)

@@ -39,7 +39,7 @@ class Refitted(MixedCovariatesTorchModel):
     @property
     def _trains(self) -> bool:
         """Whether a network is trained, as far as the strategy goes."""
-        return self._strategy is None or self._strategy.trains
+        return self._strategy is None or self._strategy.kind.trains
 
     def _forget_the_fit(self) -> None:
         """As before the first fit, but for the weights of a network that was trained.

@@ -26,7 +26,6 @@ from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.copula import standardised_errors
-from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.models.correction import CorrectionNet
@@ -61,17 +60,15 @@ class Statistics(nn.Module):
         super().__init__()
         self.asked, self.periods = (time_features, seasonal_periods), tuple(periods)
         self.analogues = analogues
-        self.corrects = None if correction is None else CorrectionNet(**correction["sizes"])
-        self.weight = 0.0 if correction is None else float(correction["weight"])
+        self.corrects = None
+        if correction is not None:
+            self.corrects = CorrectionNet(**correction["sizes"], weight=float(correction["weight"]))
 
-    def correction(self) -> PretrainedCorrection | None:
-        """What corrects the forecasts, if anything."""
-        if self.corrects is None:
-            return None
-        on_cpu = all(value.device.type == "cpu" for value in self.corrects.parameters())
-        return PretrainedCorrection(
-            self.corrects if on_cpu else copy.deepcopy(self.corrects).cpu(), self.weight
-        )
+    def _on_cpu(self) -> CorrectionNet | None:
+        """What corrects the forecasts, if anything, on the CPU."""
+        if self.corrects is None or all(value.device.type == "cpu" for value in self.corrects.parameters()):
+            return self.corrects
+        return copy.deepcopy(self.corrects).cpu()
 
     def uncorrected(self) -> Statistics:
         """Return a copy that corrects nothing."""
@@ -99,7 +96,7 @@ class Statistics(nn.Module):
         requests = [request_of(y, shift + np.arange(n), date) for y, date in zip(values, before, strict=True)]
         requests = requests if effects is None else effects.marked(requests)
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
-        options = n_paths, seed, self.correction(), shift + horizon
+        options = n_paths, seed, self._on_cpu(), shift + horizon
         schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)
         frequencies = [schema["time_freq"] for schema in schemas for _ in range(n_components)]
         requests = self.with_seasons(requests, frequencies)
@@ -206,9 +203,9 @@ class StatisticalModule(PLForecastingModule):
         self.register_buffer("started", torch.tensor(True))
 
     @property
-    def net(self) -> PretrainedCorrection | None:
+    def net(self) -> CorrectionNet | None:
         """What corrects the forecasts, if anything."""
-        return self.statistics.correction()
+        return self.statistics.corrects
 
     def without_network(self) -> StatisticalModule:
         """Return a copy that corrects nothing."""

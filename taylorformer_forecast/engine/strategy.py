@@ -11,7 +11,6 @@ from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.defaults import LEAST_WEIGHT_OF_OTHERS, MIN_HORIZONS_TO_TRAIN
 
 __all__ = [
-    "AVERAGED",
     "PRETRAINED",
     "REFUSABLE",
     "STATISTICAL",
@@ -26,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class _Kind:
+class Kind:
     """What forecasts of a strategy consist of: of all true parts the average is taken.
 
     Parameters
@@ -54,27 +53,31 @@ class _Kind:
     def averages(self) -> bool:
         return self.statistics and self.has_network
 
+    @property
+    def trains_a_new_network(self) -> bool:
+        """Whether training begins with nothing, so that the network may learn what covariates say."""
+        return self.trains and not self.pretrained
 
-_KINDS = {
-    "baseline": _Kind(statistics=True),
-    "corrected": _Kind(statistics=True, corrects=True),
-    "pretrained": _Kind(pretrained=True),
-    "zero_shot": _Kind(statistics=True, corrects=True, pretrained=True),
-    "train": _Kind(trains=True),
-    "averaged": _Kind(statistics=True, corrects=True, trains=True),
-    "finetune": _Kind(pretrained=True, trains=True),
+
+KINDS = {
+    "baseline": Kind(statistics=True),
+    "corrected": Kind(statistics=True, corrects=True),
+    "pretrained": Kind(pretrained=True),
+    "zero_shot": Kind(statistics=True, corrects=True, pretrained=True),
+    "train": Kind(trains=True),
+    "averaged": Kind(statistics=True, corrects=True, trains=True),
+    "finetune": Kind(pretrained=True, trains=True),
 }
 
 
-def _names(holds: Callable[[_Kind], bool]) -> tuple[str, ...]:
-    return tuple(name for name, kind in _KINDS.items() if holds(kind))
+def _names(holds: Callable[[Kind], bool]) -> tuple[str, ...]:
+    return tuple(name for name, kind in KINDS.items() if holds(kind))
 
 
-STRATEGIES = ("auto", *_KINDS)
-REFUSABLE = tuple(name for name in _KINDS if name != "train")  # what data or parameters can stand against
+STRATEGIES = ("auto", *KINDS)
+REFUSABLE = tuple(name for name in KINDS if name != "train")  # what data or parameters can stand against
 STATISTICAL = _names(lambda kind: not kind.has_network)
 WITH_STATISTICS = _names(lambda kind: kind.statistics)
-AVERAGED = _names(lambda kind: kind.averages)
 PRETRAINED = _names(lambda kind: kind.pretrained)
 UNTRAINED = _names(lambda kind: not kind.trains)  # training has nothing to go on from
 
@@ -106,43 +109,9 @@ class Strategy:
     analogues: float = 0.0
 
     @property
-    def _kind(self) -> _Kind:
-        return _KINDS[self.name]
-
-    @property
-    def is_statistical(self) -> bool:
-        """Whether statistical forecasts are made, corrected or not."""
-        return not self._kind.has_network
-
-    @property
-    def is_pretrained(self) -> bool:
-        """Whether the network starts from pretrained weights."""
-        return self._kind.pretrained
-
-    @property
-    def averages(self) -> bool:
-        """Whether forecasts of a network are averaged with statistical ones and analogues."""
-        return self._kind.averages
-
-    @property
-    def has_statistics(self) -> bool:
-        """Whether statistical forecasts are a part, for which times have to be regular."""
-        return self._kind.statistics
-
-    @property
-    def corrects(self) -> bool:
-        """Whether a pretrained network corrects statistical forecasts."""
-        return self._kind.corrects
-
-    @property
-    def trains(self) -> bool:
-        """Whether a network is trained."""
-        return self._kind.trains
-
-    @property
-    def trains_a_new_network(self) -> bool:
-        """Whether that begins with nothing, so that it may learn what covariates say."""
-        return self.trains and not self.is_pretrained
+    def kind(self) -> Kind:
+        """What its forecasts consist of."""
+        return KINDS[self.name]
 
     def of_demand(self) -> Strategy:
         """Return the strategy for intermittent demand alone, of which an average would be statistical."""

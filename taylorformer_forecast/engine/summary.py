@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from torch import nn
-
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection
 from taylorformer_forecast.engine.strategy import Strategy
+from taylorformer_forecast.models.correction import CorrectionNet
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Summary:
 
 
 def summarise(
-    net: ForecastNet | PretrainedCorrection | None,
+    net: ForecastNet | CorrectionNet | None,
     strategy: Strategy,
     *,
     context_length: int,
@@ -95,7 +93,7 @@ def summarise(
 
     Parameters
     ----------
-    net : ForecastNet or PretrainedCorrection, optional
+    net : ForecastNet or CorrectionNet, optional
         The fitted network, or that which corrects statistical forecasts; none where these are all.
     strategy : Strategy
         How it came to be.
@@ -113,19 +111,17 @@ def summarise(
     Summary
         For ``summary()`` of both hosts and for the log.
     """
-    network: nn.Module | None
-    if strategy.is_statistical:
-        correction = cast("PretrainedCorrection | None", net)
-        network, weight = (None, 0.0) if correction is None else (correction.net, correction.weight)
+    if not strategy.kind.has_network:
+        weight = 0.0 if net is None else cast("CorrectionNet", net).weight
         baseline, inflation = "statistical forecasts", 1.0
     else:
-        network = trained = cast("ForecastNet", net)
+        trained = cast("ForecastNet", net)
         calibration = trained.calibration  # of mixtures the weight is that of the mean
         weight = float(calibration.weight * calibration.mean_weight)
         inflation = float(calibration.inflation)
         baseline = "" if trained.baseline is None else type(trained.baseline).__name__
-    parameters = [] if network is None else [p for p in network.parameters() if p.requires_grad]
-    name = "none" if network is None else type(network).__name__
+    parameters = [] if net is None else [p for p in net.parameters() if p.requires_grad]
+    name = "none" if net is None else type(net).__name__
     return Summary(
         strategy.name,
         strategy.reason,

@@ -213,6 +213,8 @@ class CorrectionNet(nn.Module):
         Attention heads.
     n_layers : int, default=4
         Layers.
+    weight : float, default=1.0
+        Part that :meth:`correct` takes, unless another is asked for.
 
     Examples
     --------
@@ -226,9 +228,10 @@ class CorrectionNet(nn.Module):
     ([[0.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]])
     """
 
-    def __init__(self, d_model: int = 64, n_heads: int = 4, n_layers: int = 4) -> None:
+    def __init__(self, d_model: int = 64, n_heads: int = 4, n_layers: int = 4, weight: float = 1.0) -> None:
         super().__init__()
         self.sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers}
+        self.weight = weight
         self.embed_values = nn.Linear(DIM_VALUES, d_model)
         self.embed_steps = nn.Linear(DIM_STEP, d_model)
         layer = nn.TransformerEncoderLayer(
@@ -241,15 +244,13 @@ class CorrectionNet(nn.Module):
         nn.init.zeros_(self.to_params.weight)
         nn.init.zeros_(self.to_params.bias)
 
-    def forward(self, features: CorrectionFeatures, weight: float = 1.0) -> Correction:
-        """Correct the combination at every origin.
+    def forward(self, features: CorrectionFeatures) -> Correction:
+        """Correct the combination at every origin, wholly.
 
         Parameters
         ----------
         features : CorrectionFeatures
             Of N origins.
-        weight : float, default=1.0
-            Part that is taken of the shift, and of the logarithms of the factors of widths.
 
         Returns
         -------
@@ -265,21 +266,20 @@ class CorrectionNet(nn.Module):
         x = self.layers(x, src_key_padding_mask=mask)[:, features.values.shape[1] :]
         params = self.to_params(x)
         below, above = (
-            (weight * CORRECTION_WIDTH * torch.tanh(params[..., k] / CORRECTION_WIDTH)).exp() for k in (0, 1)
+            (CORRECTION_WIDTH * torch.tanh(params[..., k] / CORRECTION_WIDTH)).exp() for k in (0, 1)
         )
         followed = torch.tanh(params[..., 3:]) * features.families.clamp(-FARTHEST_FAMILY, FARTHEST_FAMILY)
         shift = CORRECTION_SHIFT * torch.tanh(params[..., 2] / CORRECTION_SHIFT) + followed.sum(-1)
-        return Correction(weight * shift, below, above)
+        return Correction(shift, below, above)
 
     @torch.no_grad()
-    def correct(self, fit: CombinationFit, weight: float = 1.0) -> Correction:
+    def correct(self, fit: CombinationFit, weight: float | None = None) -> Correction:
         """Correct the combination at the end of all series; steps far ahead as the last that is looked at.
 
         Series that may be negative are corrected as their mirror images are: the network has seen more series
         that rise than fall.
         """
-        n_series, n = fit.clean.shape
-        ends = torch.full((n_series, 1), n - 1, device=fit.clean.device)
+        ends = torch.full((len(fit.clean), 1), fit.clean.shape[1] - 1, device=fit.clean.device)
         seen, once = correction_features(fit, ends), (~fit.clean.isnan()).sum(1) < 2 * fit.season
         lines = once & nearly_lines(fit.clean) if bool(once.any()) else once
         if bool(lines.any()):  # part of a line would be taken for a season
@@ -289,11 +289,12 @@ class CorrectionNet(nn.Module):
         near = slice(MOST_CORRECTED_STEPS)
         with torch.autocast(seen.steps.device.type, enabled=False):  # Lightning's mixed precision too
             seen = replace(seen, steps=seen.steps[:, near], families=seen.families[:, near])
-            found, rows = self(seen, weight), seen.unbounded
+            found, rows = self(seen), seen.unbounded
             if bool(rows.any()):
-                other = self(seen.mirrored(rows), weight)
+                other = self(seen.mirrored(rows))
                 found.shift[rows] = (found.shift[rows] - other.shift) / 2
                 below, above = found.below[rows] * other.above, found.above[rows] * other.below
                 found.below[rows], found.above[rows] = below.sqrt(), above.sqrt()
         step = torch.arange(horizon, device=fit.clean.device).clamp_max(MOST_CORRECTED_STEPS - 1)
-        return Correction(*(part[:, step] for part in (found.shift, found.below, found.above)))
+        whole = Correction(*(part[:, step] for part in (found.shift, found.below, found.above)))
+        return whole.partly(*[self.weight if weight is None else weight] * 2)

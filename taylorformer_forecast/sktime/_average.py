@@ -44,7 +44,7 @@ class Averaging(Host):
             network = self._with(
                 _cur_y=y[times < stamps[origins[0]]],
                 strategy="pretrained",
-                pretrained=self.pretrained if strategy.is_pretrained else "default",
+                pretrained=self.pretrained if strategy.kind.pretrained else "default",
                 _effects=None,
                 _scaler=None,
             )

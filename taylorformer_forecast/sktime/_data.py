@@ -23,7 +23,7 @@ class KnownData(Host):
     @property
     def _shown_scaler(self):
         """Scaler of X, if the network sees X."""
-        return self._scaler if self._strategy.trains_a_new_network else None
+        return self._scaler if self._strategy.kind.trains_a_new_network else None
 
     def _known(self):
         """Yield (key, y, X) of every instance up to the cutoff, which a backtest may have moved back.

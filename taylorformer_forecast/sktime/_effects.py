@@ -209,7 +209,7 @@ class ExogenousEffects(Host):
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
         """A forecast with what X adds."""
         added, closed = self._additions(index, X), self._closed(index, X)
-        if not self._strategy.has_statistics:
+        if not self._strategy.kind.statistics:
             found = found.shifted(added)
         else:
             demand = self._each("of_demand", index)

@@ -57,7 +57,7 @@ class JointPaths(Host):
         if self._is_point or n_instances * y.shape[1] == 1:
             return None
         regular = self._irregular() is None
-        if regular and self._strategy.has_statistics:
+        if regular and self._strategy.kind.statistics:
             scores = self._statistical_scores()
         elif regular and self._scaler is None:
             scores = self._network_scores()

@@ -50,19 +50,19 @@ class NetworkFitting(Averaging):
         of_statistics = obstacle is None and self.strategy in ("auto", *WITH_STATISTICS)
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
-        if self._strategy.averages:
+        if self._strategy.kind.averages:
             demand = self.strategy == "auto" and self._is_demand(panel)
             self._strategy = self._strategy.of_demand() if demand else self._weighed(self._strategy, seed)
         self._load_correction()
-        if self._strategy.is_statistical:
+        if not self._strategy.kind.has_network:
             self.network_, self.training_ = None, {"steps": 0}
             return
         if self.context_length is None:
             sizes = self.context_length_, self.horizon_, max(n_observed)
             self.context_length_ = longer_context(self._series(), *sizes, self.spec)
-        trains = self._strategy.trains
+        trains = self._strategy.kind.trains
         training = self._training(seed, float(self.validation_split or 0.0) if trains else 0.0)
-        if self._strategy.is_pretrained:
+        if self._strategy.kind.pretrained:
             weights = weights or load_pretrained("default")
             steps = self._n_steps if trains else lambda per_epoch: 0
             fitted = fit_pretrained(training, weights, self._seasonal.width, steps, self.dropout)
@@ -78,7 +78,7 @@ class NetworkFitting(Averaging):
 
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""
-        corrects = self._strategy.corrects
+        corrects = self._strategy.kind.corrects
         self._correction = choose_correction(self.strategy, self.pretrained) if corrects else None
 
     def _train_further(self, seed, net, steps):

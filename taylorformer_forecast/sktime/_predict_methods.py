@@ -76,7 +76,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 f"the sample paths run away: they are not finite at {index[~finite][0]}. "
                 f"Ask for a shorter fh, or train longer."
             )
-        if self._strategy.averages and self._given is None and self._irregular() is None:
+        if self._strategy.kind.averages and self._given is None and self._irregular() is None:
             return self._statistical(fh, X, n_paths, result)
         known = None if self._effects is None else self._known_for(index, X)
         return self._as_given(index, keys, result, known)

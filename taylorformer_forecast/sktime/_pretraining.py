@@ -105,7 +105,7 @@ class Pretraining(Host):
         """Train the network further: that of the pretraining, or of a fit without one."""
         check_enough(y, self.context_length)
         start = getattr(self, "pretrained_", None)
-        left = start is None and self.strategy == "auto" and not self._strategy.trains
+        left = start is None and self.strategy == "auto" and not self._strategy.kind.trains
         if left or self.strategy in UNTRAINED:
             return self._pretrain(y, X, fh)  # nothing was trained that could be trained further
         fresh = self._like_new()

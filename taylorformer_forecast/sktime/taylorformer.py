@@ -98,6 +98,6 @@ class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
 
     def _network_to_share(self) -> DirectTaylorformer | None:
         if self.is_fitted:
-            return self.network_ if self._strategy.is_pretrained else None
+            return self.network_ if self._strategy.kind.pretrained else None
         panel = getattr(self, "pretrained_", None)
-        return None if panel is None or not panel.strategy.is_pretrained else panel.network
+        return None if panel is None or not panel.strategy.kind.pretrained else panel.network

@@ -15,12 +15,13 @@ from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 from quiet import QUIET, finite
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
-from taylorformer_forecast.engine.statistics.correction import PretrainedCorrection
-from taylorformer_forecast.engine.strategy import AVERAGED, PRETRAINED, STATISTICAL, STRATEGIES
+from taylorformer_forecast.engine.strategy import KINDS, PRETRAINED, STATISTICAL, STRATEGIES
+from taylorformer_forecast.models.correction import CorrectionNet
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 N = 72
+AVERAGED = [name for name, kind in KINDS.items() if kind.averages]
 TRAINED = ("train", "averaged", "finetune")
 LOGGER = "taylorformer_forecast"
 
@@ -34,7 +35,7 @@ def make(**params):
 def chosen(model):
     """What a fitted model has done, by its summary and by its network."""
     name = model.summary().strategy
-    kinds = {"baseline": type(None), "corrected": PretrainedCorrection}
+    kinds = {"baseline": type(None), "corrected": CorrectionNet}
     kinds |= dict.fromkeys(("train", "averaged"), Taylorformer)
     assert isinstance(model.model.net, kinds.get(name, DirectTaylorformer))
     return name

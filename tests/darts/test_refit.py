@@ -102,7 +102,7 @@ def test_it_is_said_that_a_network_begins_anew(kind):
 def test_it_is_said_that_a_network_is_left_out_where_none_is_trained(tmp_path):
     y, _ = sales()
     model = make("auto").fit(y[:N])
-    assert model._strategy.trains
+    assert model._strategy.kind.trains
     model.save(str(tmp_path / "long.pt"))
     loaded = make("auto")
     loaded.load_weights(str(tmp_path / "long.pt"))

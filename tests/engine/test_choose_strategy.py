@@ -22,7 +22,7 @@ from taylorformer_forecast.engine.strategy import (
 def test_series_of_which_each_has_fewer_than_sixteen_horizons_have_statistical_forecasts(n_observed, name):
     chosen = choose_strategy("auto", n_observed, horizon=12)
     assert chosen.name == name
-    assert not chosen.is_pretrained
+    assert not chosen.kind.pretrained
     compared = "fewer than" if name == "corrected" else "at least"
     assert chosen.reason == f"{max(n_observed)} values are {compared} 16 horizons of 12"
 
@@ -46,8 +46,8 @@ def test_an_obstacle_means_training(n_values, irregular):
 def test_what_is_asked_for_is_done_whatever_the_size(asked, n_values):
     chosen = choose_strategy(asked, [n_values], 12)
     assert (chosen.name, chosen.reason) == (asked, f"strategy={asked!r}")
-    assert chosen.is_pretrained == (asked in ("pretrained", "zero_shot", "finetune"))
-    assert chosen.trains == (asked in ("train", "averaged", "finetune"))
+    assert chosen.kind.pretrained == (asked in ("pretrained", "zero_shot", "finetune"))
+    assert chosen.kind.trains == (asked in ("train", "averaged", "finetune"))
 
 
 @pytest.mark.parametrize("asked", ["baseline", "pretrained", "zero_shot", "finetune"])

@@ -22,7 +22,7 @@ SIZES = {"d_model": 8, "n_heads": 2, "n_layers": 1}
 @pytest.fixture
 def path(tmp_path):
     torch.manual_seed(0)
-    save_correction(CorrectionNet(**SIZES), tmp_path / "own.safetensors", SIZES, 0.5, made_by="a test")
+    save_correction(CorrectionNet(**SIZES), tmp_path / "own.safetensors", 0.5, made_by="a test")
     return tmp_path / "own.safetensors"
 
 
@@ -30,8 +30,8 @@ def test_what_is_saved_is_loaded_in_single_precision(path):
     torch.manual_seed(0)
     net, found = CorrectionNet(**SIZES), load_correction(path)
     assert found.weight == 0.5
-    assert not found.net.training
-    for name, value in found.net.state_dict().items():
+    assert not found.training
+    for name, value in found.state_dict().items():
         assert torch.equal(value, net.state_dict()[name].half().float())
 
 
@@ -39,7 +39,7 @@ def test_the_package_carries_a_small_file_that_changes_forecasts():
     found = load_correction()
     assert DEFAULT.stat().st_size < 4 * 2**20
     assert found is load_correction("default")
-    assert found.net.to_params.weight.abs().max() > 0
+    assert found.to_params.weight.abs().max() > 0
 
 
 def test_files_are_told_apart_by_their_header(path, tmp_path):

@@ -57,7 +57,7 @@ def test_training_goes_on_from_the_weights_of_a_file(script, tmp_path, monkeypat
     monkeypatch.setattr(module, "SERIES", 8)
     for out, more in (("a", []), ("b", ["--init", str(tmp_path / "a.safetensors")])):
         module.main(["--quick", "--out", str(tmp_path / f"{out}.safetensors"), *more])
-    first, second = (module.load_correction(tmp_path / f"{name}.safetensors").net for name in "ab")
+    first, second = (module.load_correction(tmp_path / f"{name}.safetensors") for name in "ab")
     moved = [(p - q).abs().max() for p, q in zip(first.parameters(), second.parameters(), strict=True)]
     assert 0 < max(moved) < 0.01  # three steps of a warm-up
     card = (tmp_path / "b.md").read_text()

@@ -13,7 +13,7 @@ from sktime.base import load
 from sktime.datasets import load_airline
 from sktime.forecasting.base import ForecastingHorizon
 
-from taylorformer_forecast.engine.strategy import AVERAGED, STATISTICAL, STRATEGIES
+from taylorformer_forecast.engine.strategy import KINDS, STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
 from taylorformer_forecast.sktime import (
@@ -25,6 +25,7 @@ from taylorformer_forecast.sktime import (
 )
 
 FH = range(1, 13)
+AVERAGED = [name for name, kind in KINDS.items() if kind.averages]
 LOGGER = "taylorformer_forecast"
 
 

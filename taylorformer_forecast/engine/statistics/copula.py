@@ -109,7 +109,7 @@ def standardised_errors(
         size = max(1, STEPS_AT_ONCE // (int(longest[len(found)]) * horizon))
         part = slice(len(found), len(found) + size)
         y = ending_together(series[part])
-        past = forecast(y, horizon, [list(whole_seasons(own)) or [1] for own in seasons[part]])
+        past = forecast(y, horizon, [whole_seasons(own) for own in seasons[part]])
         error = past_errors(y, past.loc) / past.scale.clamp_min(np.finfo(float).tiny)
         seen = ~y.isnan()
         still = torch.where(seen, y, -torch.inf).amax(1) <= torch.where(seen, y, torch.inf).amin(1)

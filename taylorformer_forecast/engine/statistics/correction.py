@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from taylorformer_forecast.baselines.combination import CombinationFit
-from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.engine.weights_file import (
     PACKAGED,
     check_fraction,
@@ -24,7 +20,6 @@ from taylorformer_forecast.models.correction import CorrectionNet
 
 __all__ = [
     "DEFAULT",
-    "PretrainedCorrection",
     "choose_correction",
     "holds_correction",
     "load_correction",
@@ -35,29 +30,7 @@ DEFAULT = PACKAGED / "correction.safetensors"
 HEADER = "correction"  # name of the header of its files
 
 
-@dataclass(frozen=True)
-class PretrainedCorrection:
-    """A pretrained network, and how much of it is taken.
-
-    Parameters
-    ----------
-    net : CorrectionNet
-        In evaluation mode.
-    weight : float
-        Part that is taken of the shift of locations, and of the logarithms of the factors of widths.
-    """
-
-    net: CorrectionNet
-    weight: float
-
-    def __call__(self, fit: CombinationFit) -> Correction:
-        """Correct the combination at the end of all series."""
-        return self.net.correct(fit, self.weight)
-
-
-def save_correction(
-    net: CorrectionNet, path: str | Path, sizes: Mapping[str, int], weight: float, **about: Any
-) -> None:
+def save_correction(net: CorrectionNet, path: str | Path, weight: float, **about: Any) -> None:
     """Write a network in half precision.
 
     Parameters
@@ -66,17 +39,15 @@ def save_correction(
         The network.
     path : str or Path
         A ``.safetensors`` file.
-    sizes : mapping of str to int
-        Arguments of the network.
     weight : float
-        See :class:`PretrainedCorrection`.
+        See :class:`CorrectionNet`.
     **about
         What else the file is to state: how it was made.
     """
-    write_weights(path, HEADER, net.state_dict(), {"sizes": dict(sizes), "weight": weight, **about})
+    write_weights(path, HEADER, net.state_dict(), {"sizes": net.sizes, "weight": weight, **about})
 
 
-def load_correction(source: str | Path = "default") -> PretrainedCorrection:
+def load_correction(source: str | Path = "default") -> CorrectionNet:
     """Read the network that the package carries, or that of a file.
 
     Parameters
@@ -86,7 +57,7 @@ def load_correction(source: str | Path = "default") -> PretrainedCorrection:
 
     Returns
     -------
-    PretrainedCorrection
+    CorrectionNet
         In single precision.
 
     Raises
@@ -110,28 +81,28 @@ def holds_correction(source: str | Path) -> bool:
     return source != "default" and has_header(source, HEADER)
 
 
-def choose_correction(strategy: str, source: str | Path) -> PretrainedCorrection:
+def choose_correction(strategy: str, source: str | Path) -> CorrectionNet:
     """The correction of a model: its file's if that is asked for, or if the file is one; else the usual."""
     given = strategy == "corrected" or holds_correction(source)
     return load_correction(source if given else "default")
 
 
 @lru_cache(maxsize=1)
-def _load_default() -> PretrainedCorrection:
+def _load_default() -> CorrectionNet:
     return _load("default")
 
 
-def _load(source: str | Path) -> PretrainedCorrection:
+def _load(source: str | Path) -> CorrectionNet:
     return read_weights(source, DEFAULT, HEADER, "pretrained correction", _build)
 
 
-def _build(header: dict[str, Any], weights: dict[str, torch.Tensor]) -> PretrainedCorrection:
+def _build(header: dict[str, Any], weights: dict[str, torch.Tensor]) -> CorrectionNet:
     sizes = {name: header["sizes"][name] for name in ("d_model", "n_heads", "n_layers")}
     check_sizes(sizes, sizes)
     if sizes["d_model"] % max(sizes["n_heads"], 1):
         raise ValueError(f"d_model={sizes['d_model']} is no multiple of n_heads={sizes['n_heads']}")
     weight = check_fraction("weight", header["weight"])
     with torch.device("meta"):  # nothing is drawn, or allocated, before the weights are known to fit
-        net = CorrectionNet(**sizes)
+        net = CorrectionNet(**sizes, weight=weight)
     net.load_state_dict(weights, assign=True)
-    return PretrainedCorrection(net.eval(), weight)
+    return net.eval()

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import bounds, floor, without_negligible
-from taylorformer_forecast.baselines.combination import CombinationFit
-from taylorformer_forecast.baselines.forecast import Correction, Forecast, forecast
+from taylorformer_forecast.baselines.forecast import Forecast, forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent, may_be_broken
 from taylorformer_forecast.baselines.outliers import without_errors
 from taylorformer_forecast.baselines.tails import pieces_between
@@ -33,6 +32,7 @@ from taylorformer_forecast.engine.statistics.requests import (
     joined,
     split,
 )
+from taylorformer_forecast.models.correction import CorrectionNet
 
 MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a forecast may need
 STEPS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
@@ -42,7 +42,7 @@ def forecast_series(
     requests: Sequence[SeriesRequest],
     n_paths: int,
     seed: int,
-    correct: Callable[[CombinationFit], Correction] | None = None,
+    correction: CorrectionNet | None = None,
     horizon: int = 1,
 ) -> list[SeriesForecast]:
     """Forecast one or many series by the combination of statistical forecasts.
@@ -59,9 +59,8 @@ def forecast_series(
         Paths S.
     seed : int
         Seed of the paths of the first.
-    correct : callable, optional
-        Corrects the combination: a
-        :class:`~taylorformer_forecast.engine.statistics.correction.PretrainedCorrection`.
+    correction : CorrectionNet, optional
+        Corrects the combination.
     horizon : int, default=1
         Steps ahead that are forecast at least. Weights of members come from the errors of all steps: up to
         this one, a forecast does not depend on which others are asked for.
@@ -83,11 +82,11 @@ def forecast_series(
     ((5, 2), [2.0, 8.0])
     """
     if all(len(q.y) <= LONGEST_PAST or q.at.min() > len(q.y) - 1 for q in requests):
-        return _forecast(requests, n_paths, range(seed, seed + len(requests)), correct, horizon)
+        return _forecast(requests, n_paths, range(seed, seed + len(requests)), correction, horizon)
     whole = [split(request) for request in requests]
     parts = [part for found in whole for _, part in found]
     seeds = [seed + n + k * len(whole) for n, found in enumerate(whole) for k in range(len(found))]
-    forecasts = iter(_forecast(parts, n_paths, seeds, correct, horizon))
+    forecasts = iter(_forecast(parts, n_paths, seeds, correction, horizon))
     return [joined([(places, next(forecasts)) for places, _ in found]) for found in whole]
 
 
@@ -123,10 +122,11 @@ def _forecast(
     requests: Sequence[SeriesRequest],
     n_paths: int,
     seeds: Sequence[int],
-    correct: Callable[[CombinationFit], Correction] | None,
+    correction: CorrectionNet | None,
     horizon: int,
 ) -> list[SeriesForecast]:
     """Forecast series from their latest values; see :func:`forecast_series`."""
+    correct = None if correction is None else correction.correct
     ahead = [max(horizon, math.ceil(q.at.max()) - len(q.y) + 1) for q in requests]
     keys = [
         (whole_seasons(q.seasons), steps, -min(len(q.y), past_length(q.seasons)))
@@ -148,7 +148,7 @@ def _forecast(
         effects = effects_of_calendar(above, [requests[number].last for number in batch], steps, whole)
         adjusted = without_effects(above, effects)
         effects = effects + least
-        found = forecast(adjusted, steps, [list(whole) or [1]] * len(batch), correct)
+        found = forecast(adjusted, steps, [whole] * len(batch), correct)
         generators = [torch.Generator().manual_seed(seeds[number]) for number in batch]
         paths, ends = found.sample(n_paths, generators), found.quantiles(STATISTICAL_LEVELS)
         limits = list(zip(*(end.tolist() for end in bounds(y)), strict=True))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from taylorformer_forecast.baselines.combination import CombinationFit
-from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.defaults import (
     ANALOGUE_ODDS,
     DECILES,
@@ -19,6 +17,7 @@ from taylorformer_forecast.defaults import (
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+from taylorformer_forecast.models.correction import CorrectionNet
 
 N_COMPARED_ORIGINS = 16  # of forecasts of the past, as time grows with them
 MOST_COMPARED_SERIES = 16  # whose past is forecast, of many
@@ -79,7 +78,7 @@ def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarra
 def losses_of_statistics(
     requests: Sequence[SeriesRequest],
     truths: Sequence[Float[np.ndarray, " r"]],
-    correct: Callable[[CombinationFit], Correction] | None,
+    correction: CorrectionNet | None,
     horizon: int,
 ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
     """Losses of statistical forecasts and of analogues, from origins of the past.
@@ -90,7 +89,7 @@ def losses_of_statistics(
         Series up to an origin, and the times after it.
     truths : sequence of R ndarrays
         Values there, NaN where missing.
-    correct : callable, optional
+    correction : CorrectionNet, optional
         Corrects the statistical forecasts.
     horizon : int
         Steps ahead.
@@ -111,7 +110,7 @@ def losses_of_statistics(
     >>> bool(statistics[0] == analogues[0])  # these values are too few to compare
     True
     """
-    found = forecast_series(requests, 1, 0, correct, horizon)
+    found = forecast_series(requests, 1, 0, correction, horizon)
     analogues = [with_analogues(*both, horizon, 1.0) for both in zip(found, requests, strict=True)]
     deciles = np.searchsorted(STATISTICAL_LEVELS, DECILES)
     statistical, of_analogues = (
