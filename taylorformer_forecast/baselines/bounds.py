@@ -15,6 +15,8 @@ from taylorformer_forecast.defaults import (
     LARGEST_GROWTH,
     LONGEST_SCALE,
     NEGLIGIBLE,
+    RANGE_MARGIN,
+    RANGE_OVERSHOOT,
     RECURRING_RUNS,
     RECURRING_SHARE,
     SCALE_SHARE,
@@ -171,3 +173,72 @@ def forecast_range(
     low = bottom[..., None] - width
     low = torch.where(bounded[..., None], low.clamp_min(0.0), low).expand(-1, -1, horizon)
     return low, top[..., None] + torch.maximum(width, growth)
+
+
+def range_of_quantiles(
+    y: Float[Tensor, "B n"], low: Float[Tensor, "B H"], high: Float[Tensor, "B H"]
+) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
+    """Bounds of quantiles, a little farther out than those of forecasts.
+
+    None is farther than three times the largest size of the values, or than the bounds of forecasts. Only
+    zero is a bound of both: a range that begins there, or above, is that of values that are never negative.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Series without wrong values; NaN where nothing was observed.
+    low, high : Tensor of shape (B, H)
+        Of forecasts from the end, see :func:`forecast_range`.
+
+    Returns
+    -------
+    low, high : Tensor of shape (B, H)
+        Of quantiles.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.bounds import range_of_quantiles
+    >>> low, high = torch.tensor([[-6.0], [2.0]]), torch.tensor([[12.0], [8.0]])
+    >>> ends = range_of_quantiles(torch.tensor([[0.0, 6.0], [4.0, 6.0]]), low, high)
+    >>> [end.flatten().tolist() for end in ends]
+    [[-9.0, 1.0], [15.0, 9.0]]
+    """
+    more = RANGE_OVERSHOOT * (high - low)
+    most = (1 + LARGEST_GROWTH) * torch.nan_to_num(y).abs().amax(1, keepdim=True)
+    lower = torch.where(low >= 0, (low - more).clamp_min(0.0), torch.maximum(low - more, -most))
+    return torch.minimum(lower, low), torch.maximum(torch.minimum(high + more, most), high)
+
+
+def near_ends(
+    x: Float[Tensor, "B S H"], low: Float[Tensor, "B 1 H"], high: Float[Tensor, "B 1 H"]
+) -> Float[Tensor, "B S H"]:
+    """Values that come ever nearer to the ends of a range, which are no values at which probability piles up.
+
+    Only zero is one: values that are never negative are zero where they would be less.
+
+    Parameters
+    ----------
+    x : Tensor of shape (B, S, H)
+        Any number of values of each step.
+    low, high : Tensor of shape (B, 1, H)
+        The range.
+
+    Returns
+    -------
+    Tensor of shape (B, S, H)
+        In the same order; the same values in the middle of the range.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.bounds import near_ends
+    >>> x, low, high = torch.tensor([[[-7.0], [2.0], [9.0], [12.0]]]).double(), torch.zeros(1, 1, 1), 10.0
+    >>> near_ends(x, low, low + high).flatten().round(decimals=2).tolist()
+    [0.0, 2.0, 8.79, 9.73]
+    """
+    margin = (RANGE_MARGIN * (high - low)).clamp_min(1e-300)  # the range of a closed place is a point
+    inside = torch.minimum(torch.maximum(x, torch.where(low == 0, low, low + margin)), high - margin)
+    beyond = x - inside
+    found = inside - margin * beyond.sign() * torch.expm1(-beyond.abs() / margin)
+    return torch.where(low == 0, found.clamp_min(0.0), found)

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.beginnings import widened
+from taylorformer_forecast.baselines.bounds import near_ends, range_of_quantiles
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.demand import Intermittent, fit_intermittent
 from taylorformer_forecast.baselines.dependence import dependence, walk_memory
@@ -69,7 +70,7 @@ class Forecast:
     positive : bool Tensor of shape (B,)
         Series whose quantiles below the median are positive: the distances are those of logarithms.
     low, high : Tensor of shape (B, H)
-        Bounds of all forecasts.
+        Bounds of all quantiles.
     shared, memory, power : Tensor of shape (B,)
         How errors along a path depend on each other, see ``baselines.dependence``.
     intermittent : bool Tensor of shape (B,)
@@ -116,7 +117,7 @@ class Forecast:
         unit = torch.where(positive, median, 1.0)
         less = median * (distance / unit).clamp_max(0.0).exp()
         smooth = torch.where(positive & (distance < 0), less, median + distance)
-        smooth = smooth.clamp(self.low[:, None], self.high[:, None])
+        smooth = near_ends(smooth, self.low[:, None], self.high[:, None])
         if not self.intermittent.any():
             return smooth
         level = torch.special.ndtr(z).flatten(1)
@@ -255,6 +256,7 @@ def _forecast(
     few = (count == 1) | (count == 2)  # values, which say little of errors
     few, single = few[:, 0] & ~intermittent[:, -1], (count == 1) & ~intermittent[:, -1:]
     low, high = fit.found.low[:, -1] * fit.unit, fit.found.high[:, -1] * fit.unit
+    low, high = range_of_quantiles(y, low, high)
     if bool(fit.closed.any()):
         rest = ~(fit.closed[:, None] & zero_places(y, y.shape[1] + torch.arange(horizon), seasons))
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))

@@ -58,6 +58,14 @@ STRANGE = {
 }
 
 
+def test_no_quantiles_pile_up_at_the_end_of_a_range():
+    walks = 100 + normal(20, 12).cumsum(1)
+    q = forecast(walks, H, [1] * 20).quantiles([0.001, 0.01, 0.05, 0.95, 0.99, 0.999])
+    assert (q.diff(dim=2) > 0).all()
+    largest = walks.amax(1) + 2 * (walks.amax(1) - walks.amin(1))
+    assert (q[..., -1] < largest[:, None]).all()
+
+
 @pytest.mark.parametrize("season", [1, 4, 12, 24, [4, 12]])
 @pytest.mark.parametrize("name", STRANGE)
 def test_no_series_makes_a_forecast_run_away(name, season):
