@@ -54,6 +54,12 @@ def test_code_of_the_readme_prints_what_is_shown(code, shown, capsys):
     assert found == pytest.approx(expected, rel=0.03)
 
 
+def test_code_with_darts_of_the_readme_needs_darts_alone():
+    with_darts = PAGES["README.md"].partition("## With darts")[2].partition("\n## ")[0]
+    assert "TaylorformerModel" in with_darts
+    assert "sktime" not in with_darts
+
+
 def test_the_readme_is_short():
     assert len(PAGES["README.md"].split()) <= 900
 
