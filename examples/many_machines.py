@@ -120,8 +120,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--horizon", type=int, default=12)
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args(argv)
-    module, package = NEEDED.get(args.engine, ("pandas", "pandas"))
-    if find_spec(module) is None:
+    module, package = NEEDED.get(args.engine, (None, None))
+    if module and find_spec(module) is None:
         sys.exit(f"--engine {args.engine} needs another package: pip install {package}")
     table = make_table(args.series, args.length)
     start = time.perf_counter()
