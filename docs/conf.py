@@ -50,12 +50,40 @@ nb_execution_timeout = 120
 nb_output_stderr = "remove"  # progress and hints of other libraries
 
 
-def skip_members_of_hosts(app, what, name, member, skip, options):
-    """Leave out what classes inherit from sktime, skpro, darts and torch."""
+# Of what classes inherit from darts, sktime and skpro, that which users call most.
+SHOWN = {
+    *("fit", "predict", "save", "load"),
+    *("historical_forecasts", "backtest", "residuals", "gridsearch", "untrained_model"),  # darts
+    *("predict_residuals", "predict_proba", "score", "transform", "fit_transform", "inverse_transform"),
+    *("sample", "mean", "var", "cdf", "ppf", "pdf", "log_pdf", "energy", "plot"),  # of distributions
+}
+# Of the package's own methods, those that the hosts call and not users.
+HIDDEN = {
+    *("fit_from_dataset", "generate_fit_predict_encodings", "initialize_encoders"),
+    *("get_test_params", "min_input_chunk_length", "spec", "supports_static_covariates"),
+}
+
+
+def is_of_a_host(member):
+    """Whether a member has its documentation from darts, sktime, skpro or torch."""
     module = getattr(getattr(member, "fget", member), "__module__", None) or ""
-    return True if not module.startswith(project) else None
+    return not module.startswith(project)
+
+
+def skip_member(app, what, name, member, skip, options):
+    """Leave out what users do not call."""
+    return True if name in HIDDEN or (is_of_a_host(member) and name not in SHOWN) else None
+
+
+def shorten_docstrings_of_hosts(app, what, name, member, options, lines):
+    """Of documentation that belongs to a host, keep the first paragraph."""
+    if what == "method" and is_of_a_host(member):
+        host = member.__module__.partition(".")[0]
+        text = "\n".join(lines).strip().partition("\n\n")[0]
+        lines[:] = [*text.splitlines(), "", f"As in {host}, whose reference has the parameters.", ""]
 
 
 def setup(app):
-    """Connect the function above."""
-    app.connect("autodoc-skip-member", skip_members_of_hosts)
+    """Connect the functions above, the latter before numpydoc's."""
+    app.connect("autodoc-skip-member", skip_member)
+    app.connect("autodoc-process-docstring", shorten_docstrings_of_hosts, priority=100)

@@ -16,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,7 @@ def alone(table: pd.DataFrame, forecaster: Any, horizon: int, workers: int) -> p
 
 
 ENGINES = {"none": alone, "dask": by_dask, "spark": by_spark}
+NEEDED = {"dask": ("distributed", '"dask[distributed]"'), "spark": ("pyspark", "pyspark")}
 
 
 def make_table(n_series: int, length: int) -> pd.DataFrame:
@@ -118,6 +120,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--horizon", type=int, default=12)
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args(argv)
+    module, package = NEEDED.get(args.engine, (None, None))
+    if module and find_spec(module) is None:
+        sys.exit(f"--engine {args.engine} needs another package: pip install {package}")
     table = make_table(args.series, args.length)
     start = time.perf_counter()
     found = ENGINES[args.engine](table, TaylorformerForecaster(random_state=0), args.horizon, args.workers)

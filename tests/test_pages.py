@@ -54,6 +54,12 @@ def test_code_of_the_readme_prints_what_is_shown(code, shown, capsys):
     assert found == pytest.approx(expected, rel=0.03)
 
 
+def test_code_with_darts_of_the_readme_needs_darts_alone():
+    with_darts = PAGES["README.md"].partition("## With darts")[2].partition("\n## ")[0]
+    assert "TaylorformerModel" in with_darts
+    assert "sktime" not in with_darts
+
+
 def test_the_readme_is_short():
     assert len(PAGES["README.md"].split()) <= 900
 
@@ -256,6 +262,32 @@ def test_the_page_on_the_pretrained_network_shows_the_scores_that_were_recorded(
         for series, seeds in found.items():
             wql, coverage = (sum(row[score] for row in seeds) / len(seeds) for score in ("wql", "coverage"))
             assert f"| {wql:.4f} ({coverage:.2f}) |" in line, series
+
+
+def test_the_page_on_strategies_shows_what_the_default_is_worth_on_whole_series():
+    found, page = {}, " ".join(PAGES["docs/strategies.md"].split())
+    for row in json.loads((ROOT / "docs/results/arena.json").read_text())["rows"]:
+        if row["budget_s"] == 60:
+            found.setdefault((row["model"], row["series"]), []).append(row)
+    names = ("taxi", "sunspots", "taylor", "exchange", "etth1", "etth2", "airline", "ili")
+
+    def means(model, score):
+        rows = [found[f"taylorformer_{model}", name] for name in names]
+        return np.array([np.mean([row[score] for row in seeds]) for seeds in rows])
+
+    ratios = means("sktime", "wql") / means("trained", "wql")
+    assert (ratios > 1).tolist() == [False] * 4 + [True] * 4
+    by = [f"by {100 * abs(r - 1):.1f} %" for r in ratios]
+    better = f"taxi rides {by[0]}, sunspots {by[1]}, electricity demand {by[2]} and exchange rates {by[3]}"
+    assert f"It is better on {better}." in page
+    worse = f"two oil temperatures {by[4]} and {by[5][3:]}, airline {by[6]} and influenza {by[7]}"
+    assert f"It is worse on {worse}." in page
+    default, alone = (means(model, "coverage").mean() for model in ("sktime", "trained"))
+    assert f"Intervals of 80 % cover {default:.2f} instead of {alone:.2f} in the mean." in page
+    gain = 100 - 100 * np.exp(np.log(means("zero_shot", "wql") / means("sktime", "wql")).mean())
+    quick, slow = (f"{means(model, 'fit_s').mean():.0f}" for model in ("zero_shot", "sktime"))
+    than = f"{gain:.0f} % better than the default there, and takes {quick} s instead of {slow} for a fit"
+    assert f"`zero_shot` is {than}." in page
 
 
 def test_the_page_on_pretrained_networks_shows_what_parts_of_the_correction_are_worth():

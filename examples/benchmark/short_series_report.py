@@ -59,55 +59,12 @@ PUBLISHED = {
 TEXT = """\
 # Short series
 
-On series that are too short to train a network on, the defaults of `TaylorformerForecaster` train none.
-They combine statistical forecasts: exponential smoothing, Theta, damped trend, each with and without a
-season and on the scale of the series or of its logarithm, and the seasonal naive forecast. From eight
-cycles of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors
-at all earlier origins of the series itself ([what each is
-worth](ablations.md#families-of-the-statistical-combination)). A day, week or year is tried as a season once
-one has been seen. Until the second one, the network sees no season of a series that is nearly a line.
-A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it
-gets the error of the best other member in part, and more of it if its season is long. From its second cycle
-on a long one repeats, from the level of today. Errors at the same place in a week count once more, where
-members differ much there. So three weeks of hours, or of quarters of an hour, are enough to see on a Sunday
-that Monday is not like it. Longer seasons than 700 steps are not tried, as a week of five minutes is. A year
-of days is that of values without their weeks, as the same date is another day of the week. Its indices are
-means over five weeks, so that single days of few years count little.
-A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)), and trends are bounded
-by the range of the series. A peak of any season is no such value from its second time on.
-What only later values show to be no part of a series counts as missing. That are ten zeros or more in a row
-that begin and end at once, and up to twelve extreme values in a row that are over. Fewer zeros count so, too,
-where all other values are at least a quarter of the usual one, and no small counts: a product was sold out.
-Three such runs and more, or two at the same place in a season, are a part of it.
-Forecasts stop where values do: at a largest or smallest one that came again and again, as loads at 100 %.
-Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
-it. Below the median of positive values, distances are those of logarithms. Each side reaches as far as its
-own errors do, where one in ten lies farther by three standard errors.
-Series of which a quarter is zero, and none below zero, are intermittent demand. They are forecast by a
-distribution of single values: whole numbers for counts, else values that were observed. Its mean follows the
-season, where the places in two cycles or more differ by more than chance. Levels are judged by the
-probability that they gave to values half a horizon later. Ten zeros at the end, and twice as many as ever
-before, may say that demand has ended. Then only the latest values count, and neither season nor trend brings
-it back. Three to nine are enough where values were far from zero, as of something that is broken. Then both
-zero and values as before are likely.
-
-Three kinds of zeros are no intermittent demand:
-
-- Regular closing times, as of shops at weekends. A season of four cycles or more (three, above 250 steps)
-  says when values are zero. Places that were always zero are forecast as zero: after eight cycles, or after
-  four if their neighbours were zero too. Their errors do not count for those of other places.
-- Zeros before an outbreak: values have not been zero for longer than ever.
-- A closure that is over: nearly all zeros are in one run of ten or more. Many such runs, that alternate with
-  other values, are nights and days of a fine grid.
-
-If no past value is negative, no forecast is, and errors grow with the root of the level. They grow as fast as
-the level itself, or nearly so, where past errors of a series that has grown say so clearly. There are two
-exceptions, whose forecasts may be negative. One are decimals whose steps are as large at low levels as at
-high ones, as those of degrees are. The other are few decimals with a single zero, as in a series that was
-scaled to its range.
-
-A network that was trained on synthetic series
-[corrects](prior.md#the-correction-of-statistical-forecasts) locations and widths of all others.
+What does the default do? On a series that is too short to train a network on, `TaylorformerForecaster` trains
+none. It combines [statistical forecasts](#members-and-weights), each weighted by its errors in the past. A
+network that was trained on synthetic series [corrects](prior.md#the-correction-of-statistical-forecasts)
+locations and widths, but not those of [intermittent demand](#intermittent-demand). [Seasons](#seasons) come
+from the calendar and from the values. [Some zeros and extreme values](#values-that-count-as-missing) count as
+missing. Where no value of the past is negative, [no forecast is](#bounds).
 
 ```python
 from sktime.datasets import load_airline
@@ -126,6 +83,82 @@ have networks ([which](prior.md)); covariates that are known ahead are [taken of
 A panel or a hierarchy is one batch, in which every series is forecast as by itself, by its own seasons.
 10,000 monthly series of 100 values, 12 steps ahead, nine quantiles, took 58 s of one core
 and 1.1 GiB in sktime, 57 s and .8 GiB in darts (`examples/benchmark/many_series.py`).
+
+## Members and weights
+
+The members are exponential smoothing, Theta and damped trend, and the seasonal naive forecast. The first
+three come with and without a season, on the scale of the series and on that of its logarithm. From eight
+cycles of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors at
+all earlier origins of the series itself ([what each is
+worth](ablations.md#families-of-the-statistical-combination)).
+
+A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it
+gets the error of the best other member in part, and more of it if its season is long. Errors at the same
+place in a week count once more, where members differ much there. So three weeks of hours, or of quarters of
+an hour, are enough to see on a Sunday that Monday is not like it.
+
+## Seasons
+
+A day, week or year is tried as a season once one has been seen. Until the second one, the network sees no
+season of a series that is nearly a line. From its second cycle on a long season repeats, from the level of
+today. Longer seasons than 700 steps are not tried, as a week of five minutes is.
+
+A year of days is that of values without their weeks, as the same date is another day of the week. Its indices
+are means over five weeks, so that single days of few years count little.
+
+## Values that count as missing
+
+A single extreme value hardly moves a forecast ([what follows a jump](#after-a-jump)). A peak of any season is
+no such value from its second time on. What only later values show to be no part of a series counts as
+missing:
+
+- Ten zeros or more in a row that begin and end at once, as of an outage.
+- Fewer zeros in a row, if a product was sold out: all other values are at least a quarter of the usual one,
+  and no small counts.
+- Up to twelve extreme values in a row that are over.
+
+Three such runs and more, or two at the same place in a season, are a part of the series.
+
+## Bounds
+
+Trends are bounded by the range of the series. Forecasts stop where values do: at a largest or smallest one
+that came again and again, as loads at 100 %.
+
+If no past value is negative, no forecast is. There are two exceptions. One are decimals whose steps are as
+large at low levels as at high ones, as those of degrees are. The other are few decimals with a single zero,
+as in a series that was scaled to its range.
+
+## Widths of intervals
+
+Errors of values that are never negative grow with the root of the level. They grow as fast as the level
+itself, or nearly so, where past errors of a series that has grown say so clearly. The two exceptions above
+are exceptions here, too.
+
+Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
+it. Below the median of positive values, distances are those of logarithms. Each side reaches as far as its
+own errors do, where one in ten lies farther by three standard errors.
+
+## Intermittent demand
+
+Series of which a quarter is zero, and none below zero, are intermittent demand. They are forecast by a
+distribution of single values: whole numbers for counts, else values that were observed. Its mean follows the
+season, where the places in two cycles or more differ by more than chance. Levels are judged by the
+probability that they gave to values half a horizon later.
+
+Zeros at the end may say that demand has ended: ten of them, and twice as many as ever before. Then only the
+latest values count, and neither season nor trend brings it back. Three to nine zeros are enough where values
+were far from zero, as of something that is broken. Then both zero and values as before are likely.
+
+### Zeros that are no demand
+
+Three kinds of zeros make no intermittent demand:
+
+- Regular closing times, as of shops at weekends. A season of four cycles or more (three, above 250 steps)
+  says when values are zero. Places that were always zero are forecast as zero: after eight cycles, or after
+  four if their neighbours were zero too. Their errors do not count for those of other places.
+- Zeros before an outbreak: values have not been zero for longer than ever.
+- A closure that is over: nearly all zeros are in one run of ten or more. Many such runs, that alternate with
+  other values, are nights and days of a fine grid.
 
 ## Five collections
 

@@ -22,13 +22,10 @@ class SharedParameters(Documented):
     time_features : "auto", None or tuple of str
         Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees, added to
         the future covariates as by ``add_encoders``. "auto" takes those that the index resolves and that the
-        longest target series covers at least twice, or once for statistical forecasts. Those of daily series
-        then have effects of days of the month, Easter and Christmas, and those of monthly series of the
-        number of working days, where the past has any.
+        longest target series covers at least twice.
     seasonal_periods : "auto", None, number or sequence of numbers
-        Further seasons, in steps. "auto" looks for them in the autocorrelation of that series. Statistical
-        forecasts try two seasons, those that are given first. Without any, give ``time_features=None`` too:
-        dates have those of the calendar.
+        Further seasons, in steps. "auto" looks for them in the autocorrelation of that series. To have no
+        season, give ``time_features=None`` too: dates have those of the calendar.
     use_reversible_instance_norm : bool or dict
         Whether windows are centred and scaled by what was observed of their input chunk. Parameters of
         likelihoods with location and scale, and quantiles, are returned to the units of the data one by one.
@@ -58,7 +55,7 @@ class SharedParameters(Documented):
     other parameters averaged. Random numbers of the paths are the same at every call.
 
     Where the input chunk has no value of a component, a network has nothing to forecast it from, and its
-    forecast is missing (NaN); that of "averaged" or "zero_shot" is then the statistical one.
+    forecast is missing (NaN); with ``strategy="averaged"`` or "zero_shot" it is then the statistical one.
     """
 
     @classmethod

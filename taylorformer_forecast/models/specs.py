@@ -46,6 +46,17 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         random order: forecasts can then be conditional on known values of the future (:meth:`condition`).
         Without such values they are wider than those of "time", and worse, by 5 to 20 % in quantile loss
         (``examples/benchmark/conditional.py``).
+    time_features : "auto", None or tuple of str
+        Cycles of the calendar among "day", "week", "month", "year", whose phases the network sees. "auto"
+        takes those that the index resolves and that the longest series covers at least twice. Statistical
+        forecasts take them by each series, and try one that it covers once. Those of daily series then have
+        effects of days of the month, Easter and Christmas, and those of monthly series of the number of
+        working days, where the past has any. In darts phases are added to the future covariates, as by
+        ``add_encoders``.
+    seasonal_periods : "auto", None, number or sequence of numbers
+        Further seasons, in steps. "auto" looks for them in the autocorrelation. Statistical forecasts try two
+        seasons, those that are given first. To have no season, give ``time_features=None`` too: dates have
+        those of the calendar.
     strategy : {"auto", "baseline", "corrected", "pretrained", "zero_shot", "train", "averaged", "finetune"}
         How series are forecast. "baseline": without a network, by a combination of statistical forecasts
         (exponential smoothing, Theta, damped trend, seasonal naive and autoregression; a distribution of

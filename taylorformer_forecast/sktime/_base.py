@@ -54,7 +54,10 @@ class BaseTorchForecaster(
     Attributes
     ----------
     network_ : nn.Module or None
-        The network, on the CPU; None where statistical forecasts need none ("baseline", "corrected").
+        The network, on the CPU; None if ``strategy_`` is "baseline" or "corrected", which need none.
+    strategy_ : str
+        How series are forecast: the parameter ``strategy``, or what its "auto" chose. Models without that
+        parameter have "train".
     context_length_, horizon_ : int
         Points of a context, and targets of a training window. Longer horizons are rolled: every path goes on
         from a context that ends with its own last points.

@@ -49,13 +49,10 @@ class Estimator(Documented, Host):
         best weights are kept.
     time_features : "auto", None or tuple of str
         Cycles of the calendar among "day", "week", "month", "year" whose phases the network sees. "auto"
-        takes those that the index resolves and that the series covers at least twice, or once for
-        statistical forecasts. Those of daily series then have effects of days of the month, Easter and
-        Christmas, and those of monthly series of the number of working days, where the past has any.
+        takes those that the index resolves and that the longest series covers at least twice.
     seasonal_periods : "auto", None, number or tuple of numbers
-        Further seasons, in steps. "auto" looks for them in the autocorrelation. Statistical forecasts try
-        two seasons, those that are given first. Without any, give ``time_features=None`` too: dates have
-        those of the calendar.
+        Further seasons, in steps. "auto" looks for them in the autocorrelation of the longest series. To
+        have no season, give ``time_features=None`` too: dates have those of the calendar.
     distribution : {"normal", "studentt", "mixture", "quantile", "mse", "mae"}
         Distribution of a point, given the path so far where paths are drawn step by step: forecasts further
         ahead are then mixtures of it. "quantile" is a piecewise linear quantile function trained by the

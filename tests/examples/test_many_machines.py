@@ -35,6 +35,16 @@ def test_two_workers_forecast_as_one_process_does(machines, table, engine, libra
     assert not forecaster.is_fitted
 
 
+@pytest.mark.parametrize(("engine", "package"), [("dask", '"dask[distributed]"'), ("spark", "pyspark")])
+def test_an_engine_that_is_not_installed_is_named_with_what_installs_it(
+    machines, monkeypatch, engine, package
+):
+    monkeypatch.setattr(machines, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as ended:
+        machines.main(["--engine", engine])
+    assert str(ended.value).endswith(f"pip install {package}")
+
+
 def test_a_part_holds_whole_series(machines, table):
     parts = machines.part_of(table["series"], 4)
     assert pd.Series(parts).groupby(table["series"].to_numpy()).nunique().eq(1).all()

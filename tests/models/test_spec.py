@@ -195,6 +195,12 @@ def test_no_placeholder_is_left_in_the_parameters(host):
     assert not re.search(r"\{[a-z_]+\}", text)
 
 
+@pytest.mark.parametrize("host", [*HOSTS.values(), sktime_host.TaylorformerImputer])
+def test_statistical_forecasts_are_promised_by_classes_that_have_them(host):
+    has_them = "strategy" in parameters(host)
+    assert ("Easter" in host.__doc__) == ("tatistical forecasts" in host.__doc__) == has_them
+
+
 def test_help_shows_the_complete_text():
     shown = subprocess.run(
         [sys.executable, "-m", "pydoc", "taylorformer_forecast.sktime.tnp.TNPForecaster"],

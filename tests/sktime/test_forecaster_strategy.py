@@ -485,3 +485,10 @@ def test_dropout_is_that_of_further_training_too(noisy):
     rates |= {m.dropout for m in fitted.network_.modules() if isinstance(getattr(m, "dropout", None), float)}
     assert 0.4 in rates
     assert 0.1 not in rates
+
+
+def test_attributes_of_a_fit_are_documented(y):
+    for fitted in (quick().fit(y, fh=FH), TNPForecaster(max_steps=1, d_model=8).fit(y)):
+        found = {name for name in dir(fitted) if name.endswith("_") and not name.startswith("_")}
+        assert "strategy_" in found
+        assert not {name for name in found if name not in type(fitted).__doc__}
