@@ -112,6 +112,7 @@ A single extreme value hardly moves a forecast ([what follows a jump](#after-a-j
 no such value from its second time on. What only later values show to be no part of a series counts as
 missing:
 
+- Peaks that came twice, a season apart, and then twice no more.
 - Ten zeros or more in a row that begin and end at once, as of an outage.
 - Fewer zeros in a row, if a product was sold out: all other values are at least a quarter of the usual one,
   and no small counts.
@@ -121,8 +122,10 @@ Three such runs and more, or two at the same place in a season, are a part of th
 
 ## Bounds
 
-Trends are bounded by the range of the series. Forecasts stop where values do: at a largest or smallest one
-that came again and again, as loads at 100 %.
+A forecast leaves the range of the series by the width of that range at most, or by as much as its growth
+says. Quantiles come near to that end, or go a little beyond, and none is farther than three times the largest
+value. Forecasts stop where values do: at a largest or smallest one that came again and again, as loads at
+100 %.
 
 If no past value is negative, no forecast is. There are two exceptions. One are decimals whose steps are as
 large at low levels as at high ones, as those of degrees are. The other are few decimals with a single zero,
