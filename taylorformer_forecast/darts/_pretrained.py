@@ -24,8 +24,10 @@ from taylorformer_forecast.engine.pretrained import (
     USUAL_DISTRIBUTION,
     Pretrained,
     SharedWeights,
+    find_own,
     load_pretrained,
 )
+from taylorformer_forecast.engine.rules import check_network
 from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
@@ -58,6 +60,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if "pretrained" in self.model_params:
                 self.model_params["pretrained"] = fspath(source)
         super()._set_up(arguments)
+        check_network(self.spec, self._arguments)  # a network may never be built
         if asked in REFUSABLE:  # refuse at once what the parameters rule out
             choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
 
@@ -128,6 +131,8 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         super()._choose(series, options)
         asked = self._arguments["strategy"]
+        if self._arguments["pretrained"] != "default":
+            find_own(asked, self._arguments["pretrained"])  # refuses a file that is none, even if not needed
         if self._tuning and asked != "finetune":
             asked = "train"
         known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]

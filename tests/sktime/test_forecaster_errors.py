@@ -125,6 +125,7 @@ WRONG = {
     "window_length": [0, 2.5],
     "gap_length": [0, 2.5],
     "order": ["any", None],
+    "attention": [None, 5, ("full",)],
     "preset": ["paper", None],
     "pretrained": [3, True, None],
     "strategy": ["zero", None, True, "Train"],
