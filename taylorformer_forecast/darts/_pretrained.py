@@ -16,7 +16,7 @@ from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.darts._average import weights_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
-from taylorformer_forecast.darts._checks import gaps_too_wide
+from taylorformer_forecast.darts._checks import gaps_too_wide, warn_of_late_covariates
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
@@ -95,6 +95,17 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _target_window_lengths(self) -> tuple[int, int]:
         least, ahead = super()._target_window_lengths
         return least, 0 if self._is_statistical else ahead
+
+    def _setup_for_predict_from_dataset(
+        self, n: int, series: Any = None, *args: Any, show_warnings: bool = True, **kwargs: Any
+    ) -> dict[str, Any]:
+        covariates = kwargs.get("future_covariates")
+        statistical = self._is_statistical or self._is_averaged
+        if show_warnings and statistical and covariates is not None and self._effects is not None:
+            own = self.training_series if series is None else series
+            warn_of_late_covariates(series2seq(own), series2seq(covariates), Additions(**self._effects))
+        kwargs |= {"show_warnings": show_warnings}
+        return super()._setup_for_predict_from_dataset(n, series, *args, **kwargs)
 
     def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
         """Encoders; see darts. Statistical forecasts have none."""

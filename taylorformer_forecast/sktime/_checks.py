@@ -89,8 +89,8 @@ def unnamed(new, known):
 
 
 def check_columns(new, known):
-    """Raise a ValueError if the columns of y are not those of the fit."""
-    if new != known and not unnamed(new, known):
+    """Raise a ValueError if the columns of y are not those of the fit; a single one may have another name."""
+    if new != known and not len(new) == len(known) == 1:
         raise ValueError(f"y has columns {new}, but the forecaster was fitted with {known}")
 
 
