@@ -142,8 +142,9 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         super()._choose(series, options)
         asked = self._arguments["strategy"]
-        if self._arguments["pretrained"] != "default":
-            find_own(asked, self._arguments["pretrained"])  # refuses a file that is none, even if not needed
+        source = self._arguments["pretrained"]
+        if source != "default" and self._weights_before is None:  # else training goes on without a file
+            find_own(asked, source)  # refuses one that is none, even if not needed
         if self._tuning and asked != "finetune":
             asked = "train"
         known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]
