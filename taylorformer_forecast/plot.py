@@ -6,12 +6,13 @@ Needs the extra ``plot``. No host is imported: what is drawn is asked for what i
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taylorformer_forecast.engine.rules import NATURAL, POSITIVE, check_rule
+from taylorformer_forecast.engine.rules import NATURAL, POSITIVE, Rule, check_rule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_explanation", "plot_forecast"]
 
 BLUE = "#3b7dd8"
+SHARE = Rule("a number between 0 and 1", lambda value: isinstance(value, Real) and 0 <= float(value) <= 1)
 Column = tuple[Hashable, Any, NDArray[Any]]  # name of a column, its times, its values
 
 
@@ -28,7 +30,7 @@ def plot_forecast(
     forecast: Any,
     *,
     paths: int = 0,
-    coverage: Sequence[float] = (0.5, 0.9),
+    coverage: float | Sequence[float] = (0.5, 0.9),
     truth: Any = None,
     history: int | None = None,
     ax: Axes | None = None,
@@ -45,8 +47,8 @@ def plot_forecast(
     paths : int, default=0
         Sample paths to draw. Those of a distribution are joint if it was made with ``marginal=False``, those
         of a forecaster and of darts always are.
-    coverage : sequence of float, default=(0.5, 0.9)
-        Coverages of the bands.
+    coverage : float or sequence of float, default=(0.5, 0.9)
+        Coverages of the bands, between 0 and 1.
     truth : as ``y``, optional
         Values to compare with.
     history : int, optional
@@ -62,7 +64,8 @@ def plot_forecast(
     Raises
     ------
     ValueError
-        If ``ax`` is given and there are several columns, or ``paths`` or ``history`` are no such numbers.
+        If ``ax`` is given and there are several columns, or ``paths``, ``coverage`` or ``history`` are
+        no such numbers.
     TypeError
         If data are neither of pandas nor of darts.
 
@@ -81,7 +84,10 @@ def plot_forecast(
 
     check_rule("paths", paths, NATURAL)
     check_rule("history", history, POSITIVE.or_none())
-    mean, bands, lines = _parts(forecast, sorted(coverage, reverse=True), paths)
+    shares = np.atleast_1d(coverage).tolist()
+    for share in shares:
+        check_rule("coverage", share, SHARE)
+    mean, bands, lines = _parts(forecast, sorted(shares, reverse=True), paths)
     past = list(_columns(y, "y"))
     known = {} if truth is None else {name: (x, v) for name, x, v in _columns(truth, "truth")}
     figure: Any

@@ -158,6 +158,8 @@ def test_parts_of_a_darts_forecast_are_drawn_as_those_of_sktime():
 WRONG = {
     "paths": ({"paths": -1}, ValueError, "^paths=-1, but it must be a whole number, at least 0$"),
     "history": ({"history": 0}, ValueError, "^history=0, but it must be None or a whole number"),
+    "coverage": ({"coverage": [50, 90]}, ValueError, "^coverage=50, but it must be a number between 0 and"),
+    "no coverage": ({"coverage": None}, ValueError, "^coverage=None, but it must be a number between 0 and"),
     "y": ({"y": VALUES}, TypeError, "^y is a ndarray; a Series or DataFrame of pandas or a TimeSeries"),
     "forecast": ({"forecast": VALUES}, TypeError, "^forecast is a ndarray; a Series or DataFrame of pan"),
     "truth": ({"truth": list(VALUES)}, TypeError, "^truth is a list; a Series or DataFrame of pandas or"),
@@ -178,6 +180,13 @@ def test_every_band_that_is_asked_for_is_drawn_the_inner_ones_darker():
     strengths = [band.get_alpha() for band in figure.axes[0].collections]
     assert len(strengths) == 4
     assert strengths == sorted(set(strengths))
+
+
+def test_one_band_may_be_asked_for_by_a_number():
+    y = pd.Series(VALUES)
+    forecaster = fitted(y)
+    (axes,) = plot_forecast(y, forecaster, coverage=0.8).axes
+    check_bands(axes, forecaster.predict_proba().ppf, (0.8,))
 
 
 def test_columns_of_the_truth_go_by_their_places_where_names_differ():

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -13,6 +14,7 @@ from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import Components, Described, Family
 from taylorformer_forecast.core.families.base import Generator, Noise
+from taylorformer_forecast.core.families.numeric import bisect
 
 UNIT_SCALE = math.log(math.expm1(1.0))  # softplus of it is 1
 
@@ -115,8 +117,9 @@ class LikelihoodFamily(Family):
     def marginal(self, parts: Components, paths: Tensor) -> Tensor:
         """Parameters of the marginal distribution of each step, from those along sample paths.
 
-        Location and scale have the mean and variance of the mixture of all paths, quantiles are those of the
-        paths, and other parameters are averaged.
+        Location and scale have the mean and variance of the mixture of all paths, or median and half the
+        interquartile range of it where there is no variance. Quantiles are those of the paths, and
+        other parameters are averaged.
 
         Parameters
         ----------
@@ -219,10 +222,12 @@ class LocationScaleAdapter(LikelihoodFamily):
         return loc + self.mean * F.softplus(scale)
 
     def _marginal(self, parts: Components, paths: Tensor) -> Tensor:
-        means, scale = parts.loc + self.mean * parts.scale, parts.scale.mean(1)
-        if self.variance is not None:
-            variance = self.variance * parts.scale.square().mean(1) + means.var(1, unbiased=False)
-            scale = (variance / self.variance).sqrt()
+        if self.variance is None:
+            low, middle, high = _cauchy_quartiles(parts).unbind(-1)
+            return self.to_raw(Components(self, middle[..., None], (high - low)[..., None] / 2))
+        means = parts.loc + self.mean * parts.scale
+        variance = self.variance * parts.scale.square().mean(1) + means.var(1, unbiased=False)
+        scale = (variance / self.variance).sqrt()
         return self.to_raw(Components(self, means.mean(1) - self.mean * scale, scale))
 
 
@@ -275,6 +280,17 @@ class RegisteredAdapter(LikelihoodFamily):
         factor = torch.where(one.variance > 0, variance / one.variance, 1.0).sqrt()
         shift = each.mean.mean(1) - factor * one.mean
         return self.to_raw(middle.affine(shift[..., None], factor[..., None]))
+
+
+def _cauchy_quartiles(parts: Components) -> Tensor:
+    """Quartiles (B, T, D, 3) of the mixture of all paths' Cauchy distributions."""
+    loc, scale = (value.cpu().double().numpy() for value in (parts.loc, parts.scale))
+    each = loc + scale * np.array([-1.0, 0.0, 1.0])
+    p = np.broadcast_to([0.25, 0.5, 0.75], each[:, 0].shape)
+    found = bisect(
+        lambda z: 0.5 + np.arctan((z[:, None] - loc) / scale).mean(1) / math.pi, p, each.min(1), each.max(1)
+    )
+    return torch.as_tensor(found).to(parts.loc)
 
 
 def inverse_softplus(scale: Tensor) -> Tensor:

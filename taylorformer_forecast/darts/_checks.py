@@ -11,9 +11,11 @@ import pandas as pd
 from darts import TimeSeries
 
 from taylorformer_forecast.calendar.steps import on_steps
+from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.covariates import warn_of_values
 from taylorformer_forecast.engine.rules import LARGEST, POSITIVE, check_rule, is_whole
+from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 
 ROUNDING = 1e-12  # standard deviation of a constant, in its value
 
@@ -168,6 +170,25 @@ def warn_of_empty_inputs(series: Sequence[TimeSeries], length: int) -> None:
             f"forecasts are NaN" + f" (first of {len(empty)})" * (len(empty) > 1),
             stacklevel=2,
         )
+
+
+def warn_of_late_covariates(
+    series: Sequence[TimeSeries], covariates: Sequence[TimeSeries], additions: Additions
+) -> None:
+    """Warn if values are not used because the future covariates that add something to them begin later."""
+    for number, (one, own) in enumerate(zip(series, covariates, strict=False)):
+        begin, near = own.start_time(), one[-MOST_PAST:]
+        if begin <= near.start_time():
+            continue
+        n_unused = int((additions.hides(near, own) & (near.time_index < begin)).sum())
+        if n_unused:
+            of = f" of series number {number}" * (len(series) > 1)
+            warnings.warn(
+                f"future_covariates{of} begin at {begin}: the {n_unused} values of the series before it are "
+                f"not used. Give them from {one.start_time()} on",
+                stacklevel=2,
+            )
+            return
 
 
 def warn_of_small_scales(series: Sequence[TimeSeries], floor: Sequence[float]) -> None:

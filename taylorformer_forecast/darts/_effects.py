@@ -191,6 +191,10 @@ class Additions:
             )
         return self.without_unknown(found)
 
+    def hides(self, series: TimeSeries, covariates: TimeSeries) -> Bool[np.ndarray, " n"]:
+        """Where values of a series are missing as what covariates add to them is not known."""
+        return self._unknown(_at_series(covariates, series)[None])[0].any(-1)
+
     def _open(self, values: Float[Tensor, "B n C"], x: Float[Tensor, "B n F"]) -> Float[Tensor, "B n C"]:
         """Values that are missing where covariates say that all is zero."""
         closed = self._closed(x.detach().cpu().double().numpy())

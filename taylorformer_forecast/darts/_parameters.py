@@ -51,8 +51,8 @@ class SharedParameters(Documented):
     Notes
     -----
     ``predict_likelihood_parameters=True`` returns, for each step, the parameters of its marginal distribution
-    over 200 internal sample paths: mean and variance of location-scale families and quantiles are matched,
-    other parameters averaged. Random numbers of the paths are the same at every call.
+    over 200 internal sample paths: mean and variance of location-scale families (quartiles of Cauchy) and
+    quantiles are matched, other parameters averaged. Random numbers of the paths are the same at every call.
 
     Where the input chunk has no value of a component, a network has nothing to forecast it from, and its
     forecast is missing (NaN); with ``strategy="averaged"`` or "zero_shot" it is then the statistical one.

@@ -16,7 +16,7 @@ from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.darts._average import weights_from_past
 from taylorformer_forecast.darts._base import BaseForecastModel
-from taylorformer_forecast.darts._checks import gaps_too_wide
+from taylorformer_forecast.darts._checks import gaps_too_wide, warn_of_late_covariates
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
@@ -24,8 +24,10 @@ from taylorformer_forecast.engine.pretrained import (
     USUAL_DISTRIBUTION,
     Pretrained,
     SharedWeights,
+    find_own,
     load_pretrained,
 )
+from taylorformer_forecast.engine.rules import check_network
 from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
@@ -58,6 +60,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             if "pretrained" in self.model_params:
                 self.model_params["pretrained"] = fspath(source)
         super()._set_up(arguments)
+        check_network(self.spec, self._arguments)  # a network may never be built
         if asked in REFUSABLE:  # refuse at once what the parameters rule out
             choose_strategy(asked, [0], 1, self._obstacle_of_parameters())
 
@@ -92,6 +95,17 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _target_window_lengths(self) -> tuple[int, int]:
         least, ahead = super()._target_window_lengths
         return least, 0 if self._is_statistical else ahead
+
+    def _setup_for_predict_from_dataset(
+        self, n: int, series: Any = None, *args: Any, show_warnings: bool = True, **kwargs: Any
+    ) -> dict[str, Any]:
+        covariates = kwargs.get("future_covariates")
+        statistical = self._is_statistical or self._is_averaged
+        if show_warnings and statistical and covariates is not None and self._effects is not None:
+            own = self.training_series if series is None else series
+            warn_of_late_covariates(series2seq(own), series2seq(covariates), Additions(**self._effects))
+        kwargs |= {"show_warnings": show_warnings}
+        return super()._setup_for_predict_from_dataset(n, series, *args, **kwargs)
 
     def initialize_encoders(self, default: bool = False) -> SequentialEncoder:
         """Encoders; see darts. Statistical forecasts have none."""
@@ -128,6 +142,9 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         super()._choose(series, options)
         asked = self._arguments["strategy"]
+        source = self._arguments["pretrained"]
+        if source != "default" and self._weights_before is None:  # else training goes on without a file
+            find_own(asked, source)  # refuses one that is none, even if not needed
         if self._tuning and asked != "finetune":
             asked = "train"
         known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.defaults import LARGEST_SLOPE, MAX_CYCLES, N_HARMONICS
+from taylorformer_forecast.engine.statistics.correction import holds_correction
 from taylorformer_forecast.engine.strategy import PRETRAINED
 from taylorformer_forecast.engine.weights_file import (
     PACKAGED,
@@ -185,6 +186,25 @@ def load_pretrained(source: str | PathLike[str]) -> Pretrained:
     'studentt'
     """
     return read_weights(source, DEFAULT, HEADER, "pretrained network", _build)
+
+
+def find_own(strategy: str, source: str | PathLike[str]) -> Pretrained | None:
+    """Read the network of a file; None if it holds a correction, or the strategy reads no such network.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        See :func:`load_pretrained`; also where the strategy would not use the network.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.pretrained import find_own
+    >>> find_own("train", "nowhere") is None
+    True
+    """
+    if strategy in ("train", "corrected") or (strategy not in PRETRAINED and holds_correction(source)):
+        return None
+    return load_pretrained(source)
 
 
 def _build(header: dict[str, Any], weights: dict[str, Tensor]) -> Pretrained:

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from taylorformer_forecast.calendar.frequency import CYCLES
+from taylorformer_forecast.defaults import SHORTEST_CONTEXT
+from taylorformer_forecast.engine.state import kept_rng
 from taylorformer_forecast.engine.strategy import STRATEGIES
+from taylorformer_forecast.models.spec import ModelSpec, Task
 
 LARGEST = 1e150  # of a value: its square is still a number
 LARGEST_SEED = int(np.iinfo(np.uint32).max)  # of numpy
@@ -87,6 +90,7 @@ RULES: dict[str, Rule] = {
     "strategy": Rule(f"one of {', '.join(STRATEGIES)}", lambda value: _is(value, *STRATEGIES)),
     "order": _one_of("time", "random"),
     "join": _one_of("columns", "instances"),
+    "attention": Rule("a kernel or the name of one", lambda value: isinstance(value, str) or callable(value)),
     "preset": _one_of("modern", "faithful"),
     "lr": Rule("a positive number", _is_rate),
     "dropout": FRACTION,
@@ -137,3 +141,11 @@ def check_rules(parameters: Mapping[str, Any], free: Collection[str] = ()) -> No
     for name, rule in RULES.items():
         if name in parameters and name not in free:
             check_rule(name, parameters[name], rule)
+
+
+def check_network(spec: ModelSpec, parameters: Mapping[str, Any]) -> None:
+    """Raise a ValueError if the parameters of a host class are those of no network, whatever the data."""
+    options = spec.options(parameters)
+    if options != spec.defaults:
+        with kept_rng():
+            spec.build(Task(SHORTEST_CONTEXT, horizon=1), **options)

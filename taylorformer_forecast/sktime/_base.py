@@ -194,6 +194,9 @@ class BaseTorchForecaster(
             y = y[list(self._cur_y.columns)]
         check_columns(list(y.columns), list(self._cur_y.columns))
         y = y.set_axis(self._cur_y.columns, axis=1)
+        # A series that is predicted has the name of the fit: sktime stores that of the latest data.
+        name = None if y.columns[0] == 0 else y.columns[0]
+        self._converter_store_y = {**self._converter_store_y, "name": name}
         if self._scaler is not None:
             self._cur_X = update_data(self._cur_X, self._accepted(X, y, "update"))
             if self._effects is not None:

@@ -10,7 +10,7 @@ import torch
 
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families import find_family
-from taylorformer_forecast.engine.rules import check_rules
+from taylorformer_forecast.engine.rules import NATURAL, check_rule, check_rules
 from taylorformer_forecast.sktime._frames import (
     check_values,
     instances,
@@ -23,12 +23,14 @@ from taylorformer_forecast.sktime._panel import Panel
 
 def check_parameters(parameters, free=()):
     """Raise a ValueError if a parameter is not what it may be; those that are free may be anything."""
+    lengths = [name for name in ("max_steps", "num_epochs") if name in parameters]
+    if len(lengths) == 1:  # no other one says how long training is
+        check_rule(lengths[0], parameters[lengths[0]], NATURAL)
     check_rules(parameters, free)
     if "distribution" in parameters:
         find_family(parameters["distribution"])
-    lengths = [name for name in ("max_steps", "num_epochs") if name in parameters]
     if all(parameters[name] is None for name in lengths):
-        raise ValueError(f"{' and '.join(lengths)} {'are both' if len(lengths) > 1 else 'is'} None: give one")
+        raise ValueError(f"{' and '.join(lengths)} are both None: give one")
     device = parameters["device"]
     if device == "auto":  # nothing is started that may not be needed
         return
@@ -87,8 +89,8 @@ def unnamed(new, known):
 
 
 def check_columns(new, known):
-    """Raise a ValueError if the columns of y are not those of the fit."""
-    if new != known and not unnamed(new, known):
+    """Raise a ValueError if the columns of y are not those of the fit; a single one may have another name."""
+    if new != known and not len(new) == len(known) == 1:
         raise ValueError(f"y has columns {new}, but the forecaster was fitted with {known}")
 
 

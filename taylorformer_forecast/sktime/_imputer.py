@@ -28,10 +28,13 @@ class BaseImputer(ImputationMethods, GapTraining, Estimator, BaseTransformer):
     Parameters
     ----------
     window_length : int
-        Points that a window of the training has. By default three seasons, between 64 and 192.
+        Points of a window: of the training, and of the observed points around a gap that it is filled from.
+        Where these are fewer than two seasons, fills follow no season. By default three seasons, between 64
+        and 192; never more than the series has.
     gap_length : int
         Points that are hidden in a window, and so the longest gap in it. By default the longest gap of the
-        series, between 20 and 48; at most a third of the window. Longer gaps are filled too.
+        series, between 20 and 48. A third of the window is taken where that is less. Longer gaps are filled
+        too.
     num_samples : int
         Sample paths that quantiles and means are made of.
     max_steps : int
@@ -53,7 +56,7 @@ class BaseImputer(ImputationMethods, GapTraining, Estimator, BaseTransformer):
     network_ : nn.Module
         The trained network, on the CPU.
     window_length_, gap_length_ : int
-        Points of a window, and how many of them are hidden in training.
+        Points of a window, and how many of them are hidden in training: what was asked for, or fewer.
     time_features_, seasonal_periods_ : tuple
         Cycles and seasons in use.
     offsets_ : dict

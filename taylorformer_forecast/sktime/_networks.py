@@ -10,8 +10,9 @@ from typing import Any
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
 from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
-from taylorformer_forecast.engine.pretrained import USUAL_DISTRIBUTION, load_pretrained
-from taylorformer_forecast.engine.statistics.correction import choose_correction, holds_correction
+from taylorformer_forecast.engine.pretrained import USUAL_DISTRIBUTION, find_own, load_pretrained
+from taylorformer_forecast.engine.rules import check_network
+from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
     PRETRAINED,
@@ -30,7 +31,7 @@ class NetworkFitting(Averaging):
     """Fitting of the network of a :class:`BaseTorchForecaster`, by the engine."""
 
     horizon = None  # parameters that a forecaster may do without
-    strategy = "train"
+    strategy, pretrained = "train", "default"
     _correction = None  # of statistical forecasts
     _numbers: Mapping  # of the series of the fit, by instance and column
     context_length_: int
@@ -39,9 +40,9 @@ class NetworkFitting(Averaging):
 
     def _fit_new(self, seed):
         """Choose the strategy, and fit a network accordingly."""
-        weights, own = None, self.strategy == "auto" and self.pretrained != "default"
-        if self.strategy in PRETRAINED or (own and not holds_correction(self.pretrained)):
-            weights = load_pretrained(self.pretrained)
+        if self.strategy != "train":  # a network that is trained is built, and so checked
+            check_network(self.spec, vars(self))
+        weights = None if self.pretrained == "default" else find_own(self.strategy, self.pretrained)
         panel = Panel.of(self._cur_y).arranged()
         names = list(product(panel.keys, panel.columns))
         self._numbers = {name: k for k, name in enumerate(names) if 1 < len(names) <= MOST_OWN_MAPS}

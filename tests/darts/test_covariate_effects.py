@@ -1,5 +1,7 @@
 """Future covariates add to forecasts of darts models what they added in the past."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -182,6 +184,26 @@ def test_covariates_that_begin_late_in_training_make_no_interval_wide(joint):
         found = model.predict(H, future_covariates=given, num_samples=200, random_state=0, verbose=False)
         widths.append(found.all_values().std(2).mean())
     assert widths[1] < 1.7 * widths[0]
+
+
+@pytest.mark.parametrize("effect", [40.0, 0.0])
+def test_values_that_covariates_leave_unused_are_told_of_once_a_call(effect):
+    y, promotion = promoted(effect)
+    model = chosen("baseline").fit(y, future_covariates=promotion, verbose=False)
+    series = y[:N] + 1
+
+    def told(covariates):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.predict(H, series=series, future_covariates=covariates, verbose=False)
+        return [str(one.message) for one in caught if "future_covariates" in str(one.message)]
+
+    assert told(promotion) == []
+    expected = (
+        "future_covariates begin at 2024-02-29 00:00:00: the 59 values of the series before it are not used. "
+        "Give them from 2024-01-01 00:00:00 on"
+    )
+    assert told(promotion[N - 21 :]) == ([expected] if effect else [])
 
 
 @pytest.mark.parametrize("strategy", ["corrected", "averaged"])

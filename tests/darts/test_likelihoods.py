@@ -214,6 +214,19 @@ def test_the_marginal_of_many_paths_has_their_mean_and_variance():
     torch.testing.assert_close(sigma[0], paths.std((0, 1)), rtol=0.02, atol=0.02)
 
 
+def test_cauchy_parameters_are_quartiles_of_the_draws_of_all_paths():
+    """The mean of the paths' locations was far from all draws, and their spread was not in gamma."""
+    family = family_of_likelihood(likelihoods.CauchyLikelihood())
+    g = torch.Generator().manual_seed(0)
+    loc = torch.distributions.Cauchy(7.0, 2.0).icdf(torch.rand(1, 500, 2, 1, generator=g))
+    parts = components(family(torch.randn(1, 500, 2, 1, 2, generator=g), loc))
+    middle, gamma = family.likelihood._params_from_output(family.marginal(parts, loc))
+    draws = torch.distributions.Cauchy(parts.loc[0, ..., 0], parts.scale[0, ..., 0]).sample((400,))
+    low, median, high = draws.flatten(0, 1).quantile(torch.tensor([0.25, 0.5, 0.75]), 0)
+    torch.testing.assert_close(middle[0], median, rtol=0.02, atol=0.0)
+    torch.testing.assert_close(gamma[0], (high - low) / 2, rtol=0.02, atol=0.0)
+
+
 @pytest.mark.parametrize("likelihood", LOCATED[:3], ids=repr)
 def test_unconstrained_parameters_of_zero_give_mean_and_deviation_of_the_baseline(likelihood):
     loc, scale = torch.tensor([[3.0]]), torch.tensor([[2.0]])

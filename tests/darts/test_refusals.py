@@ -92,6 +92,38 @@ def test_lengths_of_chunks_and_seeds_are_refused_by_name(model_class, parameter,
         model_class(**sizes)
 
 
+@each_model
+@pytest.mark.parametrize("value", [None, 5])
+def test_attention_is_a_kernel_or_a_name(model_class, value):
+    with pytest.raises(ValueError, match=f"^attention={value}, but it must be a kernel or the name of one$"):
+        make(model_class, attention=value)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "baseline", "train"])
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"attention": "ful"}, "attention='ful' is neither a kernel nor one of"),
+        ({"d_model": 33}, "d_model=33 is not a multiple of n_heads=2"),
+        ({"n_layers": 1}, "n_layers=1, but each stream needs at least 2"),
+        ({"taylor_order": 3}, "taylor_order=3, but it must be 0 or 1"),
+    ],
+)
+def test_parameters_of_no_network_are_refused_whatever_the_strategy(strategy, params, message):
+    state = torch.get_rng_state()
+    with pytest.raises(ValueError, match=message):
+        make(TaylorformerModel, strategy=strategy, **params)
+    make(TaylorformerModel, strategy=strategy)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "baseline", "corrected", "averaged"])
+def test_a_file_that_does_not_exist_is_refused_whether_it_is_needed_or_not(strategy):
+    model = make(TaylorformerModel, strategy=strategy, pretrained="nowhere")
+    with pytest.raises(FileNotFoundError, match="pretrained='nowhere' is neither 'default' nor a file"):
+        model.fit(from_values(VALUES))
+
+
 def test_lengths_of_chunks_may_be_whole_numbers_of_numpy():
     model = TaylorformerModel(np.int64(8), np.int64(4), strategy="baseline").fit(from_values(VALUES))
     assert len(model.predict(6)) == 6

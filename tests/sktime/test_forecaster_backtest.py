@@ -100,12 +100,24 @@ def test_an_update_may_leave_a_gap_or_bring_missing_values(y):
     assert np.isfinite(tiny().fit(y.iloc[:40]).update(np.nan * y.iloc[40:]).predict(fh=[1])).all()
 
 
-def test_a_series_without_a_name_updates_one_with(y):
-    named, unnamed = tiny().fit(y.iloc[:50]), tiny().fit(y.iloc[:50].rename(None))
-    expected = tiny().fit(y.iloc[:50]).update(y.iloc[50:]).predict(fh=[1, 2])
-    for forecaster, new in ((named, y.rename(None)), (unnamed, y)):
-        forecaster.update(new.iloc[50:])
-        pd.testing.assert_series_equal(forecaster.predict(fh=[1, 2]), expected, check_names=False)
+@pytest.mark.parametrize("name", [None, "fitted"])
+@pytest.mark.parametrize("kind", [pd.Series, pd.DataFrame])
+def test_a_single_column_is_updated_whatever_its_name_and_keeps_that_of_the_fit(y, name, kind):
+    expected = tiny().fit(y.iloc[:50]).update(y.iloc[50:]).predict(fh=[1, 2]).rename(name)
+    for other in (None, "other"):
+        new = y.iloc[50:].rename(other)
+        forecaster = tiny().fit(y.iloc[:50].rename(name))
+        forecaster.update(new if kind is pd.Series else new.to_frame())
+        forecast = forecaster.predict(fh=[1, 2])
+        if kind is pd.Series:
+            pd.testing.assert_series_equal(forecast, expected)
+        else:
+            pd.testing.assert_frame_equal(forecast, expected.to_frame())
+        label = 0 if name is None else name
+        assert forecaster.predict_quantiles(fh=[1]).columns[0][0] == label
+        assert forecaster.predict_interval(fh=[1]).columns[0][0] == label
+        assert forecaster.predict_var(fh=[1]).columns.tolist() == [label]
+        assert forecaster.predict_proba(fh=[1]).columns.tolist() == [label]
 
 
 def test_updates_are_reproducible(y):

@@ -192,6 +192,27 @@ def test_a_strategy_that_is_asked_for_is_taken_whatever_the_length(y, n, strateg
     assert np.isfinite(fitted.predict_quantiles().to_numpy()).all()
 
 
+@pytest.mark.parametrize("strategy", ["auto", "baseline", "corrected", "averaged"])
+def test_a_file_that_does_not_exist_is_refused_whether_it_is_needed_or_not(y, strategy):
+    with pytest.raises(FileNotFoundError, match="pretrained='nowhere' is neither 'default' nor a file"):
+        quick(strategy=strategy, pretrained="nowhere").fit(y[:60], fh=FH)
+
+
+@pytest.mark.parametrize("strategy", ["auto", "baseline", "pretrained"])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"attention": "ful"}, "attention='ful' is neither a kernel nor one of"),
+        ({"n_heads": 3, "d_model": 4}, "d_model=4 is not a multiple of n_heads=3"),
+        ({"n_layers": 1}, "n_layers=1, but each stream needs at least 2"),
+        ({"taylor_order": 3}, "taylor_order=3, but it must be 0 or 1"),
+    ],
+)
+def test_parameters_of_no_network_are_refused_where_none_is_trained(y, strategy, settings, message):
+    with pytest.raises(ValueError, match=message):
+        quick(**{"strategy": strategy, **settings}).fit(y[:60], fh=FH)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -217,7 +238,7 @@ def test_what_is_refused_leaves_the_fit_before_as_it_was(y, change, message, bef
     for name, value in change.items():
         setattr(fitted, name, value)
     if before == "train" and set(change) == {"pretrained"}:
-        fitted.strategy = "auto"  # else no pretrained network is looked for
+        fitted.strategy = "auto"  # else no file is looked for
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         fitted.fit(y[:60], fh=FH)
     assert fitted.network_ is network

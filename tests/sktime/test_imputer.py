@@ -371,11 +371,18 @@ def test_another_kind_of_index_is_refused():
         ({"window_length": 2.5}, "window_length=2.5, but it must be"),
         ({"logarithm": "auto"}, "logarithm='auto', but it must be None, True or False"),
         ({"lr": -1}, "lr=-1, but it must be a positive number"),
+        ({"max_steps": -1}, "max_steps=-1, but it must be a whole number, at least 0"),
+        ({"max_steps": None}, "max_steps=None, but it must be a whole number, at least 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         small(**settings).fit(series())
+
+
+def test_windows_are_no_longer_than_the_series_and_gaps_than_a_third_of_them():
+    imputer = small(window_length=1000, gap_length=1000).fit(with_gaps(series(60), slice(20, 23)))
+    assert (imputer.window_length_, imputer.gap_length_) == (57, 19)
 
 
 def test_too_few_observations_and_draws_are_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def load_correction(source: str | Path = "default") -> CorrectionNet:
     return _load_default() if source == "default" else _load(source)
 
 
-def holds_correction(source: str | Path) -> bool:
+def holds_correction(source: str | PathLike[str]) -> bool:
     """Whether a file is one of :func:`save_correction`, by its header alone."""
     return source != "default" and has_header(source, HEADER)
 
