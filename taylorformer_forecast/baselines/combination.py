@@ -24,9 +24,9 @@ from taylorformer_forecast.baselines.members import (
     Members,
     members,
 )
-from taylorformer_forecast.baselines.robust import winsorise
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.baselines.smoothing import mean_step
+from taylorformer_forecast.baselines.winsorise import winsorise
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,

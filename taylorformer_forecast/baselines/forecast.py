@@ -10,14 +10,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.beginnings import widened
 from taylorformer_forecast.baselines.bounds import near_ends, range_of_quantiles
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.demand import Intermittent, fit_intermittent
 from taylorformer_forecast.baselines.dependence import dependence, walk_memory
 from taylorformer_forecast.baselines.errors import asymmetry, at_shape
+from taylorformer_forecast.baselines.few_values import widened
 from taylorformer_forecast.baselines.intermittent import is_intermittent
-from taylorformer_forecast.baselines.outliers import without_errors
+from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.seasonal import zero_places
 from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
 from taylorformer_forecast.defaults import LARGEST_RISE, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
@@ -240,7 +240,7 @@ def _forecast(
     correct: Callable[[CombinationFit], Correction] | None,
 ) -> Forecast:
     """Forecast series that have the same seasons."""
-    y = without_errors(y, seasons)
+    y = without_wrong_values(y, seasons)
     fit = fit_combination(y, horizon, seasons)
     # Of what was seen up to each origin; but whether a season says when is judged by all of it.
     intermittent = is_intermittent(y) & ~fit.closed[:, None]

@@ -96,12 +96,14 @@ def _cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tens
     return (y, torch.zeros_like(runs)) if _are_many(changed) else (clean, runs)
 
 
-def without_errors(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ()) -> Float[Tensor, "B n"]:
+def without_wrong_values(
+    y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ()
+) -> Float[Tensor, "B n"]:
     """Series without what only later values show to be no part of them.
 
     That are zeros while something was closed or broken, extreme values that last for some steps and are over,
     peaks that came again after a season and then no more, and outliers among the first values. Others are
-    left to :func:`~.robust.winsorise`, which finds each by the values before it.
+    left to :func:`~.winsorise.winsorise`, which finds each by the values before it.
 
     Parameters
     ----------
@@ -118,10 +120,10 @@ def without_errors(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ())
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.outliers import without_errors
+    >>> from taylorformer_forecast.baselines.outliers import without_wrong_values
     >>> y = torch.tensor([[1.0, 2.0, 1.5, 1.0, 2.0, 1.0, 2.0] * 6])
     >>> y[0, [1, 20, 21, 22]] = 1e6
-    >>> without_errors(y).isnan().nonzero()[:, 1].tolist()
+    >>> without_wrong_values(y).isnan().nonzero()[:, 1].tolist()
     [1, 20, 21, 22]
     """
     if y.shape[1] < MIN_CHECKED_VALUES:

@@ -71,9 +71,7 @@ class JointPaths(Host):
         """Scores of statistical forecasts: rows of the same number are of the same time."""
         panel = self._known_panel()
         found = list(panel.on_grids(self._axis))
-        seasons = [
-            self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods) for _, _, y in found
-        ]
+        seasons = [self._own_seasons(y) for _, _, y in found]
         first = np.array([round(start) for _, start, _ in found])
         first, series = first - first.min(), [y for _, _, y in found]
         size = max(k + len(y) for k, y in zip(first, series, strict=True))

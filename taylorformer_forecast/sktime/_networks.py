@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
-from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
+from taylorformer_forecast.engine.fit_network import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
 from taylorformer_forecast.engine.pretrained import USUAL_DISTRIBUTION, find_own, load_pretrained
 from taylorformer_forecast.engine.rules import check_network
@@ -74,8 +74,11 @@ class NetworkFitting(Averaging):
     def _is_demand(self, panel):
         """Whether all series are intermittent demand."""
         series = [y for _, _, y in panel.on_grids(self._axis)]
-        asked = self.time_features, self.seasonal_periods
-        return are_demand(series, lambda: [self._seasonal.own_lengths(y, *asked) for y in series])
+        return are_demand(series, lambda: [self._own_seasons(y) for y in series])
+
+    def _own_seasons(self, y):
+        """Seasons of a series on its grid that statistics try, in steps."""
+        return self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods)
 
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""

@@ -104,8 +104,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 alike[at.tobytes()] = stamps, axis.numbers(stamps)
             asked[key], steps = alike[at.tobytes()]
             numbers.append(steps)
-        requests, seasonal = {}, (self.time_features, self.seasonal_periods)
-        sought = self.time_features == "auto"  # effects of the calendar
+        requests, sought = {}, self.time_features == "auto"  # effects of the calendar
         dates = panel.last_dates(axis) if sought else repeat(None)
         for k, ((key, first, y), last) in enumerate(zip(panel.on_grids(axis), dates, strict=False)):
             if y is None:
@@ -115,8 +114,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             steps = snapped(numbers[k // len(panel.columns)] - first)
             name = key, panel.columns[k % len(panel.columns)]
             multiplied = self._effects is not None and self._of_series[name].of_demand
-            seasons = self._seasonal.own_lengths(y, *seasonal)
-            requests[name] = SeriesRequest(y, steps, last, seasons, multiplied)
+            requests[name] = SeriesRequest(y, steps, last, self._own_seasons(y), multiplied)
         return asked, requests
 
     def _statistical(self, fh, X, n_paths, network=None):

@@ -7,9 +7,9 @@ from torch.testing import assert_close as close
 from taylorformer_forecast.baselines.bounds import forecast_range, positive_so_far
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.members import members
-from taylorformer_forecast.baselines.robust import winsorise
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
+from taylorformer_forecast.baselines.winsorise import winsorise
 from taylorformer_forecast.defaults import FLAT_SLOPE_COUNT, THETA_SLOPE
 
 NAN = float("nan")

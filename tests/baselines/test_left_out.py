@@ -10,7 +10,7 @@ import torch
 from taylorformer_forecast.baselines.bounds import bounds, floor
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.intermittent import without_closed
-from taylorformer_forecast.baselines.outliers import without_errors, without_outliers
+from taylorformer_forecast.baselines.outliers import without_outliers, without_wrong_values
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.statistics.average import average_quantiles
@@ -167,7 +167,7 @@ def test_a_peak_that_came_twice_and_then_twice_no_more_is_over(peaks, is_over):
     noise = torch.randn(80, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     y = 100 + 10 * torch.sin(t * torch.pi / 6) + 4 * noise
     y[list(peaks)] *= 10
-    found = without_errors(y[None], [12])[0].isnan()
+    found = without_wrong_values(y[None], [12])[0].isnan()
     assert found[list(peaks)].any() == is_over
     assert not found[[k for k in range(80) if k not in peaks]].any()
     high = forecast(y[None], 12, 12).quantiles([0.9]).max()
@@ -187,7 +187,7 @@ def test_a_level_that_lasts_and_runs_that_come_often_stay():
     shifted[300:] += 500
     for start in range(20, 460, 50):
         often[start : start + 4] += 800
-    assert (without_errors(torch.stack([shifted, often]), [24]) == torch.stack([shifted, often])).all()
+    assert (without_wrong_values(torch.stack([shifted, often]), [24]) == torch.stack([shifted, often])).all()
 
 
 def flow(n: int, seed: int) -> np.ndarray:
@@ -249,7 +249,7 @@ def test_an_exception_from_a_constant_that_came_back_is_no_part_of_it(level, bac
     np.testing.assert_allclose(found[:, : LEVELS.index(0.005) + 1], level - 2.0)  # as seldom as it was
     others = np.random.default_rng(0).normal(size=y.shape)
     batch = torch.as_tensor(np.stack([others, y]))
-    np.testing.assert_array_equal(without_errors(batch)[0], others)
+    np.testing.assert_array_equal(without_wrong_values(batch)[0], others)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_an_exception_from_a_constant_that_came_back_is_no_part_of_it(level, bac
     ids=["a shift", "a long one", "between two levels", "rates", "prices"],
 )
 def test_other_changes_of_a_constant_are_a_part_of_it(y):
-    assert torch.equal(without_errors(torch.as_tensor(y)[None])[0], torch.as_tensor(y))
+    assert torch.equal(without_wrong_values(torch.as_tensor(y)[None])[0], torch.as_tensor(y))
     assert np.ptp(quantiles(y, 3, 1)) > 0.1
 
 

@@ -11,8 +11,7 @@ import torch
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.window import shuffle_targets
-from taylorformer_forecast.engine import forecaster
-from taylorformer_forecast.engine.forecaster import Training, fit_network, fit_pretrained, train_further
+from taylorformer_forecast.engine.fit_network import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.pretrained import Pretrained, build_direct
 from taylorformer_forecast.engine.windows import Series
 from taylorformer_forecast.models.direct import DirectTaylorformer
@@ -57,7 +56,7 @@ def rates(monkeypatch):
         net.eval()
         return {"steps": max_steps}
 
-    monkeypatch.setattr(forecaster, "fit", record)
+    monkeypatch.setattr("taylorformer_forecast.engine.fit_network.fit", record)
     return seen
 
 

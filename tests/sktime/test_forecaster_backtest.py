@@ -214,7 +214,7 @@ def test_the_end_of_every_series_is_kept_for_validation(monkeypatch):
         seen.update(train=train, validation=validation)
         return {"steps": 0}
 
-    monkeypatch.setattr("taylorformer_forecast.engine.forecaster.fit", record)
+    monkeypatch.setattr("taylorformer_forecast.engine.fit_network.fit", record)
     rows = np.arange(60.0)
     forecaster = tiny(validation_split=0.25, seasonal_periods=None).fit(pd.Series(rows))
 

@@ -110,7 +110,7 @@ def test_panels_that_follow_train_a_fine_tuned_network_further(y):
 )
 def test_a_pretrained_network_is_trained_with_a_small_learning_rate_only(y, monkeypatch, strategy, rate):
     rates = []
-    module = importlib.import_module("taylorformer_forecast.engine.forecaster")
+    module = importlib.import_module("taylorformer_forecast.engine.fit_network")
     fit = module.fit
 
     def record(*args, **kwargs):

@@ -12,7 +12,7 @@ from torch import Tensor
 from taylorformer_forecast.baselines.bounds import bounds, floor, without_negligible
 from taylorformer_forecast.baselines.forecast import Forecast, forecast
 from taylorformer_forecast.baselines.intermittent import is_intermittent, may_be_broken
-from taylorformer_forecast.baselines.outliers import without_errors
+from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.tails import pieces_between
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
@@ -141,7 +141,7 @@ def _forecast(
         most = max(STEPS_AT_ONCE // (max(-size, n_paths) * steps), 1)
         batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
         given = ending_together([requests[number].y for number in batch], -size)
-        y = without_negligible(without_errors(given, whole))
+        y = without_negligible(without_wrong_values(given, whole))
         left_out = y.isnan() & ~given.isnan()
         some_left_out = left_out.any(1).tolist()
         above = y - (least := floor(y, whole))

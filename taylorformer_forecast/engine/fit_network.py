@@ -1,4 +1,4 @@
-"""Fit a network to series: windows, baseline, training, calibration, in this order."""
+"""Fit a network to series, as sktime does: windows, baseline, training, calibration, in this order."""
 
 from __future__ import annotations
 

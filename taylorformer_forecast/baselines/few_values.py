@@ -1,4 +1,4 @@
-"""Series that have only begun: widths and ends of forecasts from one value or two, and seasons seen once."""
+"""Series of few values: widths and ends of forecasts from one value or two, and lines that hide a season."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def widened(
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.beginnings import widened
+    >>> from taylorformer_forecast.baselines.few_values import widened
     >>> y, rest = torch.tensor([[50.0, torch.nan], [50.0, 50.2], [50.0, 50.2]]), torch.full((3, 1), 0.2)
     >>> widened(y, torch.tensor([True, True, False]), rest, y[:, :1], y[:, :1])[0].flatten().round(decimals=1)
     tensor([5.0000, 1.0000, 0.2000])
@@ -69,7 +69,7 @@ def nearly_lines(y: Float[Tensor, "B n"]) -> Bool[Tensor, " B"]:
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.beginnings import nearly_lines
+    >>> from taylorformer_forecast.baselines.few_values import nearly_lines
     >>> y = torch.tensor([[1.0, 2.2, 2.9, 4.1, 5.0], [1.0, 3.0, 2.0, 5.0, 1.0]])
     >>> nearly_lines(y).tolist()
     [True, False]
