@@ -93,7 +93,8 @@ def _cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tens
         ahead, around, unit = ahead.flip(0), around.flip(1), unit.flip(0)
         clean = _with_near_end(clean.flip(0), ahead, around, unit, size)
     changed = clean != y  # NaN too
-    return (y, torch.zeros_like(runs)) if _are_many(changed) else (clean, runs)
+    first = changed & (torch.arange(len(y), device=y.device) < FIRST_CHECKED_VALUE - 1)
+    return (y, first) if _are_many(changed) else (clean, runs | first)
 
 
 def without_wrong_values(
@@ -138,11 +139,9 @@ def without_wrong_values(
     found = {}
     for row in rows.nonzero()[:, 0].tolist():
         own = seen[row]
-        values, first = y[row, own], slice(0, FIRST_CHECKED_VALUE - 1)
-        clean, runs = _cleaned(at[own], values, seasons)
-        runs[first] |= clean[first] != values[first]
-        if bool(runs.any()):
-            found[row] = own.masked_scatter(own, runs)
+        wrong = _cleaned(at[own], y[row, own], seasons)[1]
+        if bool(wrong.any()):
+            found[row] = own.masked_scatter(own, wrong)
     if found:
         y = y.clone()
     for row, own in found.items():

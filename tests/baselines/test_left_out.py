@@ -161,6 +161,14 @@ def test_extreme_values_in_a_row_that_are_over_count_as_missing(length, value, s
     assert clean[start : start + length].isnan().all()
 
 
+def test_a_first_value_is_left_out_also_beside_outliers_that_are_many():
+    y = torch.as_tensor(hours(66))
+    y[[0, 25, 48]] *= 50
+    assert without_wrong_values(y[None]).isnan().nonzero().tolist() == [[0, 0]]
+    few, many = (forecast(y[None, start:], 12, 1).quantiles(DECILES) for start in (1, 0))
+    torch.testing.assert_close(few, many, rtol=0.1, atol=5.0)
+
+
 @pytest.mark.parametrize(("peaks", "is_over"), [((39, 51), True), ((39, 51, 63), False), ((55, 67), False)])
 def test_a_peak_that_came_twice_and_then_twice_no_more_is_over(peaks, is_over):
     t = torch.arange(80)
