@@ -123,9 +123,9 @@ Three such runs and more, or two at the same place in a season, are a part of th
 ## Bounds
 
 A forecast leaves the range of the series by the width of that range at most, or by as much as its growth
-says. Quantiles come near to that end, or go a little beyond, and none is farther than three times the largest
-value. Forecasts stop where values do: at a largest or smallest one that came again and again, as loads at
-100 %.
+says. Quantiles come near to that end, or go a little beyond. Where no value is negative, none is farther than
+three times the largest one. Forecasts stop where values do: at a largest or smallest one that came again and
+again, as loads at 100 %.
 
 If no past value is negative, no forecast is. There are two exceptions. One are decimals whose steps are as
 large at low levels as at high ones, as those of degrees are. The other are few decimals with a single zero,

@@ -180,8 +180,8 @@ def range_of_quantiles(
 ) -> tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]]:
     """Bounds of quantiles, a little farther out than those of forecasts.
 
-    None is farther than three times the largest size of the values, or than the bounds of forecasts. Only
-    zero is a bound of both: a range that begins there, or above, is that of values that are never negative.
+    Where no value is negative, zero is a bound of both. None is farther then than three times the largest
+    value, unless a forecast is.
 
     Parameters
     ----------
@@ -204,10 +204,10 @@ def range_of_quantiles(
     >>> [end.flatten().tolist() for end in ends]
     [[-9.0, 1.0], [15.0, 9.0]]
     """
-    more = RANGE_OVERSHOOT * (high - low)
-    most = (1 + LARGEST_GROWTH) * torch.nan_to_num(y).abs().amax(1, keepdim=True)
-    lower = torch.where(low >= 0, (low - more).clamp_min(0.0), torch.maximum(low - more, -most))
-    return torch.minimum(lower, low), torch.maximum(torch.minimum(high + more, most), high)
+    more, positive = RANGE_OVERSHOOT * (high - low), low >= 0
+    most = (1 + LARGEST_GROWTH) * torch.nan_to_num(y).amax(1, keepdim=True)
+    higher = torch.where(positive, torch.maximum(torch.minimum(high + more, most), high), high + more)
+    return torch.where(positive, (low - more).clamp_min(0.0), low - more), higher
 
 
 def near_ends(

@@ -66,7 +66,7 @@ def seldom_zero(series):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_deciles_leave_the_range_by_its_width_at_most_unless_a_positive_series_grows(seed):
+def test_deciles_leave_the_range_by_half_more_than_its_width_at_most_unless_a_positive_series_grows(seed):
     series = drawn(seed, adversary)
     for y, found in zip(series, deciles(series), strict=True):
         low, high = np.nanmin(y), np.nanmax(y)
@@ -74,8 +74,10 @@ def test_deciles_leave_the_range_by_its_width_at_most_unless_a_positive_series_g
         growth = 2 * high if low > 0 else 0.0
         assert np.isfinite(found).all()
         assert (np.diff(found, axis=1) >= -rounding).all()
-        assert found.min() >= low - width - rounding
-        assert found.max() <= high + max(width, growth) + rounding
+        least, most = low - width, high + max(width, growth)  # of what is expected
+        more = (most - least) / 6 + rounding
+        assert found.min() >= least - more
+        assert found.max() <= (most + more if low < 0 else max(most, min(most + more, 3 * high)) + rounding)
         if low >= 0:
             assert found.min() >= 0
 
