@@ -5,7 +5,7 @@ Needs the extra ``plot``. No host is imported: what is drawn is asked for what i
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +84,7 @@ def plot_forecast(
 
     check_rule("paths", paths, NATURAL)
     check_rule("history", history, POSITIVE.or_none())
-    shares = np.atleast_1d(coverage).tolist()
+    shares = list(coverage) if isinstance(coverage, Iterable) else [coverage]
     for share in shares:
         check_rule("coverage", share, SHARE)
     mean, bands, lines = _parts(forecast, sorted(shares, reverse=True), paths)

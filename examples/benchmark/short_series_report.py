@@ -112,7 +112,6 @@ A single extreme value hardly moves a forecast ([what follows a jump](#after-a-j
 no such value from its second time on. What only later values show to be no part of a series counts as
 missing:
 
-- Peaks that came twice, a season apart, and then twice no more.
 - Ten zeros or more in a row that begin and end at once, as of an outage.
 - Fewer zeros in a row, if a product was sold out: all other values are at least a quarter of the usual one,
   and no small counts.

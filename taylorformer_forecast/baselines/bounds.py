@@ -13,7 +13,9 @@ from taylorformer_forecast.baselines.seasonal import season_of_zeros
 from taylorformer_forecast.baselines.smoothing import slope_so_far
 from taylorformer_forecast.defaults import (
     LARGEST_GROWTH,
+    LARGEST_RISE,
     LONGEST_SCALE,
+    LOWEST_PART,
     NEGLIGIBLE,
     RANGE_MARGIN,
     RANGE_OVERSHOOT,
@@ -208,6 +210,39 @@ def range_of_quantiles(
     most = (1 + LARGEST_GROWTH) * torch.nan_to_num(y).amax(1, keepdim=True)
     higher = torch.where(positive, torch.maximum(torch.minimum(high + more, most), high), high + more)
     return torch.where(positive, (low - more).clamp_min(0.0), low - more), higher
+
+
+def largest_rise(y: Float[Tensor, "B n"], loc: Float[Tensor, "B H"]) -> Float[Tensor, "B H"]:
+    """How far a correction may lift forecasts: by a tenth, where a series ends lower than it ever was.
+
+    A product at the end of its life is not to come back. Forecasts below a quarter of all values are such
+    ends, if these are positive; the latest values, as many as are forecast, do not count.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Series; NaN where nothing was observed.
+    loc : Tensor of shape (B, H)
+        Forecasts.
+
+    Returns
+    -------
+    Tensor of shape (B, H)
+        Infinite for other forecasts.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.bounds import largest_rise
+    >>> y = torch.tensor([[50.0, 60.0, 50.0, 40.0, 20.0, 5.0], [50.0, 5.0, 60.0, 50.0, 20.0, 5.0]])
+    >>> largest_rise(y, torch.tensor([[4.0], [4.0]])).tolist()
+    [[0.4...], [inf]]
+    """
+    known = torch.where(y.isnan(), torch.inf, y)
+    latest = min(loc.shape[1], y.shape[1] // 3)
+    before = known[:, : y.shape[1] - latest].amin(1, keepdim=True)
+    ends = (loc < LOWEST_PART * before) & (known.amin(1, keepdim=True) >= 0) & before.isfinite()
+    return torch.where(ends, LARGEST_RISE * loc.clamp_min(0.0), torch.inf)
 
 
 def near_ends(

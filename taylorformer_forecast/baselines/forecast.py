@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.bounds import near_ends, range_of_quantiles
+from taylorformer_forecast.baselines.bounds import largest_rise, near_ends, range_of_quantiles
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.demand import Intermittent, fit_intermittent
 from taylorformer_forecast.baselines.dependence import dependence, walk_memory
@@ -20,7 +20,7 @@ from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.seasonal import zero_places
 from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
-from taylorformer_forecast.defaults import LARGEST_RISE, SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
+from taylorformer_forecast.defaults import SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
 FORECASTS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
 Generators: TypeAlias = torch.Generator | Sequence[torch.Generator] | None  # of all series, or of each
@@ -251,10 +251,8 @@ def _forecast(
     reach, tails = reach_and_tails(fit, shift, (below, above))
     if correct is not None:
         added = correct(fit)
-        most = torch.where(
-            fit.found.low[:, -1] >= 0, LARGEST_RISE * fit.loc[:, -1] / fit.scale[:, -1], torch.inf
-        )
-        shift = shift + torch.minimum(added.shift, most)  # what ends is not to come back
+        most = largest_rise(fit.clean, fit.loc[:, -1]) / fit.scale[:, -1]
+        shift = shift + torch.minimum(added.shift, most)
         below, above = below * added.below, above * added.above
     count = (~y.isnan()).sum(1, keepdim=True) * (torch.nan_to_num(y) != 0).any(1, keepdim=True)
     few = (count == 1) | (count == 2)  # values, which say little of errors

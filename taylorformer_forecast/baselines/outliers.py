@@ -33,13 +33,12 @@ def without_outliers(
     """Take outliers out of a series, in view of the values on both sides of them.
 
     A value is compared with the range of the levels before and after it (medians of three values) and of the
-    values one season before and after it; a peak that came twice, and then twice no more, is over. What lies
-    further from this range than four large steps (the 0.9 quantile of the steps around it; in a long series
-    six of them) is an outlier and becomes missing. So do up to twelve such values in a row that the series
-    jumps to and back from: more are a shift of the level. What leaves a constant and comes back to it is an
-    outlier of any size, if it is a twentieth of the series at most. At the ends, where both look alike, two
-    values are moved to two large steps from the range, unless earlier ones were shifts. Intermittent series,
-    and those with many outliers, stay as they are.
+    values one season before and after it. What lies further from this range than four large steps (the 0.9
+    quantile of the steps around it; in a long series six of them) is an outlier and becomes missing. So do up
+    to twelve such values in a row that the series jumps to and back from: more are a shift of the level. What
+    leaves a constant and comes back to it is an outlier of any size, if it is a twentieth of the series at
+    most. At the ends, where both look alike, two values are moved to two large steps from the range, unless
+    earlier ones were shifts. Intermittent series, and those with many outliers, stay as they are.
 
     Parameters
     ----------
@@ -79,10 +78,8 @@ def _cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tens
     unit, size = _usual_steps(y), SPIKE_SIZES[len(y) > LONG_SERIES]
     if bool(y.diff().abs().max() <= size / 2 * unit.min()):  # two steps lead to the median of three values
         return y, torch.zeros_like(y, dtype=torch.bool)
-    around = _seasonal_values(t, y, seasons, lasting=True)
+    around = _seasonal_values(t, y, seasons)
     runs, spikes = _in_runs(y, around, size * unit), _spikes(y, around, size * unit)
-    if bool(spikes.any()):  # those that the values before them do not show
-        runs |= spikes & ~_spikes(y, _seasonal_values(t, y, seasons), size * unit)
     exceptions = (unit == 0) & (runs | spikes)
     rest = y[~exceptions]
     if float(exceptions.float().mean()) > MOST_EXCEPTIONS or bool(rest.max() > rest.min()):
@@ -103,8 +100,8 @@ def without_wrong_values(
     """Series without what only later values show to be no part of them.
 
     That are zeros while something was closed or broken, extreme values that last for some steps and are over,
-    peaks that came again after a season and then no more, and outliers among the first values. Others are
-    left to :func:`~.winsorise.winsorise`, which finds each by the values before it.
+    and outliers among the first values. Others are left to :func:`~.winsorise.winsorise`, which finds each by
+    the values before it.
 
     Parameters
     ----------
@@ -197,25 +194,13 @@ def _large(steps: Float[Tensor, " n"]) -> Float[Tensor, ""]:
     return torch.lerp(ordered[math.floor(at)], ordered[math.ceil(at)], at % 1)
 
 
-def _seasonal_values(
-    t: Tensor, y: Tensor, seasons: Sequence[float | int], lasting: bool = False
-) -> Float[Tensor, "K n"]:
-    """Values one season before and after each; NaN where there is none.
-
-    If ``lasting``, medians of three of them, where two more are known that come later: what was twice and
-    then no more, twice, is over.
-    """
-
-    def at(apart: float | int) -> Tensor:
-        near = torch.searchsorted(t, t + apart - 0.5).clamp_max(len(t) - 1)
-        return torch.where((t[near] - t - apart).abs() <= 0.5, y[near], torch.nan)
-
+def _seasonal_values(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> Float[Tensor, "K n"]:
+    """Values one season before and after each; NaN where there is none."""
     found = [torch.full_like(y, torch.nan)]
     for season in seasons:
-        for apart in ((-1, 1, 2), (1, 2, 3)):
-            first, *later = (at(k * season) for k in apart) if lasting else (at(apart[0] * season),)
-            known = torch.stack([first, *later])
-            found.append(torch.where(known.isnan().any(0), first, known.median(0).values))
+        for apart in (-season, season):
+            near = torch.searchsorted(t, t + apart - 0.5).clamp_max(len(t) - 1)
+            found.append(torch.where((t[near] - t - apart).abs() <= 0.5, y[near], torch.nan))
     return torch.stack(found)
 
 

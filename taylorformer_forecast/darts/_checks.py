@@ -180,7 +180,8 @@ def warn_of_late_covariates(
         begin, near = own.start_time(), one[-MOST_PAST:]
         if begin <= near.start_time():
             continue
-        n_unused = int((additions.hides(near, own) & (near.time_index < begin)).sum())
+        known = ~np.isnan(near.all_values(copy=False)).all((1, 2))
+        n_unused = int((additions.hides(near, own) & known & (near.time_index < begin)).sum())
         if n_unused:
             of = f" of series number {number}" * (len(series) > 1)
             warnings.warn(

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+import torch
 
 from taylorformer_forecast.calendar.frequency import CYCLES
 from taylorformer_forecast.defaults import SHORTEST_CONTEXT
@@ -147,5 +148,5 @@ def check_network(spec: ModelSpec, parameters: Mapping[str, Any]) -> None:
     """Raise a ValueError if the parameters of a host class are those of no network, whatever the data."""
     options = spec.options(parameters)
     if options != spec.defaults:
-        with kept_rng():
+        with kept_rng(), torch.device("meta"):  # nothing is allocated
             spec.build(Task(SHORTEST_CONTEXT, horizon=1), **options)

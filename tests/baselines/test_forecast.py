@@ -62,8 +62,9 @@ def test_no_quantiles_pile_up_at_the_end_of_a_range():
     walks = 100 + normal(20, 12).cumsum(1)
     q = forecast(walks, H, [1] * 20).quantiles([0.001, 0.01, 0.05, 0.95, 0.99, 0.999])
     assert (q.diff(dim=2) > 0).all()
-    largest = walks.amax(1) + 2 * (walks.amax(1) - walks.amin(1))
-    assert (q[..., -1] < largest[:, None]).all()
+    over = (q[..., -1].amax(1) - walks.amax(1)) / (walks.amax(1) - walks.amin(1))  # in widths of the range
+    assert over.max() > 1.1
+    assert over.max() < 1.6  # a little more where a line says that the series grows
 
 
 @pytest.mark.parametrize("season", [1, 4, 12, 24, [4, 12]])

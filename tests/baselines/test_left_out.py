@@ -169,19 +169,6 @@ def test_a_first_value_is_left_out_also_beside_outliers_that_are_many():
     torch.testing.assert_close(few, many, rtol=0.1, atol=5.0)
 
 
-@pytest.mark.parametrize(("peaks", "is_over"), [((39, 51), True), ((39, 51, 63), False), ((55, 67), False)])
-def test_a_peak_that_came_twice_and_then_twice_no_more_is_over(peaks, is_over):
-    t = torch.arange(80)
-    noise = torch.randn(80, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    y = 100 + 10 * torch.sin(t * torch.pi / 6) + 4 * noise
-    y[list(peaks)] *= 10
-    found = without_wrong_values(y[None], [12])[0].isnan()
-    assert found[list(peaks)].any() == is_over
-    assert not found[[k for k in range(80) if k not in peaks]].any()
-    high = forecast(y[None], 12, 12).quantiles([0.9]).max()
-    assert (high < 150) == is_over
-
-
 def test_codes_of_errors_leave_nights_at_zero():
     y = solar()
     y[250:254] = -9999.0

@@ -142,7 +142,7 @@ def test_a_column_that_is_absent_is_named():
         ({"hide": 1.0}, "hide=1.0, but it must be a number, at least 0 and below 1"),
         ({"common_clock": "own"}, "common_clock='own', but it must be None, True or False"),
         ({"max_points": 0}, "max_points=0, but it must be a whole number, at least 1"),
-        ({"max_steps": None}, "max_steps is None: give one"),
+        ({"max_steps": None}, "max_steps=None, but it must be a whole number, at least 0"),
         ({"dynamics": "cubic"}, "dynamics='cubic' is not one of"),
     ],
 )
