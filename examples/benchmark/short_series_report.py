@@ -95,7 +95,7 @@ worth](ablations.md#families-of-the-statistical-combination)).
 A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it
 gets the error of the best other member in part, and more of it if its season is long. Errors at the same
 place in a week count once more, where members differ much there. So three weeks of hours, or of quarters of
-an hour, are enough to see on a Sunday that Monday is not like it.
+an hour, show on a Sunday that Monday is not like it, if not in full: Monday's forecast lies between both.
 
 ## Seasons
 
