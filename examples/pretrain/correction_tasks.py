@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from taylorformer_forecast.baselines.bounds import range_of_quantiles
 from taylorformer_forecast.baselines.combination import CombinationFit, fit_combination
 from taylorformer_forecast.baselines.dependence import least_units
 from taylorformer_forecast.baselines.errors import asymmetry
@@ -134,6 +135,7 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
     far = truth.clamp(at.loc - FAR * at.scale, at.loc + FAR * at.scale)
     sides = [_sides(fit, origins[:, k], at.scale[:, k]) for k in range(origins.shape[1])]
     shift, below, above, reach = (torch.stack(part, 1).flatten(0, 1) for part in zip(*sides, strict=True))
+    largest = torch.nan_to_num(past / fit.unit).cummax(1).values.gather(1, origins)
     every = [part.repeat_interleave(origins.shape[1], 0) for part in (fit.error_quantiles, fit.positive)]
     return CorrectionTasks(
         features.values,
@@ -145,8 +147,7 @@ def _tasks(y: Tensor, origins: Tensor, horizon: int, season: int) -> CorrectionT
         shift,
         below,
         above,
-        at.low.flatten(0, 1),
-        at.high.flatten(0, 1),
+        *range_of_quantiles(largest.flatten()[:, None], at.low.flatten(0, 1), at.high.flatten(0, 1)),
         reach,
         *every,
         torch.where(known, far, at.loc).flatten(0, 1),

@@ -234,9 +234,9 @@ def largest_rise(y: Float[Tensor, "B n"], loc: Float[Tensor, "B H"]) -> Float[Te
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.bounds import largest_rise
-    >>> y = torch.tensor([[50.0, 60.0, 50.0, 40.0, 20.0, 5.0], [50.0, 5.0, 60.0, 50.0, 20.0, 5.0]])
-    >>> largest_rise(y, torch.tensor([[4.0], [4.0]])).tolist()
-    [[0.4...], [inf]]
+    >>> y = torch.tensor([[50.0, 60.0, 50.0, 40.0, 20.0, 5.0], [50.0, 5.0, 60.0, 50.0, 20.0, 5.0]]).double()
+    >>> largest_rise(y, torch.tensor([[4.0], [4.0]]).double()).tolist()
+    [[0.4], [inf]]
     """
     known = torch.where(y.isnan(), torch.inf, y)
     latest = min(loc.shape[1], y.shape[1] // 3)

@@ -178,8 +178,8 @@ def warn_of_late_covariates(
     """Warn if values are not used because the future covariates that add something to them begin later."""
     for number, (one, own) in enumerate(zip(series, covariates, strict=False)):
         begin, near = own.start_time(), one[-MOST_PAST:]
-        if begin <= near.start_time():
-            continue
+        if own.has_datetime_index != one.has_datetime_index or begin <= near.start_time():
+            continue  # another kind of index is refused later
         known = ~np.isnan(near.all_values(copy=False)).all((1, 2))
         n_unused = int((additions.hides(near, own) & known & (near.time_index < begin)).sum())
         if n_unused:
