@@ -11,12 +11,14 @@ from taylorformer_forecast.core.families import Family, find_family
 from taylorformer_forecast.defaults import LEAST_WEIGHT_OF_OTHERS, MIN_HORIZONS_TO_TRAIN
 
 __all__ = [
+    "KINDS",
     "PRETRAINED",
     "REFUSABLE",
     "STATISTICAL",
     "STRATEGIES",
     "UNTRAINED",
     "WITH_STATISTICS",
+    "Kind",
     "Strategy",
     "choose_strategy",
     "log_decision",
@@ -47,10 +49,12 @@ class Kind:
 
     @property
     def has_network(self) -> bool:
+        """Whether a network forecasts, alone or in an average."""
         return self.pretrained or self.trains
 
     @property
     def averages(self) -> bool:
+        """Whether forecasts of a network are averaged with statistical ones and analogues."""
         return self.statistics and self.has_network
 
     @property

@@ -285,7 +285,6 @@ class CorrectionNet(nn.Module):
         if bool(lines.any()):  # part of a line would be taken for a season
             plain = correction_features(replace(fit, season=1), ends)
             seen.values[lines], seen.steps[lines] = plain.values[lines], plain.steps[lines]
-        horizon = seen.steps.shape[1]
         near = slice(MOST_CORRECTED_STEPS)
         with torch.autocast(seen.steps.device.type, enabled=False):  # Lightning's mixed precision too
             seen = replace(seen, steps=seen.steps[:, near], families=seen.families[:, near])
@@ -295,6 +294,7 @@ class CorrectionNet(nn.Module):
                 found.shift[rows] = (found.shift[rows] - other.shift) / 2
                 below, above = found.below[rows] * other.above, found.above[rows] * other.below
                 found.below[rows], found.above[rows] = below.sqrt(), above.sqrt()
-        step = torch.arange(horizon, device=fit.clean.device).clamp_max(MOST_CORRECTED_STEPS - 1)
+        step = torch.arange(fit.loc.shape[2], device=fit.clean.device).clamp_max(MOST_CORRECTED_STEPS - 1)
         whole = Correction(*(part[:, step] for part in (found.shift, found.below, found.above)))
-        return whole.partly(*[self.weight if weight is None else weight] * 2)
+        part = self.weight if weight is None else weight
+        return whole.partly(part, part)
