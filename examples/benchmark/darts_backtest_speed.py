@@ -38,7 +38,7 @@ from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput
 from darts.utils.likelihood_models.torch import GaussianLikelihood
 from darts.utils.timeseries_generation import gaussian_timeseries, sine_timeseries
 
-from taylorformer_forecast.core.families import center_of
+from taylorformer_forecast.core.families import point_forecast
 from taylorformer_forecast.core.sampling import sample_paths
 from taylorformer_forecast.darts import TaylorformerModel
 
@@ -76,7 +76,7 @@ def lstm_like(model: TaylorformerModel, settings: dict) -> RNNModel:
 def centres(module: Any, x: PLModuleInput) -> PLModuleOutput:
     """Likelihood parameters of a chunk along the path of their centres: what darts' own loop asks for."""
     window, scale = module.scaled(module.window(x, module.output_chunk_length))
-    path = sample_paths(module.net, window, 1, pick=lambda conditional, _: center_of(conditional))
+    path = sample_paths(module.net, window, 1, pick=lambda conditional, _: point_forecast(conditional))
     parts = path.conditionals.map(lambda value: value[:, 0])
     parts = parts.affine(scale.loc[..., None], scale.scale[..., None])
     return PLModuleOutput(prediction=module.by_series(module.head.to_raw(parts)))

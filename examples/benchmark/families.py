@@ -36,7 +36,7 @@ from series_windows import windows
 from short_series import Collection
 from short_series_report import NAMES, table
 
-from taylorformer_forecast.baselines import combination, errors, forecast, tails
+from taylorformer_forecast.baselines import combination, errors, forecast, tails, weights
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.members import FAMILIES
 
@@ -68,9 +68,9 @@ def without(part: str | None) -> AbstractContextManager:
         return patch.object(tails, "REACH_ERRORS", np.inf)
     if part == FASTER:
         return patch.object(errors, "ERROR_LEVEL_EVIDENCE", np.inf)
-    prior = zip(FAMILIES, combination.FAMILY_PRIOR, strict=True)
+    prior = zip(FAMILIES, weights.FAMILY_PRIOR, strict=True)
     return patch.object(
-        combination, "FAMILY_PRIOR", tuple(NONE if name == part else value for name, value in prior)
+        weights, "FAMILY_PRIOR", tuple(NONE if name == part else value for name, value in prior)
     )
 
 

@@ -16,8 +16,8 @@ from taylorformer_forecast.baselines.combination import CombinationFit, fit_comb
 from taylorformer_forecast.baselines.dependence import least_units
 from taylorformer_forecast.baselines.errors import asymmetry
 from taylorformer_forecast.baselines.forecast import Correction, Forecast
-from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.tails import reach_and_tails
+from taylorformer_forecast.baselines.zeros import is_intermittent
 from taylorformer_forecast.models.correction import CorrectionFeatures, correction_features
 from taylorformer_forecast.synthetic import SyntheticGenerator
 from taylorformer_forecast.synthetic.frame import log_uniform

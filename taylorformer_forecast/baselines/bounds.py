@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.intermittent import never_negative
 from taylorformer_forecast.baselines.seasonal import season_of_zeros
 from taylorformer_forecast.baselines.smoothing import slope_so_far
+from taylorformer_forecast.baselines.zeros import never_negative
 from taylorformer_forecast.defaults import (
     LARGEST_GROWTH,
     LARGEST_RISE,

@@ -13,28 +13,12 @@ from torch import Tensor
 from taylorformer_forecast.baselines.bounds import positive_so_far
 from taylorformer_forecast.baselines.dependence import least_units
 from taylorformer_forecast.baselines.errors import error_level, error_scale, past_errors, shape
-from taylorformer_forecast.baselines.intermittent import never_negative
-from taylorformer_forecast.baselines.losses import loss_steps, lost, of_phase
-from taylorformer_forecast.baselines.members import (
-    FAMILIES,
-    NAIVE,
-    REGRESSION,
-    THETA,
-    TREND,
-    Members,
-    members,
-)
+from taylorformer_forecast.baselines.members import FAMILIES, Members, members
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.baselines.smoothing import mean_step
+from taylorformer_forecast.baselines.weights import combine, weigh
 from taylorformer_forecast.baselines.winsorise import winsorise
-from taylorformer_forecast.defaults import (
-    BETWEEN_POWER,
-    FAMILY_PRIOR,
-    TREND_COUNT,
-    WITHIN_POWER,
-)
-
-__all__ = ["AtOrigins", "CombinationFit", "combine", "fit_combination", "weigh"]
+from taylorformer_forecast.baselines.zeros import never_negative
 
 ROUNDING = 1e-13  # smallest scale, in mean absolute values: what double precision leaves of a difference
 
@@ -76,8 +60,8 @@ class CombinationFit:
         Values in that unit, outliers moved; NaN where nothing was observed.
     season : int
         The first season; 1 for none.
-    found : Members
-        Forecasts of the members.
+    members : Members
+        Their forecasts.
     member_weights : Tensor of shape (B, n, M)
         Their weights.
     loc, scale : Tensor of shape (B, n, H)
@@ -101,7 +85,7 @@ class CombinationFit:
     unit: Float[Tensor, "B 1"]
     clean: Float[Tensor, "B n"]
     season: int
-    found: Members
+    members: Members
     member_weights: Float[Tensor, "B n M"]
     loc: Float[Tensor, "B n H"]
     scale: Float[Tensor, "B n H"]
@@ -116,13 +100,13 @@ class CombinationFit:
     def at(self, origins: Int[Tensor, "B K"]) -> AtOrigins:
         """The combination at some origins, with the forecasts of each family."""
         rows = torch.arange(len(origins), device=origins.device)[:, None]
-        found, weights = self.found.at_origins(origins), self.member_weights[rows, origins]
-        family = F.one_hot(self.found.family, len(FAMILIES)).to(weights)
+        found, weights = self.members.at_origins(origins), self.member_weights[rows, origins]
+        family = F.one_hot(self.members.family, len(FAMILIES)).to(weights)
         of_families = weights @ family
         # Near zero for a family of hardly any weight, which the network was trained with.
         steps = range(self.loc.shape[2])
         forecasts = [((found.at(h) * weights) @ family) / of_families.clamp_min(1e-9) for h in steps]
-        without = self.found.base.shape[3]  # members of the first stream
+        without = self.members.base.shape[3]  # members of the first stream
         seasonal = weights[..., without:].sum(-1) if self.season > 1 else weights.new_zeros(origins.shape)
         loc, scale = self.loc[rows, origins], self.scale[rows, origins]
         of_steps = torch.stack(forecasts, 2)
@@ -193,100 +177,19 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     usual = torch.nan_to_num(clean).abs().sum(1) / observed.sum(1).clamp_min(1)
     least = ROUNDING * torch.where(usual > 0, usual, 1.0)[:, None, None]
     scale = torch.maximum(torch.minimum(scale, (found.high - found.low) / 2), least)
-    positive = (positive & bounded)[:, -1]
-    errors = error, standard, relative, steady, positive, shape(standard)
-    return CombinationFit(unit, clean, season, found, weights, loc, scale, *errors, closed)
-
-
-def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
-    """Weights of members at every origin, by what was known there.
-
-    The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
-    observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
-    Where a season was not known yet, a member with it has lost what the best had of those that need to know
-    less, in the part that ``members.forgiven`` says (a sleeping expert). Losses at the same place in a
-    week count once more, where they differ much.
-    Weights are products of the weight of a member in its family and of the family; trends have to be earned.
-
-    Parameters
-    ----------
-    found : Members
-        Forecasts.
-    y : Tensor of shape (B, n)
-        Values, NaN where nothing was observed.
-
-    Returns
-    -------
-    Tensor of shape (B, n, M)
-        Weights, sum 1.
-
-    References
-    ----------
-    Cesa-Bianchi and Lugosi, "Prediction, learning, and games", 2006, chapter 2. Freund, Schapire, Singer and
-    Warmuth, "Using and combining predictors that specialize", 1997.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.combination import weigh
-    >>> from taylorformer_forecast.baselines.members import members
-    >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(9)[None].double()
-    >>> seasonal = weigh(members(y, (4,), 4, y > 0), y)[0, -1, 30:]  # the first 30 have no season
-    >>> bool(seasonal.sum() > 0.99)
-    True
-    """
-    n, horizon = y.shape[1], len(found.growth)
-    started = (~y.isnan()).cumsum(1) > 0
-    loss = y.new_zeros(*y.shape, len(found.family))
-    hit = torch.zeros_like(started)
-    asleep = ~found.awake
-    asleep = asleep[:, : int(asleep.any(-1).any(0).cumsum(0).argmax()) + 1]  # origins until all are awake
-    foreign, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
-    for step, share in loss_steps(horizon):
-        if step >= n - 1:
-            break
-        ahead = y[:, step + 1 :, None]
-        known = ~ahead.isnan() & started[:, : n - step - 1, None]
-        hit[:, step + 1 :] |= known[..., 0]
-        error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()
-        known = known.to(loss)
-        loss[:, step + 1 :].addcmul_(error, known, value=share / (step + 1))
-        idle = known[:, : asleep.shape[1]] * asleep[:, : n - step - 1]
-        late = slice(step + 1, step + 1 + idle.shape[1])
-        foreign[:, late].addcmul_(error[:, : idle.shape[1]], idle[..., found.group], value=share / (step + 1))
-        part[:, late] += idle * share / (step + 1)
-        whole[:, step + 1 :] += known * share / (step + 1)
-    count = hit.cumsum(1)[..., None]
-    loss = lost(loss, foreign, part / whole.clamp_min(1e-300), found)
-    loss = of_phase(loss, found, started.cumsum(1))
-    # Relative to the best; errors that are rounding only are equal.
-    loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
-    excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
-    of_family = [(found.family == number).nonzero()[:, 0] for number in range(len(FAMILIES))]
-    # What does not know its season forecasts as the same member without one, and would count twice.
-    prior = torch.where(found.awake[..., found.group] | (found.family >= NAIVE), found.prior, -torch.inf)
-    inside = [torch.softmax(prior[..., at] - WITHIN_POWER * excess[..., at], -1) for at in of_family]
-    mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, of_family, strict=True)]
-    before = y.new_tensor(FAMILY_PRIOR).log().repeat(*y.shape, 1)
-    before[..., REGRESSION] = torch.where(found.regressed, before[..., REGRESSION], -torch.inf)
-    few = count.clamp_min(1).to(y)  # errors: trends have to be earned
-    before[..., [THETA, TREND]] += (few / (few + TREND_COUNT)).log()
-    families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
-    weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
-    return torch.cat(weights, -1)[..., torch.cat(of_family).argsort()]
-
-
-def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B n H"]:
-    """Weighted means of the members, from every origin.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.combination import combine, weigh
-    >>> from taylorformer_forecast.baselines.members import members
-    >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(9)[None].double()
-    >>> found = members(y, (4,), 4, y > 0)
-    >>> combine(found, weigh(found, y))[0, -1].round(decimals=1).tolist()
-    [1.0, 3.0, 2.0, 4.0]
-    """
-    return torch.stack([found.at(h).mul_(weights).sum(-1) for h in range(len(found.growth))], -1)
+    return CombinationFit(
+        unit=unit,
+        clean=clean,
+        season=season,
+        members=found,
+        member_weights=weights,
+        loc=loc,
+        scale=scale,
+        error=error,
+        standard=standard,
+        relative=relative,
+        steady=steady,
+        positive=(positive & bounded)[:, -1],
+        error_quantiles=shape(standard),
+        closed=closed,
+    )

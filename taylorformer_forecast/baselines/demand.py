@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from taylorformer_forecast.baselines.intermittent import may_be_broken, may_have_ended
 from taylorformer_forecast.baselines.smoothing import points_since_first
+from taylorformer_forecast.baselines.zeros import may_be_broken, may_have_ended
 from taylorformer_forecast.defaults import (
     DEMAND_CLASSES,
     DEMAND_DECAYS,

@@ -16,10 +16,10 @@ from taylorformer_forecast.baselines.demand import Intermittent, fit_intermitten
 from taylorformer_forecast.baselines.dependence import dependence, walk_memory
 from taylorformer_forecast.baselines.errors import asymmetry, at_shape
 from taylorformer_forecast.baselines.few_values import widened
-from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.seasonal import zero_places
 from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
+from taylorformer_forecast.baselines.zeros import is_intermittent
 from taylorformer_forecast.defaults import SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
 FORECASTS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
@@ -257,7 +257,7 @@ def _forecast(
     count = (~y.isnan()).sum(1, keepdim=True) * (torch.nan_to_num(y) != 0).any(1, keepdim=True)
     few = (count == 1) | (count == 2)  # values, which say little of errors
     few, single = few[:, 0] & ~intermittent[:, -1], (count == 1) & ~intermittent[:, -1:]
-    low, high = fit.found.low[:, -1] * fit.unit, fit.found.high[:, -1] * fit.unit
+    low, high = fit.members.low[:, -1] * fit.unit, fit.members.high[:, -1] * fit.unit
     low, high = range_of_quantiles(y, low, high)
     if bool(fit.closed.any()):
         rest = ~(fit.closed[:, None] & zero_places(y, y.shape[1] + torch.arange(horizon), seasons))

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.intermittent import is_intermittent, without_closed
 from taylorformer_forecast.baselines.seasonal import carry
+from taylorformer_forecast.baselines.zeros import is_intermittent, without_closed
 from taylorformer_forecast.defaults import (
     FEWEST_RUNS,
     FEWEST_SHIFTS,

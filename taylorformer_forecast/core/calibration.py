@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from taylorformer_forecast.core.families import Family, center_of
+from taylorformer_forecast.core.families import Family, point_forecast
 from taylorformer_forecast.core.window import holds_everywhere
 
 
@@ -110,7 +110,7 @@ class Calibration(nn.Module):
         raw = self.weight * raw
         if self._keeps_shape:
             return head(raw, loc, scale)
-        shift = (self.mean_weight - self.inflation) * center_of(head(raw, torch.zeros_like(loc), 1.0))
+        shift = (self.mean_weight - self.inflation) * point_forecast(head(raw, torch.zeros_like(loc), 1.0))
         return head(raw, loc + scale * shift, self.inflation * scale * torch.ones_like(loc))
 
     def added(
@@ -120,5 +120,5 @@ class Calibration(nn.Module):
         raw = raw if self.training else self.weight * raw
         nothing = raw.new_zeros(raw.shape[:-1])
         scale = scale.expand(*nothing.shape[:-1], -1) if isinstance(scale, Tensor) else scale
-        added = center_of(head(raw, nothing, scale))
+        added = point_forecast(head(raw, nothing, scale))
         return added if self.training else self.mean_weight * added

@@ -94,7 +94,7 @@ class LikelihoodFamily(Family):
         """Parameters (..., D, P) that the likelihood turns into these components."""
         return parts.loc
 
-    def center(self, distribution: Distribution) -> Tensor:
+    def point_forecast(self, distribution: Distribution) -> Tensor:
         """Point forecast: the value that stands for a step where a single path is followed."""
         params = self.likelihood._params_from_output(_raw(distribution))
         return self.likelihood._distr_from_params(params).mean / self.unit
@@ -151,7 +151,7 @@ class PointAdapter(LikelihoodFamily):
         """Location in the units of the network."""
         return loc[..., None] + torch.as_tensor(scale, device=raw.device)[..., None] * raw
 
-    def center(self, distribution: Distribution) -> Tensor:
+    def point_forecast(self, distribution: Distribution) -> Tensor:
         """The location."""
         return _raw(distribution)[..., 0]
 
@@ -172,7 +172,7 @@ class QuantileAdapter(PointAdapter):
         levels = torch.tensor(self.likelihood.quantiles, dtype=torch.float64)
         return super().parameters(raw + torch.special.ndtri(levels).to(raw), loc, scale)
 
-    def center(self, distribution: Distribution) -> Tensor:
+    def point_forecast(self, distribution: Distribution) -> Tensor:
         """The median."""
         return _raw(distribution)[..., self.likelihood.quantiles.index(0.5)]
 
@@ -204,8 +204,8 @@ class LocationScaleAdapter(LikelihoodFamily):
         """Location, and the number whose softplus is the scale: at zero, mean and deviation as given."""
         unit = torch.as_tensor(scale, device=raw.device)[..., None]
         found = unit * F.softplus(raw[..., 1:] + UNIT_SCALE) / math.sqrt(self.variance or 1.0)
-        center = loc[..., None] + unit * raw[..., :1]
-        return torch.cat([center - self.mean * found, inverse_softplus(found)], -1)
+        middle = loc[..., None] + unit * raw[..., :1]
+        return torch.cat([middle - self.mean * found, inverse_softplus(found)], -1)
 
     def components(self, distribution: Distribution) -> Components:
         """Location and scale."""
@@ -216,7 +216,7 @@ class LocationScaleAdapter(LikelihoodFamily):
         """Location, and the number whose softplus is the scale."""
         return torch.cat([parts.loc, inverse_softplus(parts.scale)], -1)
 
-    def center(self, distribution: Distribution) -> Tensor:
+    def point_forecast(self, distribution: Distribution) -> Tensor:
         """The mean, or the median where there is none."""
         loc, scale = _raw(distribution).unbind(-1)
         return loc + self.mean * F.softplus(scale)
@@ -264,10 +264,10 @@ class RegisteredAdapter(LikelihoodFamily):
         """Parameters of the components, one after another."""
         return torch.cat(list(parts.tensors().values()), -1)
 
-    def center(self, distribution: Distribution) -> Tensor:
+    def point_forecast(self, distribution: Distribution) -> Tensor:
         """Point forecast of the family."""
         family = self.likelihood.family
-        return family.center(family.rebuild(self.components(distribution)))
+        return family.point_forecast(family.rebuild(self.components(distribution)))
 
     def sample(self, distribution: Distribution, generator: Generator = None, noise: Noise = None) -> Tensor:
         """Draw with the family's own sampler."""

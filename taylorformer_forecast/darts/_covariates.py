@@ -10,7 +10,7 @@ from darts import TimeSeries
 from torch import Tensor
 
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
-from taylorformer_forecast.engine.covariates import center_and_spread
+from taylorformer_forecast.engine.covariates import mean_and_deviation
 
 
 def units_of(
@@ -21,15 +21,15 @@ def units_of(
         return []
     parts = [one.slice_intersect(other) for one, other in zip(covariates, series, strict=True)]
     values = np.concatenate([one.all_values(copy=False)[:, :, 0] for one in parts])
-    center, spread = center_and_spread(values[:, : values.shape[1] - n_phases].astype(float))
-    return [*zip(center.tolist(), spread.tolist(), strict=True), *[(0.0, 1.0)] * n_phases]
+    mean, deviation = mean_and_deviation(values[:, : values.shape[1] - n_phases].astype(float))
+    return [*zip(mean.tolist(), deviation.tolist(), strict=True), *[(0.0, 1.0)] * n_phases]
 
 
 def units_of_static(series: Sequence[TimeSeries]) -> list[tuple[float, float]]:
     """Mean and standard deviation of every static covariate over components and series."""
     tables = [one.static_covariates for one in series]
-    center, spread = center_and_spread(np.concatenate([table.to_numpy(dtype=float) for table in tables]))
-    return list(zip(center.tolist(), spread.tolist(), strict=True))
+    mean, deviation = mean_and_deviation(np.concatenate([table.to_numpy(dtype=float) for table in tables]))
+    return list(zip(mean.tolist(), deviation.tolist(), strict=True))
 
 
 def columns_with_gaps(covariates: Sequence[TimeSeries] | None) -> tuple[int, ...]:

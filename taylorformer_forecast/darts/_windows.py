@@ -42,8 +42,8 @@ def with_known_targets(batch: TorchTrainingBatch, additions: Additions | None) -
 def _in_units(covariates: Tensor, units: Tensor) -> Tensor:
     """Covariates, in the last dimension, in standard deviations from their means."""
     covariates = covariates.to(torch.promote_types(covariates.dtype, torch.float32))  # 16 bits overflow
-    center, spread = units.to(covariates).unbind(-1)
-    return ((covariates - center) / spread).clamp(-FARTHEST_X, FARTHEST_X)
+    mean, deviation = units.to(covariates).unbind(-1)
+    return ((covariates - mean) / deviation).clamp(-FARTHEST_X, FARTHEST_X)
 
 
 def _filled(past: Tensor, values: Tensor | None, length: int, width: int) -> Tensor:

@@ -20,7 +20,7 @@ from taylorformer_forecast.defaults import (
     FEW_READINGS,
     LATE_START,
 )
-from taylorformer_forecast.engine.covariates import center_and_spread
+from taylorformer_forecast.engine.covariates import mean_and_deviation
 from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.engine.training import data_name, fit
 from taylorformer_forecast.engine.windows import Series
@@ -134,7 +134,7 @@ class ClassWindows:
         values = np.concatenate([s.y for s in series])
         self.low, self.high = _usual_range(values)
         usual = (values >= self.low) & (values <= self.high)
-        self.loc, self.scale = center_and_spread(np.where(usual, values, np.nan))
+        self.loc, self.scale = mean_and_deviation(np.where(usual, values, np.nan))
         first, last = (np.array([s.t[k] for s in series if len(s.t)] or [0.0]) for k in (0, -1))
         longest = float((last - first).max())
         if common_clock is None:

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.intermittent import without_closed
 from taylorformer_forecast.baselines.outliers import without_outliers
+from taylorformer_forecast.baselines.zeros import without_closed
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.windows import Series
 
@@ -30,7 +30,7 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     -------
     ndarray of shape (n, D)
         See :func:`~taylorformer_forecast.baselines.outliers.without_outliers`, and
-        :func:`~taylorformer_forecast.baselines.intermittent.without_closed`.
+        :func:`~taylorformer_forecast.baselines.zeros.without_closed`.
 
     Examples
     --------

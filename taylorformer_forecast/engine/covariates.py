@@ -67,7 +67,7 @@ def _far_from_others(
     return float(values[far][0]), low, high
 
 
-def center_and_spread(
+def mean_and_deviation(
     values: Float[np.ndarray, "n P"],
 ) -> tuple[Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
     """Mean and standard deviation of columns; 1 in place of the latter where a column is constant.
@@ -79,19 +79,19 @@ def center_and_spread(
 
     Returns
     -------
-    center, spread : ndarray of shape (P,)
+    mean, deviation : ndarray of shape (P,)
         Of the values that are known; 0 and 1 where none is.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.covariates import center_and_spread
-    >>> center, spread = center_and_spread(np.array([[1.0, 5.0], [np.nan, 5.0], [3.0, 5.0]]))
-    >>> center.tolist(), spread.tolist()
+    >>> from taylorformer_forecast.engine.covariates import mean_and_deviation
+    >>> mean, deviation = mean_and_deviation(np.array([[1.0, 5.0], [np.nan, 5.0], [3.0, 5.0]]))
+    >>> mean.tolist(), deviation.tolist()
     ([2.0, 5.0], [1.0, 1.0])
     """
     known = ~np.isnan(values)
     count = np.maximum(known.sum(0), 1)
-    center = np.where(known, values, 0).sum(0) / count
-    spread = np.sqrt((np.where(known, values - center, 0) ** 2).sum(0) / count)
-    return center, np.where(spread > 1e-12 * np.abs(center), spread, 1.0)  # less is rounding
+    mean = np.where(known, values, 0).sum(0) / count
+    deviation = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
+    return mean, np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)  # less is rounding

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.defaults import FARTHEST_X
-from taylorformer_forecast.engine.covariates import center_and_spread, warn_of_values
+from taylorformer_forecast.engine.covariates import mean_and_deviation, warn_of_values
 from taylorformer_forecast.engine.rules import LARGEST
 from taylorformer_forecast.sktime._panel import Panel
 
@@ -105,7 +105,7 @@ class ExogenousScaler:
         Column labels, first those that are known ahead, then those that are known of the past only.
     n_ahead : int
         How many are known ahead.
-    center, spread : ndarray of shape (P,)
+    mean, deviation : ndarray of shape (P,)
         Mean and standard deviation of each column in training.
     flagged : bool ndarray of shape (P,)
         Columns with a flag that is 1 where they are known: those that had missing values in training, and
@@ -114,8 +114,8 @@ class ExogenousScaler:
 
     columns: list
     n_ahead: int
-    center: np.ndarray
-    spread: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
     flagged: np.ndarray
 
     @classmethod
@@ -136,7 +136,7 @@ class ExogenousScaler:
         values = to_float(X.loc[X.index.isin(y.index), columns])
         warn_of_values(values, columns, "X")
         flagged = np.isnan(values).any(0) | (np.arange(len(columns)) >= len(ahead))
-        return cls(columns, len(ahead), *center_and_spread(values), flagged)
+        return cls(columns, len(ahead), *mean_and_deviation(values), flagged)
 
     @property
     def past_only(self) -> int:
@@ -177,7 +177,7 @@ class ExogenousScaler:
     def _scaled(self, X: pd.DataFrame) -> np.ndarray:
         """Columns in deviations from their means."""
         columns = to_float(X.reindex(columns=self.columns))
-        return np.clip((columns - self.center) / self.spread, -FARTHEST_X, FARTHEST_X)
+        return np.clip((columns - self.mean) / self.deviation, -FARTHEST_X, FARTHEST_X)
 
     def features(self, X: pd.DataFrame, target: bool = False) -> np.ndarray:
         """Scaled columns and flags, shape (n, features), as seen at points of the past or at targets."""

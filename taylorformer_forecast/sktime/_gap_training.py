@@ -169,14 +169,14 @@ def nats_of_columns(
         window = data.maker.cut(starts)
         scaled, scale = scale_gaps(window, data.maker.time_unit, data.maker.floor)
         of = starts[:, 0].tolist()
-        center, spread = (
+        loc, unit = (
             torch.tensor([getattr(own[i].column, name).item() for i in of])[:, None, None]
-            for name in ("center", "spread")
+            for name in ("loc", "scale")
         )
         bent = torch.tensor([isinstance(own[i].transform, Logarithm) for i in of])[:, None, None]
         # The slope of a logarithm z is exp(-z) where values were observed.
-        steep = torch.where(bent, center + spread * window.y, 0.0)
-        units = ((scale.scale.log() + spread.log() + steep) * window.observed).sum() / window.observed.sum()
+        steep = torch.where(bent, loc + unit * window.y, 0.0)
+        units = ((scale.scale.log() + unit.log() + steep) * window.observed).sum() / window.observed.sum()
         with torch.no_grad():
             each = process.loss(scaled) + units
         found.append(each.item() * sum(len(gaps.column.series.t) for gaps in own))

@@ -37,16 +37,16 @@ class Gaps:
 
     def to_data(self, value: np.ndarray) -> np.ndarray:
         """Values of the column, standardised, in the units of the data."""
-        value = self.column.center.item() + self.column.spread.item() * value
+        value = self.column.loc.item() + self.column.scale.item() * value
         return value if self.transform is None else self.transform.inverse(value)
 
     def settled(self, samples: PathSamples) -> PathSamples:
         """Samples (S, m), lower where a floor would raise their mean."""
         if not isinstance(self.transform, Floor):
             return samples
-        spread, found = self.column.spread.item(), Mixture.over_paths(samples.conditionals)
-        mean = self.column.center.item() + spread * found.mean()
-        less = raised_by_floor(mean, spread * np.sqrt(found.variance())) / spread
+        scale, found = self.column.scale.item(), Mixture.over_paths(samples.conditionals)
+        mean = self.column.loc.item() + scale * found.mean()
+        less = raised_by_floor(mean, scale * np.sqrt(found.variance())) / scale
         return samples.affine(-torch.as_tensor(less), torch.ones(()))
 
     def mixture(self, conditionals: Components, as_pieces: bool) -> Mixture:
@@ -57,7 +57,7 @@ class Gaps:
         found = Mixture.over_paths(conditionals)
         if as_pieces:
             return found.mapped(self.to_data)
-        return found.affine(self.column.center.item(), self.column.spread.item())
+        return found.affine(self.column.loc.item(), self.column.scale.item())
 
     def chunks(self, n_context: int, n_targets: int) -> Iterator[tuple[slice, slice]]:
         """Yield (missing points, observed points around them) for one window after another.

@@ -19,13 +19,13 @@ class ColumnSeries:
     series : Series
         Times in steps, values with mean 0 and standard deviation 1, covariates. Either the points at which
         any column was observed, or all points of a regular grid; NaN where nothing was observed.
-    center, spread : ndarray of shape (D,)
-        ``y = center + spread * value``.
+    loc, scale : ndarray of shape (D,)
+        ``y = loc + scale * value``.
     """
 
     series: Series
-    center: np.ndarray
-    spread: np.ndarray
+    loc: np.ndarray
+    scale: np.ndarray
 
     @classmethod
     def of(
@@ -40,12 +40,12 @@ class ColumnSeries:
         known = ~np.isnan(y).all(1)
         known = np.logical_or.accumulate(known) if keep_missing else known
         t, y, covariates = t[known], y[known], None if covariates is None else covariates[known]
-        center, spread = np.nanmean(y, 0), np.nanstd(y, 0)
+        loc, scale = np.nanmean(y, 0), np.nanstd(y, 0)
         # A constant: any unit will do, in proportion to the level.
-        still = (np.nanmin(y, 0) == np.nanmax(y, 0)) | (spread == 0)
-        level = 0.01 * np.abs(center)
-        spread = np.where(still, np.where(level > 0, level, 1.0), spread)
-        return cls(Series(t, (y - center) / spread, covariates, number), center, spread)
+        still = (np.nanmin(y, 0) == np.nanmax(y, 0)) | (scale == 0)
+        level = 0.01 * np.abs(loc)
+        scale = np.where(still, np.where(level > 0, level, 1.0), scale)
+        return cls(Series(t, (y - loc) / scale, covariates, number), loc, scale)
 
     @property
     def n_known(self) -> int:
@@ -112,6 +112,6 @@ class Request:
         """Known values of the columns of one window on the path, standardised, shape (T, D)."""
         column = self.columns[number]
         if self.path_y is None:
-            return np.full((len(self.path_t), len(column.center)), np.nan)
-        first = sum(len(before.center) for before in self.columns[:number])
-        return (self.path_y[:, first : first + len(column.center)] - column.center) / column.spread
+            return np.full((len(self.path_t), len(column.loc)), np.nan)
+        first = sum(len(before.loc) for before in self.columns[:number])
+        return (self.path_y[:, first : first + len(column.loc)] - column.loc) / column.scale

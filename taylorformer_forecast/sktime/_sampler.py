@@ -209,7 +209,7 @@ def _assemble(requests: list[Request], pieces) -> Predictive:
         for d, column in enumerate(request.columns):
             order = torch.as_tensor(np.argsort(np.concatenate([rows for rows, _ in pieces[i, d]])))
             samples = join_samples([part for _, part in pieces[i, d]], 1).map(lambda v: v[:, order])  # noqa: B023
-            columns.append(samples.affine(torch.as_tensor(column.center), torch.as_tensor(column.spread)))
+            columns.append(samples.affine(torch.as_tensor(column.loc), torch.as_tensor(column.scale)))
         forecasts.append(join_samples(columns, 2))
     samples = join_samples(forecasts, 1)
     return Predictive(samples.paths.numpy(), Mixture.over_paths(samples.conditionals))

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 
 from taylorformer_forecast.baselines.bounds import bounds
-from taylorformer_forecast.baselines.intermittent import never_negative
+from taylorformer_forecast.baselines.zeros import never_negative
 from taylorformer_forecast.defaults import SPARSEST_STEPS
 from taylorformer_forecast.engine.effects.closures import ZeroPlaces, demand_of
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects

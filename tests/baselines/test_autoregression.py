@@ -6,7 +6,7 @@ import torch
 from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines import autoregression as regression
-from taylorformer_forecast.baselines import combination
+from taylorformer_forecast.baselines import weights
 from taylorformer_forecast.baselines.autoregression import autoregression
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.forecast import forecast
@@ -94,16 +94,16 @@ def test_it_is_left_out_where_it_would_know_little(n, season):
 def test_a_series_of_few_cycles_has_no_regression_beside_a_longer_one():
     y = growing(N).repeat(2, 1)
     y[1, : N - REGRESSION_CYCLES * M + 1] = torch.nan
-    weights = fit_combination(y, H, (M,)).at(torch.full((2, 1), N - 1)).weights[:, 0, REGRESSION]
-    assert weights[0] > 0.1
-    assert weights[1] == 0
+    found = fit_combination(y, H, (M,)).at(torch.full((2, 1), N - 1)).weights[:, 0, REGRESSION]
+    assert found[0] > 0.1
+    assert found[1] == 0
 
 
 def test_where_seasons_grow_it_takes_over_and_is_better(monkeypatch):
     y = torch.stack([growing(2 * N + H, rate=rate) for rate in (0.01, 0.02, 0.03)])
     fit = fit_combination(y[:, :-H], H, (M,))
     assert (fit.at(torch.full((3, 1), 2 * N - 1)).weights[:, 0, REGRESSION] > 0.9).all()
-    monkeypatch.setattr(combination, "FAMILY_PRIOR", (*FAMILY_PRIOR[:REGRESSION], 1e-12))
+    monkeypatch.setattr(weights, "FAMILY_PRIOR", (*FAMILY_PRIOR[:REGRESSION], 1e-12))
     without = fit_combination(y[:, :-H], H, (M,))
     truth = y[:, -H:] / fit.unit
     error, before = ((found.loc[:, -1] - truth).abs().mean() for found in (fit, without))

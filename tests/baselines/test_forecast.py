@@ -11,9 +11,9 @@ from torch.testing import assert_close as close
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.errors import shape
 from taylorformer_forecast.baselines.forecast import Correction, forecast
-from taylorformer_forecast.baselines.intermittent import is_intermittent, never_negative, without_closed
 from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
+from taylorformer_forecast.baselines.zeros import is_intermittent, never_negative, without_closed
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 
 NAN, N, H = float("nan"), 40, 12

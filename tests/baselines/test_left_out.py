@@ -9,8 +9,8 @@ import torch
 
 from taylorformer_forecast.baselines.bounds import bounds, floor
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.baselines.intermittent import without_closed
 from taylorformer_forecast.baselines.outliers import without_outliers, without_wrong_values
+from taylorformer_forecast.baselines.zeros import without_closed
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.statistics.average import average_quantiles

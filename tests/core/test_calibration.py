@@ -11,7 +11,7 @@ from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.core.calibration import Calibration
-from taylorformer_forecast.core.families import FAMILIES, affine, center_of, components, find_family
+from taylorformer_forecast.core.families import FAMILIES, affine, components, find_family, point_forecast
 from taylorformer_forecast.models.taylorformer import Taylorformer
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -49,7 +49,7 @@ def test_in_training_it_is_neutral(head):
     raw, loc, scale = inputs(head)
     calibration = Calibration(**CHANGED).train()
     same(calibration(head, raw, loc, scale), head(raw, loc, scale))
-    close(calibration.added(head, raw, scale), center_of(head(raw, loc, scale)) - loc)
+    close(calibration.added(head, raw, scale), point_forecast(head(raw, loc, scale)) - loc)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
@@ -61,7 +61,7 @@ def test_the_weight_shrinks_all_unconstrained_parameters(head, weight):
 def test_without_any_weight_the_baseline_alone_forecasts(head):
     raw, loc, scale = inputs(head)
     d = Calibration(weight=0.0).eval()(head, raw, loc, scale)
-    close(center_of(d), loc)
+    close(point_forecast(d), loc)
     same(d, Calibration(weight=0.0).eval()(head, torch.zeros_like(raw), loc, scale))
 
 

@@ -18,12 +18,12 @@ from taylorformer_forecast.core.families import (
     FAMILIES,
     LocationScaleFamily,
     affine,
-    center_of,
     components,
     draw,
     family_of,
     find_component,
     find_family,
+    point_forecast,
     register,
     registry,
 )
@@ -127,7 +127,7 @@ def test_networks_minimise_the_loss_of_their_own_family(make_window):
     torch.testing.assert_close(net.loss(window), 7.0 + error)
 
 
-@pytest.mark.parametrize("method", ["components", "center", "sample"])
+@pytest.mark.parametrize("method", ["components", "point_forecast", "sample"])
 def test_what_another_family_does_to_such_distributions_is_not_changed_in_silence(method):
     other = type("Other", (LaplaceFamily,), {method: lambda self, distribution, *args: distribution.mean})
     message = f"Other has a {method} of its own, but LaplaceFamily serves all Laplace distributions"
@@ -183,7 +183,7 @@ def test_a_change_of_units_moves_a_distribution_as_it_moves_values(name):
     moved, y = affine(d, loc, factor), d.mean + 0.1
     torch.testing.assert_close(moved.mean, loc + factor * d.mean)
     torch.testing.assert_close(moved.stddev, factor * d.stddev)
-    torch.testing.assert_close(center_of(moved), loc + factor * center_of(d))
+    torch.testing.assert_close(point_forecast(moved), loc + factor * point_forecast(d))
     parts = components(d).affine(loc[..., None], factor[..., None])
     torch.testing.assert_close(components(moved).loc, parts.loc)
     torch.testing.assert_close(components(moved).scale, parts.scale)

@@ -11,7 +11,7 @@ from darts import TimeSeries
 from darts.utils.likelihood_models import torch as likelihoods
 from quiet import QUIET
 
-from taylorformer_forecast.core.families import center_of, components, draw
+from taylorformer_forecast.core.families import components, draw, point_forecast
 from taylorformer_forecast.darts import LAMModel, TaylorformerModel
 from taylorformer_forecast.darts.likelihoods import FamilyLikelihood, StudentTLikelihood, family_of_likelihood
 
@@ -91,7 +91,7 @@ def test_unconstrained_parameters_of_zero_leave_baseline_and_scale_as_they_are(l
         close = torch.distributions.Normal(7.0, 3.0).icdf(torch.tensor(likelihood.quantiles))
         torch.testing.assert_close(parts.loc.flatten(), close)
     else:
-        torch.testing.assert_close(center_of(found).flatten(), torch.tensor([7.0]))
+        torch.testing.assert_close(point_forecast(found).flatten(), torch.tensor([7.0]))
         unit = getattr(family, "variance", None) or 1.0
         close = torch.tensor([3.0 / unit**0.5])
         torch.testing.assert_close(parts.scale.flatten(), close, atol=0.01, rtol=0)
@@ -142,7 +142,7 @@ def test_means_of_counts_and_positive_values_are_in_units_of_their_level(name, u
         params = likelihood._params_from_output(family.to_raw(components(family(raw, loc))))
         means.append(likelihood._distr_from_params(params).mean)
     torch.testing.assert_close(means[1], unit * means[0], rtol=1e-4, atol=0.0)
-    torch.testing.assert_close(center_of(found(raw, loc)), means[0], rtol=1e-4, atol=0.0)
+    torch.testing.assert_close(point_forecast(found(raw, loc)), means[0], rtol=1e-4, atol=0.0)
     torch.manual_seed(0)
     draws = found.sample(found(raw.expand(4000, 1, 1, -1), loc.expand(4000, 1, 1)))
     assert 0.8 < draws.mean() / means[0].mean() < 1.25
@@ -198,7 +198,7 @@ def test_the_marginal_of_one_path_is_its_conditional(likelihood, raw):
         return
     family = family_of_likelihood(likelihood)
     distribution = family(raw(family.n_params)[:, None], torch.zeros(3, 1, 4, 1))
-    marginal = family.marginal(components(distribution), center_of(distribution))
+    marginal = family.marginal(components(distribution), point_forecast(distribution))
     torch.testing.assert_close(marginal, family.to_raw(components(distribution))[:, 0])
 
 

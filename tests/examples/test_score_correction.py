@@ -31,13 +31,13 @@ def test_parts_of_the_correction_are_scored_relative_to_the_combination_alone(sc
 
 def test_every_part_is_left_out_once_and_all_of_them_come_back(script, folder, monkeypatch):
     module = script("families")
-    usual = module.combination.FAMILY_PRIOR
+    usual = module.weights.FAMILY_PRIOR
     written = []
     monkeypatch.setattr(module, "fill_page", lambda page, marks, text: written.append(text))
     module.main(["--data", str(folder), "--out", str(folder / "families.json")])
-    assert usual == module.combination.FAMILY_PRIOR
+    assert usual == module.weights.FAMILY_PRIOR
     assert module.forecast.asymmetry is module.errors.asymmetry
-    assert module.forecast.fit_combination is module.combination.fit_combination
+    assert module.forecast.fit_combination is module.weights.fit_combination
     rows = json.loads((folder / "families.json").read_text())["results"]
     assert [row["without"] for row in rows] == list(module.PARTS)
     found = {row["without"]: row["relative"] for row in rows}

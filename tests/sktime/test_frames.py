@@ -345,7 +345,7 @@ def test_further_series_go_on_with_an_axis_that_counts_alike(new, same):
 def test_columns_that_do_not_move_are_left_in_their_unit(level):
     X = frame(pd.RangeIndex(48), a=np.full(48, level))
     scaler = ExogenousScaler.of(X, X)
-    assert scaler.spread.tolist() == [1.0]
+    assert scaler.deviation.tolist() == [1.0]
     assert np.abs(scaler.features(frame(pd.RangeIndex(1), a=[level])))[0, 0] <= 1e-10 * abs(
         np.nan_to_num(level)
     )

@@ -302,7 +302,7 @@ def test_columns_keep_the_scale_of_the_panel(forecaster, past_only):
     forecaster = tiny(forecaster, past_only=past_only).pretrain(y, X=100 * with_columns(y))
     X = with_columns(new)
     fitted = forecaster.fit(new.iloc[:60], X=X.iloc[:60])
-    assert (fitted._scaler.spread > 80).all()
+    assert (fitted._scaler.deviation > 80).all()
     assert np.isfinite(fitted.predict(fh=[-2, 1, 15], X=X.iloc[60:])).all()
 
 

@@ -14,13 +14,13 @@ from taylorformer_forecast.core.families.point import PointFamily
 from taylorformer_forecast.core.families.quantile import QuantileFamily
 from taylorformer_forecast.core.families.registry import FAMILIES as FAMILIES
 from taylorformer_forecast.core.families.registry import affine as affine
-from taylorformer_forecast.core.families.registry import center_of as center_of
 from taylorformer_forecast.core.families.registry import components as components
 from taylorformer_forecast.core.families.registry import draw as draw
 from taylorformer_forecast.core.families.registry import family_of as family_of
 from taylorformer_forecast.core.families.registry import find_component as find_component
 from taylorformer_forecast.core.families.registry import find_family as find_family
 from taylorformer_forecast.core.families.registry import gives_points as gives_points
+from taylorformer_forecast.core.families.registry import point_forecast as point_forecast
 from taylorformer_forecast.core.families.registry import register as register
 from taylorformer_forecast.core.families.registry import register_component
 from taylorformer_forecast.core.families.studentt import StudentTFamily

@@ -210,7 +210,7 @@ class Family(ABC):
         """Distribution of ``loc + factor * y`` for a positive factor, if y has the given one."""
         return self.rebuild(self.components(distribution).affine(loc[..., None], factor[..., None]))
 
-    def center(self, distribution: Distribution) -> Tensor:
+    def point_forecast(self, distribution: Distribution) -> Tensor:
         """Point forecast."""
         return distribution.mean
 

@@ -252,9 +252,9 @@ def affine(distribution: Distribution, loc: Tensor, factor: Tensor) -> Distribut
     return family_of(distribution).affine(distribution, loc, factor)
 
 
-def center_of(distribution: Distribution) -> Tensor:
+def point_forecast(distribution: Distribution) -> Tensor:
     """Point forecast of a distribution."""
-    return family_of(distribution).center(distribution)
+    return family_of(distribution).point_forecast(distribution)
 
 
 def draw(distribution: Distribution, generator: Generator = None, noise: Noise = None) -> Tensor:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
+from taylorformer_forecast.baselines.zeros import is_intermittent
 from taylorformer_forecast.defaults import MOST_CODES, SPARSEST_STEPS, ZEROS_CHANCE
 from taylorformer_forecast.engine.effects.series_scale import since_start
 from taylorformer_forecast.engine.statistics.forecast import past_length, whole_seasons

@@ -15,7 +15,7 @@ from taylorformer_forecast.defaults import (
     MIN_SERIES_POINTS,
     MOST_CODES,
 )
-from taylorformer_forecast.engine.covariates import center_and_spread
+from taylorformer_forecast.engine.covariates import mean_and_deviation
 from taylorformer_forecast.engine.effects.closures import beside_codes, demand_of, while_open
 from taylorformer_forecast.engine.effects.covariate_gaps import filled, memory_of, unknown
 from taylorformer_forecast.engine.effects.demand_rows import DemandRows
@@ -271,7 +271,7 @@ def _without_slopes(
     """Terms of rows with values, their slopes 0: lines and, where rows are many, bends and later lines."""
     every, means = (
         np.concatenate([one[at] for one, at in zip(x, seen, strict=True)]),
-        center_and_spread(np.concatenate(x))[0],
+        mean_and_deviation(np.concatenate(x))[0],
     )
     n_columns = every.shape[1]
     count = np.array([len(np.unique(column[~np.isnan(column)])) for column in every.T])
@@ -294,5 +294,5 @@ def _without_slopes(
     )
     earlier = [with_earlier(one, found.reach) for one in x]
     terms = np.concatenate([found._raw(one[at]) for one, at in zip(earlier, seen, strict=True)])
-    centers, units = center_and_spread(terms)
+    centers, units = mean_and_deviation(terms)
     return replace(found, centers=centers, units=units)

@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.calendar import calendar_effects, working_day_effects
-from taylorformer_forecast.baselines.intermittent import is_intermittent
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
+from taylorformer_forecast.baselines.zeros import is_intermittent
 from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
 

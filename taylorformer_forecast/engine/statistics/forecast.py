@@ -11,9 +11,9 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import bounds, floor, without_negligible
 from taylorformer_forecast.baselines.forecast import Forecast, forecast
-from taylorformer_forecast.baselines.intermittent import is_intermittent, may_be_broken
 from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.tails import pieces_between
+from taylorformer_forecast.baselines.zeros import is_intermittent, may_be_broken
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     LEAST_PAST_CYCLES,

@@ -40,7 +40,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.intermittent import is_intermittent
+    >>> from taylorformer_forecast.baselines.zeros import is_intermittent
     >>> is_intermittent(torch.tensor([[3.0, 2.0, 4.0, 0.0, 1.0]])).tolist()
     [[False, False, False, True, False]]
     """
@@ -64,7 +64,7 @@ def may_have_ended(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.intermittent import may_have_ended
+    >>> from taylorformer_forecast.baselines.zeros import may_have_ended
     >>> y = torch.tensor([[5.0] * 30 + [0.0] * 10])
     >>> may_have_ended(y)[0, -2:].tolist()
     [False, True]
@@ -80,7 +80,7 @@ def may_be_broken(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.intermittent import may_be_broken
+    >>> from taylorformer_forecast.baselines.zeros import may_be_broken
     >>> y = torch.tensor([[50.0] * 30 + [0.0] * 3, [50.0, 1.0, 40.0] * 10 + [0.0] * 3])
     >>> may_be_broken(y)[:, -1].tolist()
     [True, False]
@@ -130,7 +130,7 @@ def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.intermittent import never_negative
+    >>> from taylorformer_forecast.baselines.zeros import never_negative
     >>> y = torch.tensor([[4.0, 2.0, 3.0, 0.0], [4.5, 2.5, 3.5, 0.0], [4.5, 2.5, 3.5, 0.5]])
     >>> never_negative(y)[:, -1].tolist()
     [True, False, True]
@@ -178,7 +178,7 @@ def without_closed(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ())
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.intermittent import without_closed
+    >>> from taylorformer_forecast.baselines.zeros import without_closed
     >>> y = torch.tensor([[4.0, 5.0] * 30])
     >>> y[0, 20:30] = 0.0
     >>> without_closed(y).isnan().sum().item(), without_closed(y[:, :30]).isnan().sum().item()
