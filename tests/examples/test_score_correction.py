@@ -37,7 +37,7 @@ def test_every_part_is_left_out_once_and_all_of_them_come_back(script, folder, m
     module.main(["--data", str(folder), "--out", str(folder / "families.json")])
     assert usual == module.weights.FAMILY_PRIOR
     assert module.forecast.asymmetry is module.errors.asymmetry
-    assert module.forecast.fit_combination is module.weights.fit_combination
+    assert module.forecast.fit_combination is module.combination.fit_combination
     rows = json.loads((folder / "families.json").read_text())["results"]
     assert [row["without"] for row in rows] == list(module.PARTS)
     found = {row["without"]: row["relative"] for row in rows}

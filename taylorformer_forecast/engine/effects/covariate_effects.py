@@ -51,8 +51,9 @@ class CovariateEffects:
         before to any other of intermittent demand.
     of_demand : bool ndarray of shape (K,)
         Which series are intermittent demand.
-    prior : ndarray of shape (P,)
-        Variances of deviations of series from the slopes in common; empty where none was estimated.
+    prior : ndarray of shape (P + S,)
+        Variances of deviations of series from the slopes in common, and of places in the season; empty where
+        none was estimated.
     means, memory : ndarray of shape (C,)
         Mean of every covariate, and correlation of its neighbouring values: see :meth:`filled`.
     relative : float
@@ -108,7 +109,7 @@ class CovariateEffects:
         terms = self.terms(with_earlier(self.filled(x), self.reach))
         known = ~np.isnan(x).all(1)
         rows = Rows.of((y - np.nanmean(y)) / unit, terms, known, self.reach, seasons)
-        return common if rows is None else slopes_of_one(rows, common, self.prior)
+        return common if rows is None else slopes_of_one(rows, common, self.prior)[: len(common)]
 
     def unit(self, y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
         """Units of additions to series: their :func:`deviation`; of few or equal values that of others."""

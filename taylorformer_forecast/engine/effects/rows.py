@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from taylorformer_forecast.defaults import EFFECT_OUTLIER, EFFECT_ROWS_PER_LAG
+from taylorformer_forecast.defaults import (
+    EFFECT_LONGEST_SEASON,
+    EFFECT_OUTLIER,
+    EFFECT_ROWS_PER_LAG,
+    EFFECT_SEASON_CYCLES,
+)
 
 RIDGE = 1e-3  # of the autoregression, in its variance, so that it can be solved for
 
@@ -21,8 +26,8 @@ class Rows:
     ----------
     y : ndarray of shape (n,)
         Values, 0 where nothing was observed.
-    terms : ndarray of shape (n, P)
-        Terms.
+    terms : ndarray of shape (n, P + S)
+        Terms, and one for every place in the season: see :func:`season_terms`.
     at : int ndarray of shape (m,)
         Rows.
     lags : list of int
@@ -74,6 +79,7 @@ class Rows:
         at = at[known[at]]
         if len(at) < 2 * (len(lags) + 1):
             return None
+        terms = np.concatenate([terms, season_terms(at, n, whole)], 1)
         return cls(np.nan_to_num(y), terms, at, lags, ~seen, _filled(y, ~seen))
 
     def whitened(self, slopes: Float[np.ndarray, " P"]) -> tuple[np.ndarray, np.ndarray, int]:
@@ -121,6 +127,28 @@ class Rows:
         for weight, lag in zip(weights, self.lags, strict=True):
             y, terms = y - weight * values[self.at - lag], terms - weight * self.terms[self.at - lag]
         return y, terms
+
+
+def season_terms(at: Int[np.ndarray, " m"], n: int, seasons: Sequence[int]) -> Float[np.ndarray, "n S"]:
+    """One term for every place in the shortest season, of n values of which m count; zeros if these are few.
+
+    Without them a covariate that is always at one place, since some day, would take what the season adds there:
+    an autoregression that takes a season off has twice the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.effects.rows import season_terms
+    >>> season_terms(np.arange(6), 6, [2])[:3].tolist()
+    [[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]]
+    """
+    season = min((s for s in seasons if s > 1), default=0)
+    if season > EFFECT_LONGEST_SEASON:
+        season = 0
+    place = (np.arange(n)[:, None] % max(season, 1)) == np.arange(season)
+    if len(at) < EFFECT_SEASON_CYCLES * season:
+        return np.zeros(place.shape)
+    return (place - 1 / max(season, 1)) * season / max(season - 1, 1) ** 0.5
 
 
 def _filled(values: Float[np.ndarray, " n"], missing: np.ndarray) -> Float[np.ndarray, " n"]:

@@ -38,10 +38,12 @@ def slopes_of(
         Slopes that series have in common.
     each : dict of int to ndarray of shape (P,)
         Those of each series.
-    prior : ndarray of shape (P,)
-        Variances of the deviations of series from what they have in common.
+    prior : ndarray of shape (P + S,)
+        Variances of the deviations of series from what they have in common, and of places in the season.
     """
     some = [list(rows)[k] for k in evenly(len(rows), SERIES_AT_ONCE).tolist()]
+    n_terms, n_all = len(groups), rows[some[0]].terms.shape[1]
+    groups = np.append(groups, np.full(n_all - n_terms, groups.max() + 1))  # places in the season
     common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
     searched = [rows[k] for k in some]
     common, own, prior = _in_turn(searched, groups, common, own)
@@ -54,13 +56,19 @@ def slopes_of(
     slopes = {k: common + part for k, part in zip(some, own, strict=True)}
     for k in rows.keys() - set(some):  # too many for all to be estimated together
         slopes[k] = slopes_of_one(rows[k], common, prior)
-    return common, slopes, prior
+    # Other series may begin at another place in the season.
+    prior[n_terms:] += (common[n_terms:] ** 2).mean() if n_all > n_terms else 0.0
+    return common[:n_terms], {k: own[:n_terms] for k, own in slopes.items()}, prior
 
 
 def slopes_of_one(
     rows: Any, common: Float[np.ndarray, " P"], prior: Float[np.ndarray, " P"]
 ) -> Float[np.ndarray, " P"]:
-    """Slopes of one more series, given those in common and the variances of deviations from these."""
+    """Slopes of one more series, given those in common and the variances of deviations from these.
+
+    Of places in the season nothing need be given: they have none in common then.
+    """
+    common = np.append(common, np.zeros(len(prior) - len(common)))
     found = common
     for _ in range(2):
         found = common + Regressions.of([rows.whitened(found)]).deviations(common, prior)[0]
