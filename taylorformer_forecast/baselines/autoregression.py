@@ -87,7 +87,7 @@ def _regress(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Tensor
 def _held(y: np.ndarray, season: int) -> np.ndarray:
     """Values whose change since a season ago is held near the mean change, shape (n, B).
 
-    Where a value is missing, its change is the mean one. Numpy, as in ``robust``.
+    Where a value is missing, its change is the mean one. In numpy, whose loops cost less.
     """
     values = y.copy()
     count, mean, size = np.zeros((3, y.shape[1]))

@@ -18,7 +18,7 @@ from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_place
 from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.baselines.weights import combine, weigh
 from taylorformer_forecast.baselines.winsorise import winsorise
-from taylorformer_forecast.baselines.zeros import never_negative
+from taylorformer_forecast.baselines.zeros import leading_zeros, never_negative
 
 ROUNDING = 1e-13  # smallest scale, in mean absolute values: what double precision leaves of a difference
 
@@ -145,16 +145,13 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     unit = unit * ((values / unit).sum(1, keepdim=True) / observed.sum(1, keepdim=True).clamp_min(1))
     unit = torch.where(unit > 0, unit, 1.0)
     season = seasons[0] if seasons else 1
-    # Zeros before the first other value are missing, unless a value is negative or all are zero.
-    leading = (y == 0) & ~((y != 0) & observed).cummax(1).values
-    zeros = (y < 0).any(1) | (values == 0).all(1)
-    clean, doubt, shifted = winsorise(torch.where(leading & ~zeros[:, None], torch.nan, y) / unit, seasons)
+    leading = leading_zeros(y)
+    clean, doubt, shifted = winsorise(torch.where(leading, torch.nan, y) / unit, seasons)
     bounded, positive = never_negative(y), positive_so_far(clean)
     found = members(clean, seasons, horizon, bounded)
     weights = weigh(found, clean)
     loc = combine(found, weights)
     # Of the zeros before the first other value, which clean values lack, fewer than a season may be its own.
-    leading &= clean.isnan()
     first = leading & (leading.sum(1, keepdim=True) < min(seasons, default=1))
     closed = season_of_zeros(torch.where(first, 0.0, clean), seasons)
     error = past_errors(clean, loc)

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.distributions import NegativeBinomial
 
 from taylorformer_forecast.baselines.smoothing import points_since_first
 from taylorformer_forecast.baselines.zeros import may_be_broken, may_have_ended
@@ -81,8 +82,7 @@ def _log_negative_binomial(
     x: Float[Tensor, "*a"], mean: Float[Tensor, "*b"], size: Float[Tensor, "*c"]
 ) -> Tensor:
     """Logarithm of the probability of ``x``; the shapes broadcast."""
-    combinations = torch.lgamma(x + size) - torch.lgamma(size) - torch.lgamma(x + 1)
-    return combinations + size * (size / (size + mean)).log() + x * (mean / (size + mean)).log()
+    return NegativeBinomial(size, mean / (size + mean), validate_args=False).log_prob(x)
 
 
 def _log_hurdle(

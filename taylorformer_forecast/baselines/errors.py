@@ -28,7 +28,7 @@ from taylorformer_forecast.defaults import (
 )
 
 ByOrigin: TypeAlias = Float[Tensor, "B n H"]  # of every origin and step
-BASE = [math.sqrt(2) * float(torch.erfinv(torch.tensor(p, dtype=torch.float64))) for p in SHAPE_LEVELS]
+BASE = torch.special.ndtri((1 + torch.tensor(SHAPE_LEVELS, dtype=torch.float64)) / 2).tolist()
 
 
 def past_errors(y: Float[Tensor, "B n"], loc: ByOrigin) -> ByOrigin:

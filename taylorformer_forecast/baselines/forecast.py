@@ -55,7 +55,8 @@ class Forecast:
     Parameters
     ----------
     loc, scale : Tensor of shape (B, n, H)
-        Forecast and mean absolute error from every origin, by the past of that origin; only whether its last
+        Forecast and mean absolute error (of intermittent demand, standard deviation) from every origin, by
+        the past of that origin; but wrong values are left out before by what followed, and whether the last
         value is an outlier is decided by the next. Those of the end of the series are the last. Before the
         first observed value both are 0.
     error_quantiles : Tensor of shape (B, J)

@@ -107,7 +107,7 @@ def smooth(
 
 
 def _states(x: np.ndarray, gain: np.ndarray, turn: np.ndarray, damping: np.ndarray) -> np.ndarray:
-    """Levels and trends after every point, shape (2, n, K, G); numpy as in ``robust``."""
+    """Levels and trends after every point, shape (2, n, K, G); in numpy, whose loops cost less."""
     states = np.zeros((2, *gain.shape))
     level = trend = np.zeros(gain.shape[1:])
     for t in range(len(x)):

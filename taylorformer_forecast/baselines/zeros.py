@@ -224,3 +224,18 @@ def _closed(y: Float[Tensor, " n"], seasons: Sequence[float | int]) -> Bool[Tens
     for first, last in zip(start.tolist(), stop.tolist(), strict=True):
         found[first:last] = zero[first:last]
     return found
+
+
+def leading_zeros(y: Float[Tensor, "*B n"]) -> Bool[Tensor, "*B n"]:
+    """Zeros before the first other value: no values, unless one is negative or all are zero.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.zeros import leading_zeros
+    >>> leading_zeros(torch.tensor([0.0, 0.0, 3.0, 0.0])).tolist()
+    [True, True, False, False]
+    """
+    begun = (y.nan_to_num() != 0).cummax(-1).values
+    counts = begun[..., -1:] & ~(y < 0).any(-1, keepdim=True)
+    return (y == 0) & ~begun & counts

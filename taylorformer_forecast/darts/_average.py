@@ -52,7 +52,7 @@ def weights_from_past(model: Any, series: Sequence[TimeSeries]) -> tuple[float, 
         origins = origins_to_compare(len(own), reach)
         if origins and origins[0] >= model.input_chunk_length + reach:
             # One outlier would outweigh all other values.
-            values = own.all_values(copy=False)[:, :, 0].astype(float)
+            values = own.values(copy=False).astype(float)
             compared.append((own, robust_columns(np.arange(len(own)), values, lengths), origins))
             early.append(own[: origins[0]])
     if not compared:
@@ -71,7 +71,7 @@ def _compared(series: Sequence[TimeSeries], reach: int) -> list[TimeSeries]:
     """
     most = max(1, MOST_COMPARED_SERIES // series[0].n_components)
     some = [series[number] for number in evenly(len(series), most).tolist()]
-    known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in some]
+    known = [~np.isnan(one.values(copy=False)) for one in some]
     whole = [
         own[-reach:].any(0) & (own[: int(HOLDOUT_START * len(own))].sum(0) >= MIN_SCALE_VALUES)
         for own in known
@@ -126,7 +126,7 @@ def _other_losses(
     statistics = Statistics(**{**model._statistics(), "correction": None, "periods": ()})
     shift = model.output_chunk_shift
     n_components, horizon = truth.shape[1], model.output_chunk_length
-    values = series.all_values(copy=False)[:, :, 0].astype(float)
+    values = series.values(copy=False).astype(float)
     requests, truths = [], []
     for origin in origins:
         date = statistics.date_of(series.freq, series.time_index[origin - 1])

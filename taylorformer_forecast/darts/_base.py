@@ -210,7 +210,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
 
     def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         """Choose what the user left open, from the series to train on; ``options`` are those of the fit."""
-        values = [np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float) for one in series]
+        values = [np.asarray(one.values(copy=False), dtype=float) for one in series]
         indexes = [one.time_index for one in series]
         longest = int(np.argmax([len(index) for index in indexes]))
         self._seasonal = SeasonalFeatures.choose(

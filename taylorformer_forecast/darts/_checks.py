@@ -144,7 +144,7 @@ def check_observed(
         raise ValueError("the target series has no observed value")
     for name, given in covariates.items():
         if given:
-            values = [one.all_values(copy=False)[:, :, 0] for one in given]
+            values = [one.values(copy=False) for one in given]
             warn_of_values(np.concatenate(values).astype(float), given[0].components, name)
 
 
@@ -195,7 +195,7 @@ def warn_of_late_covariates(
 def warn_of_small_scales(series: Sequence[TimeSeries], floor: Sequence[float]) -> None:
     """Warn if a component varies less than any context that a network was trained on is thought to."""
     for number, one in enumerate(series):
-        values = np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float)
+        values = np.asarray(one.values(copy=False), dtype=float)
         for name, column, least in zip(one.components, values.T, floor, strict=False):
             known = column[np.isfinite(column)]
             if len(known) >= MIN_SERIES_POINTS and ROUNDING * abs(known.mean()) < known.std() < least:
@@ -242,7 +242,7 @@ def gaps_too_wide(series: Sequence[TimeSeries]) -> str | None:
     """Why series cannot have statistical forecasts: in half of them, or more, most values are missing."""
     wide, count = [], 0
     for number, one in enumerate(series):
-        for name, values in zip(one.components, one.all_values(copy=False)[:, :, 0].T, strict=True):
+        for name, values in zip(one.components, one.values(copy=False).T, strict=True):
             seen = np.flatnonzero(~np.isnan(values))
             count += len(seen) > 0
             if len(seen) and on_steps(seen) is None:

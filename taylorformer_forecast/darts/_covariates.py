@@ -20,7 +20,7 @@ def units_of(
     if not covariates:
         return []
     parts = [one.slice_intersect(other) for one, other in zip(covariates, series, strict=True)]
-    values = np.concatenate([one.all_values(copy=False)[:, :, 0] for one in parts])
+    values = np.concatenate([one.values(copy=False) for one in parts])
     mean, deviation = mean_and_deviation(values[:, : values.shape[1] - n_phases].astype(float))
     return [*zip(mean.tolist(), deviation.tolist(), strict=True), *[(0.0, 1.0)] * n_phases]
 

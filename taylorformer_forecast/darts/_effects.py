@@ -43,7 +43,7 @@ def effects_on_components(
     covariates = series2seq(covariates)
     if not covariates:
         return None
-    values = [one.all_values(copy=False)[:, :, 0].astype(float) for one in series]
+    values = [one.values(copy=False).astype(float) for one in series]
     known = [_at_series(one, own) for one, own in zip(covariates, series, strict=True)]
     columns = [[y[:, c] for y in values] for c in range(series[0].n_components)]
     found = [fit_effects(column, known, seasons, length) for column in columns]
@@ -77,7 +77,7 @@ def _at_series(covariates: TimeSeries, series: TimeSeries) -> Float[np.ndarray, 
     x = np.full((len(series), covariates.n_components), np.nan)
     if len(inside):
         first = series.get_index_at_point(inside.start_time())
-        x[first : first + len(inside)] = inside.all_values(copy=False)[:, :, 0]
+        x[first : first + len(inside)] = inside.values(copy=False)
     return x
 
 

@@ -103,7 +103,7 @@ class Explaining(MixedCovariatesTorchModel):
                     still = _constant(covariates, name)
                     changed = {f"{kind}_covariates": still}
                     if kind == "future" and self.model.additions is not None:
-                        own = getattr(self.model, "statistics", None) is not None
+                        own = self.model.statistics is not None
                         changed["series"] = self.model.additions.with_others(series, covariates, still, own)
                     without[f"{kind}: {name}"] = partial(mean, **changed)
         for name, (first, last) in lag_blocks(lags, self.input_chunk_length).items():

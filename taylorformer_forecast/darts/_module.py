@@ -96,6 +96,7 @@ class ForecastModule(JointWindows, ObservedLoss):
     ) -> None:
         super().__init__(**kwargs)
         self.outlier_seasons = outlier_seasons
+        self.statistics: Any = None  # that forecast without the network
         self.n_past, self.n_future, self.n_static, self.n_phases = n_past, n_future, n_static, n_phases
         self.past_flags, self.future_flags = list(past_flags), list(future_flags)
         self.n_past_columns = n_past + len(self.past_flags)

@@ -34,7 +34,7 @@ def series_without_outliers(
         Future covariates, and what they add.
     """
     rest = series if additions is None or covariates is None else additions.rest_of(series, covariates)
-    values = rest.all_values(copy=False)[:, :, 0].astype(float)
+    values = rest.values(copy=False).astype(float)
     clean = robust_columns(np.arange(len(values)), values, seasons)
     moved = np.where(np.isnan(values), 0.0, clean - values)
     if not moved.any():

@@ -67,7 +67,7 @@ class KnownPast(MixedCovariatesTorchModel):
                 for one, covariates in zip(series, future_covariates or [None] * len(series), strict=True)
             ]
         if first:
-            values = [np.asarray(one.all_values(copy=False)[:, :, 0], dtype=float) for one in series]
+            values = [np.asarray(one.values(copy=False), dtype=float) for one in series]
             self._floor, self._level = scales_of(values)
         return super()._build_train_dataset(series, past_covariates, future_covariates, *args, **kwargs)
 

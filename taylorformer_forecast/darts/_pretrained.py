@@ -147,7 +147,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
             find_own(asked, source)  # refuses one that is none, even if not needed
         if self._tuning and asked != "finetune":
             asked = "train"
-        known = [~np.isnan(one.all_values(copy=False)[:, :, 0]) for one in series]
+        known = [~np.isnan(one.values(copy=False)) for one in series]
         n_observed = [int(n) for k in known for n in k.sum(0)]
         horizon, obstacle = self._arguments["output_chunk_length"], self._obstacle(series, options)
         strategy = choose_strategy(asked, n_observed, horizon, obstacle, gaps_too_wide(series))
@@ -164,7 +164,7 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
     def _are_demand(self, series: Sequence[TimeSeries]) -> bool:
         """Whether all components of all series are intermittent demand."""
         statistics = Statistics(**{**self._statistics(), "correction": None})
-        each = [(one.freq, y) for one in series for y in one.all_values(copy=False)[:, :, 0].T]
+        each = [(one.freq, y) for one in series for y in one.values(copy=False).T]
         known = [(freq, y) for freq, y in each if not np.isnan(y).all()]
         values = [request_of(y.astype(float), np.arange(1)).y for _, y in known]
         return are_demand(values, lambda: statistics.seasons(values, [freq for freq, _ in known]))

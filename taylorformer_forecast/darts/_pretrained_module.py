@@ -47,7 +47,7 @@ class PretrainedModule(ForecastModule):
         self, statistics: Mapping[str, Any] | None = None, weight_of_others: float = 0.5, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.statistics, self.weight_of_others = None, weight_of_others
+        self.weight_of_others = weight_of_others
         if statistics is not None:
             with torch.random.fork_rng(devices=[]):  # the network is trained as without them
                 self.statistics = Statistics(**statistics).requires_grad_(False)

@@ -219,7 +219,7 @@ class StatisticalModule(PLForecastingModule):
         if self.additions is not None:
             series = map(self.additions.rest_of, series, dataset.future_covariates)
         for one in series:
-            values = one.all_values(copy=False)[:, :, 0].astype(float).T
+            values = one.values(copy=False).astype(float).T
             seasons = self.statistics.seasons(values, [one.freq] * len(values))
             scores.append(
                 np.stack(standardised_errors(list(values), seasons, self.output_chunk_length or 1), -1)

@@ -11,9 +11,10 @@ import torch
 from scipy.special import ndtr
 
 from taylorformer_forecast.baselines.seasonal import season_of_zeros
+from taylorformer_forecast.core.families.numeric import bisect
 from taylorformer_forecast.defaults import LOGARITHM_EVIDENCE, LOGARITHM_OFFSETS, MOST_TIED
 
-REACH, STEPS = 8.0, 50  # deviations, and steps of a search
+REACH = 8.0  # deviations
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,13 @@ def raised_by_floor(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     np.float64(1.0)
     """
     ratio = (np.maximum(mean, 0.0) / np.maximum(deviation, np.finfo(float).tiny)).clip(max=REACH)
-    low, high = np.full_like(ratio, -REACH), ratio
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        above = middle * ndtr(middle) + np.exp(-(middle**2) / 2) / math.sqrt(2 * math.pi) > ratio
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return np.where(ratio < REACH, mean - deviation * low, 0.0).clip(0.0, deviation)
+
+    def of_rest(z: np.ndarray) -> np.ndarray:
+        """Means of what normal values of deviation 1 and mean z have above zero."""
+        return z * ndtr(z) + np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+
+    lowered = bisect(of_rest, ratio, -REACH, ratio)
+    return np.where(ratio < REACH, mean - deviation * lowered, 0.0).clip(0.0, deviation)
 
 
 def has_logarithm(parts: Sequence[np.ndarray], seasons: Sequence[int] = ()) -> bool:

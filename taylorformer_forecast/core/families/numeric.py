@@ -114,16 +114,16 @@ def bracket(below: Callable[[np.ndarray], Array], p: np.ndarray) -> tuple[np.nda
 
 
 def bisect(below: Callable[[np.ndarray], Array], p: np.ndarray, low: Array, high: Array) -> np.ndarray:
-    """Quantiles at p between bounds, to rounding.
+    """Where rising functions are p, between bounds, to rounding: quantiles of distributions.
 
     Parameters
     ----------
     below : callable
-        Probabilities up to values.
+        The functions, such as probabilities up to values.
     p : ndarray
-        Probabilities.
+        What they are to be.
     low, high : ndarray or float
-        Bounds of the quantiles.
+        Bounds.
 
     Returns
     -------

@@ -132,8 +132,8 @@ class Rows:
 def season_terms(at: Int[np.ndarray, " m"], n: int, seasons: Sequence[int]) -> Float[np.ndarray, "n S"]:
     """One term for every place in the shortest season, of n values of which m count; zeros if these are few.
 
-    Without them a covariate that is always at one place, since some day, would take what the season adds there:
-    an autoregression that takes a season off has twice the noise.
+    Without them a covariate that is always at one place, since some day, would take what the season adds
+    there: an autoregression that takes a season off has twice the noise.
 
     Examples
     --------

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
+from taylorformer_forecast.baselines.zeros import leading_zeros
 from taylorformer_forecast.defaults import EFFECT_SPREAD_POWER, LARGEST_EFFECT_SPREAD, LEAST_EFFECT_LEVEL
 
 
 def since_start(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, "*B n"]:
     """Values without zeros before the first other one, as statistical forecasts see them.
 
-    They stay where a value is negative, or all are zero.
-
     Examples
     --------
     >>> import numpy as np
+    import torch
     >>> from taylorformer_forecast.engine.effects.series_scale import since_start
     >>> since_start(np.array([0.0, 0.0, 3.0, 0.0])).tolist()
     [nan, nan, 3.0, 0.0]
     """
-    moved = np.logical_or.accumulate(np.nan_to_num(y) != 0, -1)
-    counts = moved[..., -1:] & ~(y < 0).any(-1, keepdims=True)
-    return np.where(counts & ~moved, np.nan, y)
+    return np.where(leading_zeros(torch.tensor(y)).numpy(), np.nan, y)
 
 
 def mean_size(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, " *B"]:
@@ -38,6 +37,7 @@ def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[
     Examples
     --------
     >>> import numpy as np
+    import torch
     >>> from taylorformer_forecast.engine.effects.series_scale import deviation
     >>> y = np.array([1.0, 3.0, 1.0, 3.0, 101.0, 103.0, 101.0, 103.0])
     >>> deviation(y).round().item(), deviation(y[:4], 2).round().item()
@@ -76,6 +76,7 @@ def spread_with_effects(
     Examples
     --------
     >>> import numpy as np
+    import torch
     >>> from taylorformer_forecast.engine.effects.series_scale import spread_with_effects
     >>> spread_with_effects(np.array([90.0, 90.0]), np.array([60.0, 0.0]), np.array([10.0, 10.0])).round(2)
     array([1.36, 0.92])

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from torch.nn.utils.rnn import pad_sequence
 
 from taylorformer_forecast.baselines.demand import fit_intermittent
+from taylorformer_forecast.core.families.numeric import bisect
 from taylorformer_forecast.defaults import (
     ALIKE_DEMAND,
     DEMAND_DECAYS,
@@ -26,7 +27,6 @@ from taylorformer_forecast.defaults import (
 )
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast
 
-N_STEPS = 60  # of bisection
 CELLS_AT_ONCE = 500  # of distributions that are changed together, which bounds the memory
 
 
@@ -203,14 +203,9 @@ def tilt_demand(
     x, goal = values / largest, mean / largest[..., 0]
     of_base = (base * x).sum(-1)
     goal = np.minimum(goal, of_base + FARTHEST_DEMAND * (1 - of_base))
-    low, high = np.full(goal.shape, -1e3), np.full(goal.shape, 1e3)
-    for _ in range(N_STEPS):
-        middle = (low + high) / 2
-        tilted = _tilted(x, base, middle)
-        above = (tilted * x).sum(-1) > goal
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    tilt = bisect(lambda c: (_tilted(x, base, c) * x).sum(-1), goal, -1e3, 1e3)
     same = (base == weights).all(-1) & np.isclose(goal, of_base, rtol=1e-12, atol=0.0)
-    found = np.where(same[..., None], weights, _tilted(x, base, (low + high) / 2))
+    found = np.where(same[..., None], weights, _tilted(x, base, tilt))
     order = np.lexsort((rng.random(paths.shape), paths), 0)
     rank = np.argsort(order, 0)
     level = (rank + 0.5) / len(paths)
