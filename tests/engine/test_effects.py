@@ -58,6 +58,22 @@ def test_what_a_season_or_a_trend_explains_is_left_to_it(kind):
     assert np.median(found) < 0.2
 
 
+@pytest.mark.parametrize("saturday", [21, -40])
+@pytest.mark.parametrize("since", [30, 100, 170])
+def test_a_flag_at_one_place_since_some_day_leaves_the_season_what_is_its_own(since, saturday):
+    """A discount on every Saturday since day 100 was given 55 for 40: forecasts without it were 13 low."""
+    t, found = np.arange(200), []
+    for seed in range(4):
+        place = t % 7 == 5
+        x = place & (t >= since)
+        y = 100 + saturday * place + 40 * x + np.random.default_rng(seed).normal(0, 5, 200)
+        found.append(difference(fit_effects([y], [x[:, None] * 1.0], [7, 365.25]), y))
+    assert np.mean(found) == pytest.approx(40, abs=5)
+    panel = [y, y[::-1] + 50]  # beside another, whose season begins at another place
+    effects = fit_effects(panel, [x[:, None] * 1.0, x[::-1, None] * 1.0], [7])
+    assert difference(effects, y, number=0) == pytest.approx(40, abs=7)
+
+
 def test_a_bend_is_found():
     rng = np.random.default_rng(0)
     x = rng.normal(10, 8, (300, 1))

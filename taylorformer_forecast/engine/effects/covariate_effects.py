@@ -189,11 +189,12 @@ def fit_effects(
 ) -> CovariateEffects:
     """Estimate what covariates add to series.
 
-    The rest of every series is an autoregression with lags of some steps and seasons. It is estimated in turn
-    with the additions: trends, seasons and slow movement that a covariate shares with values count for
-    little. Lines, bends and later lines of covariates have normal priors of estimated variance: one that
-    explains hardly more than chance adds nothing (:mod:`~taylorformer_forecast.engine.effects.relevance`).
-    Series have additions in common, and deviations from these as far as they are unlike.
+    The rest of every series is a mean of every place in the season and an autoregression with lags of some
+    steps and seasons. It is estimated in turn with the additions: trends, seasons and slow movement that a
+    covariate shares with values count for little. Lines, bends and later lines of covariates have normal
+    priors of estimated variance: one that explains hardly more than chance adds nothing
+    (:mod:`~taylorformer_forecast.engine.effects.relevance`). Series have additions in common, and deviations
+    from these as far as they are unlike.
 
     Parameters
     ----------
