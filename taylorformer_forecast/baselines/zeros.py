@@ -16,10 +16,12 @@ from taylorformer_forecast.defaults import (
     CLOSED_RUN,
     FEW_ZEROS,
     FEWEST_BEFORE_BROKEN,
+    FEWEST_OF_NEW,
     FEWEST_RUNS,
     FEWEST_STEPS,
     INTERMITTENT_ZEROS,
     LEAST_ELASTICITY,
+    LEAST_OF_NEW,
     MIN_CHECKED_VALUES,
     MOST_LEADING_ZEROS,
     WHOLE_IN_SINGLE_PRECISION,
@@ -30,7 +32,8 @@ from taylorformer_forecast.defaults import (
 def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     """Whether the values up to each point are not negative and a quarter of them is zero.
 
-    Of the zeros before the first other value four count: a series may only have begun late. A long run of
+    Of the zeros before the first other value four count: a series may only have begun late. It has where no
+    zero follows, and the first three values or more are alike and no small counts. A long run of
     zeros that is over does not count where there are few others: something was closed. Nor do zeros count
     that alternate with other values in long runs, as nights do with days. Where values have not been zero for
     longer than ever, and than chance would have it, as in an outbreak, those before are another time. Where
@@ -54,7 +57,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
     over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
     nights = (over >= FEWEST_RUNS) & (torch.minimum(ended, seen - zeros) >= CLOSED_RUN * over)
-    many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ~closed & ~_awake(y)
+    many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ~closed & ~_awake(y) & ~_has_begun(y)
     return (many | may_have_ended(y) | may_be_broken(y)) & ~nights & ((y < 0).cumsum(1) == 0)
 
 
@@ -118,6 +121,16 @@ def _awake(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     longest = torch.where(y == 0, F.pad(run, (1, 0))[:, :-1], 0).cummax(1).values  # of those that are over
     chance = (1 - zeros / before.clamp_min(1)).clamp_min(1e-12) ** run
     return (run >= AWAKE_RUN) & (run > longest) & (chance < ZEROS_CHANCE)
+
+
+def _has_begun(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
+    """Whether values are alike and no small counts since the first that is not zero: of a new product."""
+    value = (y != 0) & ~y.isnan()
+    count, smallest = value.cumsum(1), torch.where(value, y, torch.inf).cummin(1).values
+    mean = torch.where(value, y, 0.0).cumsum(1) / count.clamp_min(1)
+    alike = ((y == 0) & (count > 0)).cumsum(1).eq(0) & (smallest >= CLOSED_EDGE * mean)
+    small = (smallest < LEAST_OF_NEW) & ((value & (y != y.round())).cumsum(1) == 0)
+    return (count >= FEWEST_OF_NEW) & alike & ~small
 
 
 def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:

@@ -17,8 +17,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.darts._batch_effects import BatchEffects
+from taylorformer_forecast.engine.covariates import with_earlier
 from taylorformer_forecast.engine.effects.closures import ZeroPlaces, demand_of
-from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects, with_earlier
+from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.effects.covariate_gaps import before_all_or_long
 from taylorformer_forecast.engine.effects.series_scale import since_start
 
@@ -52,7 +53,7 @@ def effects_on_components(
             {name: np.asarray(value).tolist() for name, value in vars(effects).items()} for effects in found
         ],
         "units": [
-            _usual_units(effects, np.where(effects.closed(known[0]), np.nan, y[0]), length)
+            _usual_units(effects, np.where(effects.closed(known[0]), np.nan, y[0]), known[0], length)
             for effects, y in zip(found, columns, strict=True)
         ]
         if len(values) == 1
@@ -63,12 +64,12 @@ def effects_on_components(
     }
 
 
-def _usual_units(effects: CovariateEffects, y: Float[np.ndarray, " n"], length: int) -> list[float]:
+def _usual_units(effects: CovariateEffects, y: np.ndarray, x: np.ndarray, length: int) -> list[float]:
     """Unit of the additions to a series, and the smallest and largest of its windows of some ``length``."""
-    size = min(length, len(y))
-    windows = np.lib.stride_tricks.sliding_window_view(y, size)[:: max(size // 4, 1)]
-    each = effects.unit(windows, length)
-    return [float(effects.unit(y, length)), float(each.min()), float(each.max())]
+    whole, size = float(effects.unit(y, x, length)), min(length, len(y))
+    at = np.arange(0, len(y) - size + 1, max(size // 4, 1))[:, None] + np.arange(size)
+    each = effects.unit(y[at], x[at], length)
+    return [whole, float(each[each > 0].min(initial=whole)), float(each.max())]
 
 
 def _at_series(covariates: TimeSeries, series: TimeSeries) -> Float[np.ndarray, "n F"]:
@@ -236,7 +237,7 @@ class Additions:
         found = np.stack(each, 1).reshape(*shape, -1)
         for (b, c), zero in places.items():
             found[b, zero.at(steps), c] = 0.0
-        added = found * np.where(demand, 0.0, self._units(y))[:, None]
+        added = found * np.where(demand, 0.0, self._units(x, y))[:, None]
         closed = self._closed(x[:, steps])
         return BatchEffects(
             y, found, demand, *(torch.as_tensor(one, device=device) for one in (added, closed))
@@ -251,7 +252,7 @@ class Additions:
         """
         if not any(len(effects.prior) for effects in self.effects):
             return None
-        units, y, length = self._units(y), y.copy(), y.shape[1]
+        units, y, length = self._units(x, y), y.copy(), y.shape[1]
         for (b, c), zero in self._zero_places(y).items():
             y[b, zero.at(np.arange(length)), c] = np.nan
         known, found = x[:, :length, : len(self.effects[0].means)], []
@@ -281,15 +282,14 @@ class Additions:
                 found[:, c] = demand_of(y[..., c], of_series)
         return found
 
-    def _units(self, y: Float[np.ndarray, "B L C"]) -> Float[np.ndarray, "B C"]:
+    def _units(self, x: np.ndarray, y: Float[np.ndarray, "B L C"]) -> Float[np.ndarray, "B C"]:
         """Units of the additions to all components of every series with these values in front."""
         found = np.empty((len(y), len(self.effects)))
         for c, effects in enumerate(self.effects):
-            found[:, c] = own = effects.unit(y[..., c], self.length)
+            found[:, c] = own = effects.unit(y[..., c], x[:, : y.shape[1]], self.length)
             if self.units is not None:  # another series, of another scale, has another unit
                 usual, least, most = self.units[c]
-                alike = (own >= least / MOST_RATIO) & (own <= most * MOST_RATIO)
-                found[alike, c] = usual
+                found[(own >= least / MOST_RATIO) & (own <= most * MOST_RATIO), c] = usual
         return found
 
 

@@ -14,8 +14,8 @@ from darts.models.forecasting.pl_forecasting_module import PLForecastingModule
 from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 from darts.utils.ts_utils import series2seq
 
+from taylorformer_forecast.darts._adopted import AdoptingModel
 from taylorformer_forecast.darts._average import weights_from_past
-from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._checks import gaps_too_wide, warn_of_late_covariates
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
@@ -42,18 +42,15 @@ from taylorformer_forecast.models.correction import CorrectionNet
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
 
-class PretrainedModel(SharedWeights, BaseForecastModel):
+class PretrainedModel(SharedWeights, AdoptingModel):
     """Base of models with the parameters ``strategy`` and ``pretrained``.
 
     The file is read by the first fit alone, where the network is trained: checkpoints hold the weights that
     came of it, and further fits go on from them.
     """
 
-    _strategy: Strategy | None
-
     def _set_up(self, arguments: Mapping[str, Any]) -> None:
-        self._strategy = None
-        self._settings: Mapping[str, Any] | None = None  # of the pretrained network, once they are known
+        self._strategy, self._settings = None, None
         asked, source = arguments["strategy"], arguments["pretrained"]
         if isinstance(source, PathLike):  # darts loads no paths
             arguments = {**arguments, "pretrained": fspath(source)}
@@ -169,16 +166,6 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         values = [request_of(y.astype(float), np.arange(1)).y for _, y in known]
         return are_demand(values, lambda: statistics.seasons(values, [freq for freq, _ in known]))
 
-    def _adopt(self, strategy: Strategy | None) -> None:
-        """Take a strategy, and the epochs that belong to it."""
-        self._strategy = strategy
-        if strategy is not None and not strategy.kind.trains:
-            self.n_epochs = 0
-        elif self._arguments["n_epochs"] is None:
-            self.n_epochs = self.spec.num_epochs
-        else:
-            self.n_epochs = self._arguments["n_epochs"]
-
     def fit_from_dataset(self, train_dataset: Any, *args: Any, epochs: int = 0, **kwargs: Any) -> Any:
         """Train on a dataset; see darts. Only "train" and "finetune" train anything."""
         if self._strategy is not None and not self._strategy.kind.trains:
@@ -272,21 +259,3 @@ class PretrainedModel(SharedWeights, BaseForecastModel):
         elif begins and before is not None:
             setup["model"].usual_weight = float(before["calibration.weight"])
         return setup
-
-    @property
-    def _ckpt_skipped_params(self) -> list[str]:
-        return [*super()._ckpt_skipped_params, "pretrained", "strategy"]
-
-    def _check_ckpt_parameters(self, tfm_save: Any) -> None:
-        """Compare with the parameters of saved weights. They may come from another file, not from none."""
-        super()._check_ckpt_parameters(tfm_save)
-        asked = self._arguments["strategy"]
-        found = "train" if tfm_save._strategy is None else tfm_save._strategy.name
-        alike = {"finetune": "pretrained"}
-        if asked != "auto" and alike.get(asked, asked) != alike.get(found, found):
-            raise ValueError(
-                f"the weights are those of a model with strategy={found!r}, and fit no model with "
-                f"strategy={asked!r}: their networks differ"
-            )
-        self._adopt(tfm_save._strategy)
-        self._settings = tfm_save._settings

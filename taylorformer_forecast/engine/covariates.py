@@ -1,4 +1,4 @@
-"""Units of covariates: their means and standard deviations in training."""
+"""Covariates: warnings of their values, their means and deviations in training, and earlier steps."""
 
 from __future__ import annotations
 
@@ -95,3 +95,18 @@ def mean_and_deviation(
     mean = np.where(known, values, 0).sum(0) / count
     deviation = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
     return mean, np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)  # less is rounding
+
+
+def with_earlier(x: Float[np.ndarray, "*B n C"], reach: int) -> Float[np.ndarray, "*B n R C"]:
+    """Covariates of each step of a grid, and of the steps before; NaN before the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.covariates import with_earlier
+    >>> with_earlier(np.array([[1.0], [2.0]]), 1)[..., 0].tolist()
+    [[1.0, nan], [2.0, 1.0]]
+    """
+    n, before = x.shape[-2], np.full((*x.shape[:-2], reach, x.shape[-1]), np.nan)
+    padded = np.concatenate([before, x], -2)
+    return np.stack([padded[..., reach - back : reach - back + n, :] for back in range(reach + 1)], -2)

@@ -116,7 +116,8 @@ class ExogenousEffects(Host):
         assert self._effects is not None
         values, numbers = to_float(y).copy(), self._axis.numbers(y.index.get_level_values(-1))
         origins, of_series = dict(self._origins), dict(self._of_series)  # an update may fail later
-        closed = self._closed(y.index, self._cur_X)
+        X = self._scaler.ahead(self._cur_X.reindex(y.index))
+        closed = self._effects.closed(X)
         for key, own in rows_of_instances(y.index).items():
             own = own[at_steps(numbers[own], ~np.isnan(values[own]).all(1))]  # others have no value
             steps = snapped(numbers[own] - origins.setdefault(key, numbers[own].min()))
@@ -124,7 +125,7 @@ class ExogenousEffects(Host):
                 known, seen = of_series.get((key, column)), values[own, d]
                 if known is None:
                     about = self._effects, self._effect_numbers.get((key, column)), self._seasonal.lengths
-                    known = SeriesEffects.of(numbers[own], steps, seen, closed[own], *about)
+                    known = SeriesEffects.of(numbers[own], steps, seen, X[own], *about)
                 else:
                     known = known.within(steps, seen)
                 of_series[key, column] = known

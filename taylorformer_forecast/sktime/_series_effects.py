@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.baselines.zeros import never_negative
@@ -57,7 +57,7 @@ class SeriesEffects:
         numbers: Float[np.ndarray, " n"],
         steps: Float[np.ndarray, " n"],
         y: Float[np.ndarray, " n"],
-        closed: Bool[np.ndarray, " n"],
+        x: Float[np.ndarray, "n C"],
         effects: CovariateEffects,
         number: int | None,
         seasons: Sequence[float],
@@ -70,8 +70,8 @@ class SeriesEffects:
             Numbers of its time stamps, and steps since the first.
         y : ndarray of shape (n,)
             Values.
-        closed : bool ndarray of shape (n,)
-            Where X says that all is zero.
+        x : ndarray of shape (n, C)
+            X, NaN where it is not known.
         effects : CovariateEffects
             Effects of X.
         number : int, optional
@@ -79,7 +79,7 @@ class SeriesEffects:
         seasons : sequence of float
             Lengths of seasons.
         """
-        seen, ends = ~np.isnan(y), bounds(torch.as_tensor(y)[None])
+        seen, ends, closed = ~np.isnan(y), bounds(torch.as_tensor(y)[None]), effects.closed(x)
         hides = bool((seen & ~closed).sum() * SPARSEST_STEPS > seen.sum())
         while_open = np.where(closed, np.nan, y) if hides else y
         places = _zero_places(steps, while_open, seasons)
@@ -87,7 +87,7 @@ class SeriesEffects:
         number = number if number is not None else -2 if demand else -1
         if number >= 0:
             demand = bool(effects.of_demand[number])
-        unit = 0.0 if demand else float(effects.unit(while_open))
+        unit = 0.0 if demand else float(effects.unit(while_open, x))
         started = ~np.isnan(since_start(y))
         start = numbers[started].min() if started.any() and not demand else -np.inf
         return cls(number, demand, unit, ends[0].item(), ends[1].item(), start, places, hides)

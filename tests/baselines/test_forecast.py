@@ -526,6 +526,25 @@ def test_many_runs_of_zeros_are_intermittent_however_long_the_longest():
     assert is_intermittent(y[None])[0, -1]
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.013])
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_a_new_product_in_a_table_of_zeros_is_forecast_as_if_the_table_began_with_it(n, unit):
+    """Of the mean of three to five values a quarter to less than a half was forecast."""
+    values = unit * torch.poisson(torch.full((n,), 50.0), generator=torch.Generator().manual_seed(0)).double()
+    padded = forecast(torch.cat([torch.zeros(175), values])[None], 14)
+    cut = forecast(values[None], 14)
+    assert not padded.intermittent.any()
+    torch.testing.assert_close(
+        padded.quantiles([0.1, 0.5, 0.9]), cut.quantiles([0.1, 0.5, 0.9]), rtol=0.1, atol=0
+    )
+
+
+@pytest.mark.parametrize("values", [[1, 2, 1], [3, 3, 3, 3, 3], [50, 50], [50, 1, 40, 60], [50, 48, 53, 0]])
+def test_few_values_after_zeros_may_be_intermittent_where_they_are_small_unlike_or_zero_again(values):
+    y = torch.cat([torch.zeros(30), torch.tensor(values)]).double()
+    assert is_intermittent(y[None])[0, -1]
+
+
 def test_nights_are_no_intermittent_demand_however_few_were_seen():
     """Three and a half days of five minutes are too few for their season to explain the zeros."""
     t = torch.arange(1096.0).double()

@@ -437,6 +437,19 @@ def test_series_of_a_list_have_effects_of_their_own_where_they_are_unlike(strate
         assert found == pytest.approx([10, 60, 35], abs=7)
 
 
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "zero_shot"])
+@pytest.mark.parametrize("n_series", [1, 3])
+def test_a_constant_has_none_of_the_effects_of_other_series(strategy, n_series):
+    pairs = [promoted(40.0, seed) for seed in range(2)]
+    constant = series_of(np.full(N, 50.0))
+    fitted = [*(one[:N] for one, _ in pairs), constant][:n_series]
+    X = [pairs[0][1], pairs[1][1], pairs[0][1]][:n_series]
+    model = chosen(strategy).fit(fitted, future_covariates=X, verbose=False)
+    options = {"num_samples": 20, "random_state": 0, "verbose": False}
+    found = model.predict(H, series=constant, future_covariates=X[0], **options)
+    np.testing.assert_allclose(found.all_values(), 50, rtol=1e-2)
+
+
 def test_a_list_of_series_that_are_alike_has_the_effect_of_all():
     pairs = [promoted(40.0, seed) for seed in range(6)]
     series, X = zip(*pairs, strict=True)

@@ -20,6 +20,7 @@ from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.darts._dataset import DatasetWindows, sample_places
 from taylorformer_forecast.defaults import MAX_CYCLES, N_HARMONICS, NETWORK_WEIGHTS
 from taylorformer_forecast.engine.pretrained import load_pretrained, save_pretrained
+from taylorformer_forecast.engine.strategy import STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
@@ -292,6 +293,23 @@ def test_weights_can_be_loaded_unchecked(series, tmp_path, strategy):
     assert all(torch.equal(v, fresh.model.state_dict()[k]) for k, v in saved.model.state_dict().items())
     assert fresh.summary().strategy == strategy
     assert fresh.fit(series).summary().strategy == strategy
+    usual = make(**{**params, "strategy": "auto"})
+    usual.load_weights(path, load_encoders=False, skip_checks=True)
+    assert usual.summary().strategy == strategy
+
+
+@pytest.mark.parametrize("clean", [False, True])
+@pytest.mark.parametrize("options", [{}, {"skip_checks": True}])
+def test_weights_of_the_default_are_loaded_by_the_default_without_encoders(series, tmp_path, clean, options):
+    """New encoders were those of a network, where the file had a statistical forecast and none."""
+    path = str(tmp_path / "model.pt")
+    model = make(strategy="auto").fit(series)
+    expected = model.predict(9, num_samples=3, random_state=1)
+    model.save(path, clean=clean)
+    fresh = make(strategy="auto")
+    fresh.load_weights(path, load_encoders=False, **options)
+    assert fresh.predict(9, series=series, num_samples=3, random_state=1) == expected
+    assert fresh.summary().strategy == model.summary().strategy == "corrected"
 
 
 @pytest.mark.parametrize(
@@ -305,16 +323,17 @@ def test_weights_of_pretrained_and_of_new_networks_do_not_fit_each_other(series,
         make(strategy=loading, n_epochs=1).load_weights(path)
 
 
-@pytest.mark.parametrize("saved", ["pretrained", "train", "finetune"])
+@pytest.mark.parametrize("saved", STRATEGIES[1:])
 def test_weights_of_every_strategy_can_be_loaded_by_the_default(series, tmp_path, saved):
     path = str(tmp_path / "model.pt")
     model = make(strategy=saved, n_epochs=1).fit(series)
     model.save(path)
-    fresh = make(strategy="auto")
-    fresh.load_weights(path)
-    forecasts = [m.predict(6, series=series, random_state=0).values() for m in (model, fresh)]
-    np.testing.assert_array_equal(*forecasts)
-    assert fresh.summary().strategy == saved
+    for load_encoders in (True, False):
+        fresh = make(strategy="auto")
+        fresh.load_weights(path, load_encoders=load_encoders)
+        forecasts = [m.predict(6, series=series, random_state=0).values() for m in (model, fresh)]
+        np.testing.assert_array_equal(*forecasts)
+        assert fresh.summary().strategy == saved
 
 
 # --- what is refused --------------------------------------------------------------------------------------

@@ -86,11 +86,12 @@ def test_effects_are_those_at_open_times():
     is_open, x = rng.random(n) > 0.1, rng.normal(size=n)
     y = np.where(is_open, np.tile(WEEK, 40) + 10 * (np.tile(WEEK, 40) > 0) + x, 0.0)
     y[np.tile(WEEK, 40) == 0] = 0.0
-    effects = fit_effects([y], [np.column_stack([is_open, x])], [7])
+    known = np.column_stack([is_open, x])
+    effects = fit_effects([y], [known], [7])
     assert (effects.closing.tolist(), effects.codes.tolist()) == ([0], [0.0])
     assert not effects.of_demand.any()
     at = np.array([[[1.0, 0.0]], [[1.0, 1.0]], [[0.0, 1.0]]]).repeat(effects.reach + 1, 1)
-    added = effects(at) * effects.unit(y)
+    added = effects(at) * effects.unit(y, known)
     assert added[1] - added[0] == pytest.approx(1, abs=0.1)
     assert added[2] == 0
     assert effects.closed(at[:, 0]).tolist() == [False, False, True]

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.effects.covariate_effects import fit_effects, with_earlier
+from taylorformer_forecast.engine.covariates import with_earlier
+from taylorformer_forecast.engine.effects.covariate_effects import fit_effects
 from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
 from taylorformer_forecast.engine.effects.series_scale import deviation
 
@@ -153,11 +154,11 @@ def test_one_more_series_has_the_slopes_that_its_values_show():
     y = [(30 if k % 2 else 5) * one[:, 0] + rng.normal(size=80) for k, one in enumerate(x)]
     effects = fit_effects(y, x)
     for k in range(2):
-        found = effects.slopes_of(y[k], x[k], [], float(effects.unit(y[k])))
+        found = effects.slopes_of(y[k], x[k], [], float(effects.unit(y[k], x[k])))
         np.testing.assert_allclose(found, effects.slopes[k], atol=0.05)
     new = promotions(80, rng)
     other = 17 * new[:, 0] + rng.normal(size=80)
-    unit = float(effects.unit(other))
+    unit = float(effects.unit(other, new))
     own = replace(effects, slopes=effects.slopes_of(other, new, [], unit)[None])
     assert difference(own, other) == pytest.approx(17, abs=1.5)
     for nothing in (np.full(80, np.nan), np.ones(80)):
@@ -296,10 +297,23 @@ def test_units_of_few_or_equal_values_are_in_proportion_to_their_size():
     x = [rng.normal(size=(60, 1)) for _ in range(3)]
     y = [10 + 2 * one[:, 0] + 0.1 * rng.normal(size=60) for one in x]
     effects = fit_effects(y, x)
-    for few in ([10.0], [10.0, 10.0], [9.0, np.nan, 11.0]):
-        assert effects.unit(np.array(few)) == pytest.approx(2, rel=0.2)
-        assert effects.unit(1e-6 * np.array(few)) == pytest.approx(1e-6 * effects.unit(np.array(few)))
-    assert effects.unit(y[0]) == deviation(y[0])
+    for few in ([9.0, np.nan, 11.0], [10.0, 10.0], [10.0]):
+        few, beside = np.array(few), x[0][: len(few)]
+        unit = effects.unit(few, beside)
+        assert unit == pytest.approx(2, rel=0.2)
+        assert effects.unit(1e-6 * few, beside) == pytest.approx(1e-6 * unit)
+    assert effects.unit(np.full(60, 10.0), np.ones((60, 1))) == unit
+    assert effects.unit(y[0], x[0]) == deviation(y[0])
+
+
+def test_nothing_is_added_to_many_equal_values_beside_covariates_that_vary():
+    rng = np.random.default_rng(0)
+    x = [rng.normal(size=(60, 2)) for _ in range(2)]
+    effects = fit_effects([10 + 2 * one[:, 0] + 0.1 * rng.normal(size=60) for one in x], x)
+    equal, still = np.full((2, 60), 10.0), x[0] * [0, 1]  # of the second nothing comes
+    assert effects.unit(equal, np.stack([x[0], still])) == pytest.approx([0, 2], rel=0.2)
+    known = np.where(np.arange(60) % 2, 10.0, np.nan)
+    assert effects.unit(known, np.where(np.isnan(known)[:, None], x[0], 0.0)) > 0  # it varies beside no value
 
 
 @pytest.mark.parametrize("length", [None, 5, 40])

@@ -103,6 +103,15 @@ def test_columns_of_a_frame_have_effects_of_their_own():
     assert (found["b"], found["a"]) == (pytest.approx(40, abs=6), pytest.approx(0, abs=4))
 
 
+@pytest.mark.parametrize("strategy", ["baseline", "corrected", "zero_shot"])
+def test_a_constant_has_none_of_the_effects_of_other_columns(strategy):
+    """From 37 to 65 were forecast in place of 50."""
+    y, X = promoted()
+    y = pd.DataFrame({"sales": y, "others": 3 * promoted()[0], "stores": 50.0})
+    forecaster = TaylorformerForecaster(strategy=strategy, random_state=0).fit(y[:N], X[:N], fh=FH)
+    np.testing.assert_allclose(forecaster.predict(X=X[N:])["stores"], 50, rtol=1e-3)
+
+
 def test_units_of_y_and_x_do_not_matter():
     y, X = promoted()
     one, other = (

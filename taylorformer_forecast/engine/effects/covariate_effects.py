@@ -15,7 +15,7 @@ from taylorformer_forecast.defaults import (
     MIN_SERIES_POINTS,
     MOST_CODES,
 )
-from taylorformer_forecast.engine.covariates import mean_and_deviation
+from taylorformer_forecast.engine.covariates import mean_and_deviation, with_earlier
 from taylorformer_forecast.engine.effects.closures import beside_codes, demand_of, while_open
 from taylorformer_forecast.engine.effects.covariate_gaps import filled, memory_of, unknown
 from taylorformer_forecast.engine.effects.demand_rows import DemandRows
@@ -111,11 +111,20 @@ class CovariateEffects:
         rows = Rows.of((y - np.nanmean(y)) / unit, terms, known, self.reach, seasons)
         return common if rows is None else slopes_of_one(rows, common, self.prior)[: len(common)]
 
-    def unit(self, y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[np.ndarray, " *B"]:
-        """Units of additions to series: their :func:`deviation`; of few or equal values that of others."""
+    def unit(
+        self, y: Float[np.ndarray, "*B n"], x: Float[np.ndarray, "*B n C"], length: int | None = None
+    ) -> Float[np.ndarray, " *B"]:
+        """Units of additions to series with covariates ``x``: their deviation.
+
+        That of others is taken where values are few, or equal beside equal covariates. Where values are equal
+        although covariates with an effect on others are not, nothing is added.
+        """
         y = since_start(y)
-        own, few = deviation(y, length), (~np.isnan(y)).sum(-1) < MIN_SERIES_POINTS
-        return np.where(few | (own == 0), self.relative * mean_size(y), own)
+        own, seen = deviation(y, length), ~np.isnan(y)
+        beside = np.where(seen[..., None], x, np.nan)[..., self.columns[(self.slopes != 0).any(0)]]
+        equal = np.fmax.reduce(beside, -2, initial=-np.inf) <= np.fmin.reduce(beside, -2, initial=np.inf)
+        none = (seen.sum(-1) < MIN_SERIES_POINTS) | ((own == 0) & equal.all(-1))
+        return np.where(none, self.relative * mean_size(y), own)
 
     def filled(self, x: Float[np.ndarray, "*B n C"]) -> Float[np.ndarray, "*B n C"]:
         """Covariates in order of time, those that are not known between their last value and their mean.
@@ -159,26 +168,12 @@ class CovariateEffects:
         Parameters
         ----------
         x : ndarray of shape (n, reach + 1, C)
-            Covariates of every value, and those one step before it and so on: see :func:`with_earlier`.
+            Covariates of every value, and those one step before it and so on: see
+            :func:`~taylorformer_forecast.engine.covariates.with_earlier`.
         number : int or int ndarray of shape (n,)
             Number of the series, -1 of none of the fit, -2 of none with intermittent demand.
         """
         return np.where(self.closed(x[:, 0]), 0.0, (self.terms(x) * self.slopes[number]).sum(1))
-
-
-def with_earlier(x: Float[np.ndarray, "*B n C"], reach: int) -> Float[np.ndarray, "*B n R C"]:
-    """Covariates of each step of a grid, and of the steps before; NaN before the first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.engine.effects.covariate_effects import with_earlier
-    >>> with_earlier(np.array([[1.0], [2.0]]), 1)[..., 0].tolist()
-    [[1.0, nan], [2.0, 1.0]]
-    """
-    n, before = x.shape[-2], np.full((*x.shape[:-2], reach, x.shape[-1]), np.nan)
-    padded = np.concatenate([before, x], -2)
-    return np.stack([padded[..., reach - back : reach - back + n, :] for back in range(reach + 1)], -2)
 
 
 def fit_effects(
@@ -221,13 +216,14 @@ def fit_effects(
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.effects.covariate_effects import fit_effects, with_earlier
+    >>> from taylorformer_forecast.engine.covariates import with_earlier
+    >>> from taylorformer_forecast.engine.effects.covariate_effects import fit_effects
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(200, 2))  # the second has no effect
     >>> y = rng.normal(size=200).cumsum() / 10 + np.maximum(x[:, 0], 0)
     >>> effects = fit_effects([y], [x])
     >>> at = with_earlier(np.array([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), effects.reach)
-    >>> ((effects(at) - effects(at)[0]) * effects.unit(y)).round().tolist()
+    >>> ((effects(at) - effects(at)[0]) * effects.unit(y, x)).round().tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
     values, places, closing, codes = while_open(y, x, seasons)
