@@ -5,6 +5,7 @@ Days of the month and holidays for daily series, the number of working days for 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -13,10 +14,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
+    CALENDAR_DOUBT,
     CALENDAR_ERROR,
     CALENDAR_MIN_VALUES,
     CALENDAR_OCCURRENCES,
     CALENDAR_ONCE,
+    CALENDAR_RIVALS,
+    CALENDAR_SURE_VALUES,
     CALENDAR_WEEKS,
     WORKING_DAYS_CHANCE,
     WORKING_DAYS_MIN_CHANGES,
@@ -30,6 +34,7 @@ def calendar_effects(
     y: Float[Tensor, "B n"],
     month: Int[Tensor, "B N"],
     holidays: Sequence[tuple[Int[Tensor, "B N"], int]] = (),
+    seasons: Sequence[int] = (),
 ) -> Float[Tensor, "B N"]:
     """What the calendar adds to the values of each day, of the past and of the future.
 
@@ -48,6 +53,10 @@ def calendar_effects(
     holidays : sequence of (int Tensor of shape (B, N), int)
         For each holiday the number of each day among those around it, from 0, -1 for other days; and how many
         there are. They have no effect of the day of the month.
+    seasons : sequence of int
+        Steps of the seasons. A month holds nearly whole cycles of 6 or 10 days. So beside a season that is no
+        week, and in less than a year, days of the month have no effect if those of some cycle of about a
+        month explain more.
 
     Returns
     -------
@@ -77,10 +86,13 @@ def calendar_effects(
     for days, _ in holidays:
         special |= days >= 0
     effects = torch.zeros_like(level)
-    for days, size in (*holidays, (torch.where(special, -1, month), LONGEST_MONTH)):
+    for days, size in holidays:
         effects += _shrunk_means(error - effects[:, :n], usual, days, size, special[:, :n])
-    few = (~y.isnan()).sum(1, keepdim=True) < CALENDAR_MIN_VALUES
-    return torch.where(few, 0.0, effects * level)
+    count = (~y.isnan()).sum(1, keepdim=True)
+    doubted = (count < CALENDAR_SURE_VALUES) | any(s % WEEK and s <= 2 * LONGEST_MONTH for s in seasons)
+    ordinary = torch.where(special, -1, month)
+    effects += _shrunk_means(error - effects[:, :n], usual, ordinary, LONGEST_MONTH, special[:, :n], doubted)
+    return torch.where(count < CALENDAR_MIN_VALUES, 0.0, effects * level)
 
 
 def working_day_effects(y: Float[Tensor, "B n"], surplus: Float[Tensor, "B N"]) -> Float[Tensor, "B N"]:
@@ -186,20 +198,28 @@ def _shrunk_means(
     days: Int[Tensor, "B N"],
     n_kinds: int,
     special: Bool[Tensor, "B n"],
+    doubted: Bool[Tensor, "B 1"] | None = None,
 ) -> Float[Tensor, "B N"]:
-    """Mean error of each kind of day, shrunk to 0 by the errors of other days; 0 where there is no kind."""
+    """Mean error of each kind of day, shrunk to 0 by the errors of other days; 0 where there is no kind.
+
+    Where the kinds are doubted, they have no effect if a cycle of about as many days explains errors better.
+    """
     n = error.shape[1]
     cut = error.clamp(-CALENDAR_ERROR * usual, CALENDAR_ERROR * usual)
     used = ~error.isnan() & (days[:, :n] >= 0)
     kind = days.clamp_min(0)
-    at, zero = kind[:, :n], error.new_zeros(len(error), n_kinds)
-    count = zero.scatter_add(1, at, used.to(error))
-    mean = zero.scatter_add(1, at, torch.where(used, cut, 0.0)) / count.clamp_min(1)
+    at, chosen = kind[:, :n], torch.where(used, cut, torch.nan)
     variance, deviation = _of_runs(torch.where(special, torch.nan, cut), n_kinds)
+    mean, count, beyond = _means(chosen, at, n_kinds, variance, deviation)
+    beyond = beyond.clamp_min(0)
+    if doubted is not None and (beyond > 0).any():
+        for cycle in torch.arange(*CALENDAR_RIVALS).tolist():
+            other = (torch.arange(n, device=error.device) % cycle).long().expand_as(at)
+            rival = _means(chosen, other, math.ceil(cycle), variance, deviation)[2]
+            beyond = torch.where(doubted & (rival > CALENDAR_DOUBT * beyond), 0.0, beyond)
     share = torch.where(count > 0, 1 / count.clamp_min(1), 0.0)
-    strict = (CALENDAR_OCCURRENCES * share).clamp_min(1)
-    beyond = (mean.square() - share * (variance + strict * deviation)).sum(1, keepdim=True)
-    between = (beyond / (count > 0).sum(1, keepdim=True).clamp_min(1)).clamp_min(0)
+    between = beyond / (count > 0).sum(1, keepdim=True).clamp_min(1)
+    zero = torch.zeros_like(mean)
     # What all of several occurrences exceed is no outlier, and not cut.
     least, most = (
         torch.full_like(zero, bound).scatter_reduce(1, at, torch.where(used, error, bound), how)
@@ -210,6 +230,22 @@ def _shrunk_means(
     shrunk = mean * between / (between + share * variance).clamp_min(1e-300)
     shrunk *= torch.where(count == 1, CALENDAR_ONCE, 1.0)
     return torch.where(days >= 0, shrunk.gather(1, kind), 0.0)
+
+
+def _means(
+    error: Float[Tensor, "B n"],
+    kind: Int[Tensor, "B n"],
+    n_kinds: int,
+    variance: Float[Tensor, "B 1"],
+    deviation: Float[Tensor, "B 1"],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean and number of the known errors of each kind, and what all squares of means have beyond chance."""
+    known, zero = ~error.isnan(), error.new_zeros(len(error), n_kinds)
+    count = zero.scatter_add(1, kind, known.to(error))
+    mean = zero.scatter_add(1, kind, torch.where(known, error, 0.0)) / count.clamp_min(1)
+    share = torch.where(count > 0, 1 / count.clamp_min(1), 0.0)
+    strict = (CALENDAR_OCCURRENCES * share).clamp_min(1)
+    return mean, count, (mean.square() - share * (variance + strict * deviation)).sum(1, keepdim=True)
 
 
 def _of_runs(error: Float[Tensor, "B n"], size: int) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ import numpy as np
 from taylorformer_forecast.defaults import (
     ALIKE_PEAK_ERRORS,
     ALIKE_PEAKS,
+    EXACT_AUTOCORRELATION,
     LEAST_FOUND_CYCLES,
     LEAST_MULTIPLE,
     MIN_AUTOCORRELATION,
@@ -23,7 +24,9 @@ from taylorformer_forecast.defaults import (
 )
 
 
-def detect_periods(y: np.ndarray, standard_errors: float = SEASON_STANDARD_ERRORS) -> list[int]:
+def detect_periods(
+    y: np.ndarray, standard_errors: float = SEASON_STANDARD_ERRORS, n_values: int | None = None
+) -> list[int]:
     """Find seasonal periods as peaks of the autocorrelation of the detrended series.
 
     Parameters
@@ -32,7 +35,9 @@ def detect_periods(y: np.ndarray, standard_errors: float = SEASON_STANDARD_ERROR
         Values on a regular grid, NaN where missing.
     standard_errors : float, default=2.5
         Least autocorrelation at a period, in standard errors of that of white noise, ``n ** -0.5``; at least
-        .3 in any case.
+        .3 in any case, and .9 at most.
+    n_values : int, optional
+        Number of independent values, that of observed ones by default.
 
     Returns
     -------
@@ -49,7 +54,8 @@ def detect_periods(y: np.ndarray, standard_errors: float = SEASON_STANDARD_ERROR
     n_observed = np.isfinite(y).sum()
     if n_observed < 12:
         return []
-    threshold = max(MIN_AUTOCORRELATION, standard_errors / n_observed**0.5)
+    error = (n_values or n_observed) ** -0.5
+    threshold = min(max(MIN_AUTOCORRELATION, standard_errors * error), EXACT_AUTOCORRELATION)
     # The level of a wandering series hides its season; the season of its changes remains.
     return _peaks(y, threshold) or _peaks(np.diff(y), threshold)
 
@@ -59,7 +65,8 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
 
     A series with a calendar cycle seldom has another season. So the evidence for one has to be stronger, and
     has to be there in what is left without the cycles too: half a day is no further season. A multiple of a
-    cycle, as a roster of two weeks, may show there alone, but often.
+    cycle, as a roster of two weeks, may show there alone, but often. A value that stays for some steps, as a
+    price that changes on Mondays, counts once.
 
     Parameters
     ----------
@@ -83,10 +90,12 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     ([], [28])
     """
     cycles = [c for c in cycles if c > 1]  # of a cycle of one step every period is a multiple
+    n_values = 1 + int(np.count_nonzero(np.diff(y[np.isfinite(y)])))
     if not cycles:
-        return detect_periods(y)
+        return detect_periods(y, n_values=n_values)
     whole, left = (
-        detect_periods(own, SEASON_BESIDE_CALENDAR_ERRORS) for own in (y, _without_cycles(y, cycles))
+        detect_periods(own, SEASON_BESIDE_CALENDAR_ERRORS, n_values)
+        for own in (y, _without_cycles(y, cycles))
     )
     beside = []
     for period in left:

@@ -28,6 +28,25 @@ def test_a_trend_is_no_effect_of_days_of_the_month(n):
     assert np.abs(effects(line)).max() < 3
 
 
+@pytest.mark.parametrize("n", [60, 90, 150, 220])
+@pytest.mark.parametrize("cycle", [5, 6, 10, 14.77, 29.53])
+def test_a_cycle_that_is_no_week_is_no_effect_of_days_of_the_month(cycle, n):
+    cycles = 100 + 10 * np.sin(2 * np.pi * np.arange(n) / cycle + np.arange(5)[:, None]) + 2 * NOISE[:5, :n]
+    y = torch.as_tensor(cycles)
+    found = effects_of_calendar(y, [LAST - 31 * k for k in range(5)], AHEAD, [7, round(cycle)])
+    assert found[:, n:].abs().mean() < 0.5
+
+
+@pytest.mark.parametrize("seasons", [[7], [7, 10]])
+def test_pay_days_are_found_in_half_a_year_and_beside_a_season_that_is_no_week(seasons):
+    n, dates = 240, DATES[N - 240 :]
+    paid = np.array([date[8:] in ("25", "26") for date in dates])
+    y = 100 + 20.0 * paid[:n] + NOISE[:5, :n] + (len(seasons) - 1) * np.sin(np.arange(n) * np.pi / 5)
+    found = effects_of_calendar(torch.as_tensor(y), [LAST] * 5, AHEAD, seasons).numpy()[:, n:]
+    assert found[:, paid[n:]].mean() > 10
+    assert np.abs(found[:, ~paid[n:]]).mean() < 1
+
+
 def with_holidays(size=30.0):
     """Noise, more on three days before each Easter and Christmas, and half of that late in every month."""
     added = np.zeros(N)

@@ -85,6 +85,14 @@ def test_short_noise_with_a_calendar_has_no_further_period(n):
     assert not any(seasons_beside((12.0,), y) for y in noise)
 
 
+def test_values_that_stay_for_a_week_by_chance_have_no_season_and_a_price_of_every_fourth_week_has_one():
+    """Blocks are alike at many lags: a third of such prices had a season of 14 to 49 days."""
+    rng = np.random.default_rng(1)
+    weeks = np.where(rng.random((100, 30)) < 0.2, 7.99, 9.99)
+    assert not any(seasons_beside((7.0,), y[:200]) for y in weeks.repeat(7, axis=1))
+    assert seasons_beside((7.0,), np.where(np.arange(200) // 7 % 4 == 0, 7.99, 9.99)) == [28]
+
+
 def test_a_clear_period_beside_a_calendar_is_found():
     assert seasons_beside((12.0,), wave(7) + 0.1 * NOISE) == [7]
 

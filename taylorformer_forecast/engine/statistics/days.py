@@ -31,7 +31,8 @@ def effects_of_calendar(
     horizon : int
         Number of steps ahead.
     seasons : sequence of int, optional
-        Steps of the seasons. Where one is always zero, as on Sundays of a shop, nothing is added.
+        Steps of the seasons. Where one is always zero, as on Sundays of a shop, nothing is added. Beside one
+        that is no week, days of the month count only if they explain more than any cycle of about a month.
 
     Examples
     --------
@@ -57,17 +58,17 @@ def effects_of_calendar(
                 surplus = torch.from_numpy(surplus_of_working_days(dates)).to(y)
                 effects[rows] = working_day_effects(others[rows], surplus)
             else:
-                effects[rows] = _of_days(others[rows], dates)
+                effects[rows] = _of_days(others[rows], dates, seasons)
     return torch.where(always_zero | (is_intermittent(y)[:, -1:] & ~closed), 0.0, effects)
 
 
-def _of_days(y: Tensor, days: np.ndarray) -> Tensor:
+def _of_days(y: Tensor, days: np.ndarray, seasons: Sequence[int]) -> Tensor:
     """Effects of days of the month, Easter and Christmas."""
     month, spring, winter = map(
         torch.from_numpy, (day_of_month(days), around_easter(days), around_christmas(days))
     )
     holidays = [(spring, 2 * EASTER_REACH + 1), (winter, 2 * CHRISTMAS_REACH + 1)]
-    return calendar_effects(y, month, holidays)
+    return calendar_effects(y, month, holidays, seasons)
 
 
 def without_effects(y: Tensor, effects: Tensor) -> Tensor:
