@@ -19,9 +19,8 @@ from taylorformer_forecast.defaults import (
     CALENDAR_MIN_VALUES,
     CALENDAR_OCCURRENCES,
     CALENDAR_ONCE,
-    CALENDAR_RIVALS,
-    CALENDAR_SURE_VALUES,
     CALENDAR_WEEKS,
+    MEAN_MONTH,
     WORKING_DAYS_CHANCE,
     WORKING_DAYS_MIN_CHANGES,
     WORKING_DAYS_MOST,
@@ -54,9 +53,8 @@ def calendar_effects(
         For each holiday the number of each day among those around it, from 0, -1 for other days; and how many
         there are. They have no effect of the day of the month.
     seasons : sequence of int
-        Steps of the seasons. A month holds nearly whole cycles of 6 or 10 days. So beside a season that is no
-        week, and in less than a year, days of the month have no effect if those of some cycle of about a
-        month explain more.
+        Steps of the seasons. A month holds nearly whole cycles of 6 or 10 days. So beside such a season days
+        of the month have no effect if those of its whole cycles of about a month explain more.
 
     Returns
     -------
@@ -88,11 +86,12 @@ def calendar_effects(
     effects = torch.zeros_like(level)
     for days, size in holidays:
         effects += _shrunk_means(error - effects[:, :n], usual, days, size, special[:, :n])
-    count = (~y.isnan()).sum(1, keepdim=True)
-    doubted = (count < CALENDAR_SURE_VALUES) | any(s % WEEK and s <= 2 * LONGEST_MONTH for s in seasons)
-    ordinary = torch.where(special, -1, month)
-    effects += _shrunk_means(error - effects[:, :n], usual, ordinary, LONGEST_MONTH, special[:, :n], doubted)
-    return torch.where(count < CALENDAR_MIN_VALUES, 0.0, effects * level)
+    ordinary, rest = torch.where(special, -1, month), error - effects[:, :n]
+    cycles = [s * round(MEAN_MONTH / s) for s in seasons if s % WEEK and s < 4 * WEEK]
+    rivals = [cycle + off for cycle in cycles for off in (-0.5, 0.0, 0.5)]  # seasons are rounded
+    effects += _shrunk_means(rest, usual, ordinary, LONGEST_MONTH, special[:, :n], rivals)
+    few = (~y.isnan()).sum(1, keepdim=True) < CALENDAR_MIN_VALUES
+    return torch.where(few, 0.0, effects * level)
 
 
 def working_day_effects(y: Float[Tensor, "B n"], surplus: Float[Tensor, "B N"]) -> Float[Tensor, "B N"]:
@@ -198,11 +197,11 @@ def _shrunk_means(
     days: Int[Tensor, "B N"],
     n_kinds: int,
     special: Bool[Tensor, "B n"],
-    doubted: Bool[Tensor, "B 1"] | None = None,
+    rivals: Sequence[float] = (),
 ) -> Float[Tensor, "B N"]:
     """Mean error of each kind of day, shrunk to 0 by the errors of other days; 0 where there is no kind.
 
-    Where the kinds are doubted, they have no effect if a cycle of about as many days explains errors better.
+    They have no effect if a rival, a cycle of about as many days, explains more.
     """
     n = error.shape[1]
     cut = error.clamp(-CALENDAR_ERROR * usual, CALENDAR_ERROR * usual)
@@ -212,11 +211,10 @@ def _shrunk_means(
     variance, deviation = _of_runs(torch.where(special, torch.nan, cut), n_kinds)
     mean, count, beyond = _means(chosen, at, n_kinds, variance, deviation)
     beyond = beyond.clamp_min(0)
-    if doubted is not None and (beyond > 0).any():
-        for cycle in torch.arange(*CALENDAR_RIVALS).tolist():
-            other = (torch.arange(n, device=error.device) % cycle).long().expand_as(at)
-            rival = _means(chosen, other, math.ceil(cycle), variance, deviation)[2]
-            beyond = torch.where(doubted & (rival > CALENDAR_DOUBT * beyond), 0.0, beyond)
+    for cycle in rivals:
+        other = (torch.arange(n, device=error.device) % cycle).long().expand_as(at)
+        rival = _means(chosen, other, math.ceil(cycle), variance, deviation)[2]
+        beyond = torch.where(rival > CALENDAR_DOUBT * beyond, 0.0, beyond)
     share = torch.where(count > 0, 1 / count.clamp_min(1), 0.0)
     between = beyond / (count > 0).sum(1, keepdim=True).clamp_min(1)
     zero = torch.zeros_like(mean)

@@ -28,13 +28,13 @@ def test_a_trend_is_no_effect_of_days_of_the_month(n):
     assert np.abs(effects(line)).max() < 3
 
 
-@pytest.mark.parametrize("n", [60, 90, 150, 220])
-@pytest.mark.parametrize("cycle", [5, 6, 10, 14.77, 29.53])
+@pytest.mark.parametrize("n", [90, 150, 220])
+@pytest.mark.parametrize("cycle", [5, 6, 10])
 def test_a_cycle_that_is_no_week_is_no_effect_of_days_of_the_month(cycle, n):
     cycles = 100 + 10 * np.sin(2 * np.pi * np.arange(n) / cycle + np.arange(5)[:, None]) + 2 * NOISE[:5, :n]
     y = torch.as_tensor(cycles)
     found = effects_of_calendar(y, [LAST - 31 * k for k in range(5)], AHEAD, [7, round(cycle)])
-    assert found[:, n:].abs().mean() < 0.5
+    assert found[:, n:].abs().mean() < 0.1
 
 
 @pytest.mark.parametrize("seasons", [[7], [7, 10]])
@@ -45,6 +45,14 @@ def test_pay_days_are_found_in_half_a_year_and_beside_a_season_that_is_no_week(s
     found = effects_of_calendar(torch.as_tensor(y), [LAST] * 5, AHEAD, seasons).numpy()[:, n:]
     assert found[:, paid[n:]].mean() > 10
     assert np.abs(found[:, ~paid[n:]]).mean() < 1
+
+
+def test_a_curve_over_each_month_is_found_though_a_season_of_thirty_days_explains_it_nearly_as_well():
+    n, day = 240, np.array([int(date[8:]) for date in DATES[N - 240 :]])
+    curve = 10 * np.sin(2 * np.pi * (day - 1) / 31)
+    y = torch.as_tensor(100 + curve[:n] + 2 * NOISE[:5, :n])
+    found = effects_of_calendar(y, [LAST] * 5, AHEAD, [7, 30]).numpy()[:, n:]
+    assert np.abs(found - curve[n:]).mean() < 0.5 * np.abs(curve[n:]).mean()
 
 
 def with_holidays(size=30.0):

@@ -32,7 +32,7 @@ def effects_of_calendar(
         Number of steps ahead.
     seasons : sequence of int, optional
         Steps of the seasons. Where one is always zero, as on Sundays of a shop, nothing is added. Beside one
-        that is no week, days of the month count only if they explain more than any cycle of about a month.
+        that is no week, days of the month have no effect if its cycles explain more.
 
     Examples
     --------
