@@ -116,6 +116,37 @@ def inflate_by_paths(net: ForecastNet, window: Window) -> None:
 
 
 @torch.no_grad()
+def calibrate_by_paths(net: ForecastNet, window: Window) -> None:
+    """Choose the weight of a trained network, and the inflation of its paths, on windows that are new to it.
+
+    This concerns the networks of :func:`inflate_by_paths`, which finds the inflation. The weight minimises
+    the pinball loss of the paths, and is at most that before.
+
+    Parameters
+    ----------
+    net : ForecastNet
+        As there.
+    window : Window
+        Scaled windows that training has not seen.
+    """
+    if not net.inflates:
+        return
+    window = window.rows(evenly(len(window.y), N_CALIBRATION_WINDOWS).to(window.y.device))
+    calibration = net.calibration
+    usual = float(calibration.weight * calibration.mean_weight)
+    calibration.set(inflation=1.0)
+    losses = []
+    for part in NETWORK_WEIGHTS:
+        calibration.set_weight(part * usual, net.head)
+        generator = torch.Generator(window.y.device).manual_seed(0)
+        paths = sample_paths(net, window, N_CALIBRATION_PATHS, generator).paths
+        found = torch.quantile(paths, paths.new_tensor(DECILES), dim=1)
+        losses.append(float(pinball(found, window).sum()))
+    calibration.set_weight(NETWORK_WEIGHTS[int(np.argmin(losses))] * usual, net.head)
+    inflate_by_paths(net, window)
+
+
+@torch.no_grad()
 def calibrate_pretrained(
     net: OneShotNet, source: Any, min_context: int, usual: float, keep: float = 1.0
 ) -> None:
