@@ -53,8 +53,8 @@ class Training:
     past_only : int, default=0
         How many covariates, the last ones, are known of the past only.
     irregular : bool, default=False
-        Whether times are irregular. A network then learns much that does not hold for new windows: it is
-        calibrated on the last part of every series, which it is not trained on.
+        Whether times are irregular. A network then learns much that does not hold for new windows: half-way
+        through its training it is calibrated on the last part of every series, which it has not seen by then.
     options : mapping
         ``patience``, ``device``, ``verbose``, ``trainer_kwargs`` of
         :func:`~taylorformer_forecast.engine.training.fit`.
@@ -100,7 +100,8 @@ class Training:
     def batches(self, maker: WindowMaker, calibrates: bool = False) -> tuple[Batches, Batches | None]:
         """Random batches of the training part, and one pass over windows of the part that is held out.
 
-        That is the validation part, or what new networks at irregular times are calibrated on.
+        That is the validation part, or what a network at irregular times is calibrated on, where there is
+        enough.
         """
         keep = self.keep
         if calibrates and self.irregular and not self.validation_split:
@@ -146,7 +147,7 @@ def fit_network(
         batches, held_out = training.batches(maker, net.inflates)
         net.fit_closed_form(*batches.sample())
         sizes = steps(batches.n_batches), training.lr * net.lr_factor
-        return _trained(net, training, batches, held_out, *sizes, training.name)
+        return _trained(net, training, batches, held_out, *sizes, data=training.name, refits=True)
 
 
 def fit_pretrained(
@@ -215,18 +216,27 @@ def _trained(
     held_out: Batches | None,
     steps: int,
     lr: float,
+    *,
     data: str | None = None,
+    refits: bool = False,
 ) -> tuple[ForecastNet, dict[str, float]]:
-    """Train a network in place, then set its calibration."""
-    validation = held_out if training.validation_split else None
-    record = fit(net, batches, validation, max_steps=steps, lr=lr, data=data, **training.options)
-    if not record["steps"]:
-        return net, record
-    if training.irregular and held_out is not None:
+    """Train a network in place, and set its calibration: half-way where a part is held out for that alone."""
+    options = {"lr": lr, **training.options}
+    if held_out is not None and not training.validation_split:
+        first = fit(net, batches, None, max_steps=-(-steps // 2), **options)
+        if first["steps"]:
+            calibrate_by_paths(net, held_out.sample(N_CALIBRATION_WINDOWS)[0])
+        batches = training.batches(batches.maker)[0]
+        if refits:
+            net.fit_closed_form(*batches.sample())
+        record = fit(net, batches, None, max_steps=steps // 2, data=data, **options)
+        return net, {**first, **record, "steps": first["steps"] + record["steps"]}
+    record = fit(net, batches, held_out, max_steps=steps, data=data, **options)
+    if record["steps"] and training.irregular and held_out is not None:
         calibrate_by_paths(net, held_out.sample(N_CALIBRATION_WINDOWS)[0])
-        return net, record
-    before = float(net.calibration.inflation)
-    inflate_by_paths(net, batches.sample(N_CALIBRATION_WINDOWS)[0])
-    if training.irregular:  # windows of the training do not show all that others did
-        net.calibration.set(inflation=max(before, float(net.calibration.inflation)))
+    elif record["steps"]:
+        before = float(net.calibration.inflation)
+        inflate_by_paths(net, batches.sample(N_CALIBRATION_WINDOWS)[0])
+        if training.irregular:  # windows of the training do not show all that others did
+            net.calibration.set(inflation=max(before, float(net.calibration.inflation)))
     return net, record

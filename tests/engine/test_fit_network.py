@@ -179,7 +179,7 @@ def test_a_validation_loss_is_recorded_where_there_is_a_validation_part():
 # --- irregular times --------------------------------------------------------------------------------------
 
 
-def test_a_new_network_at_irregular_times_is_not_trained_on_the_last_quarter():
+def test_a_new_network_at_irregular_times_is_calibrated_on_the_last_quarter():
     one = training(irregular=True)
     batches, held_out = one.batches(one.maker(), calibrates=True)
     assert batches.starts[:, 1].tolist() == list(range(6, 112))
@@ -223,6 +223,22 @@ def test_what_a_network_learns_at_irregular_times_counts_if_it_holds_for_new_win
 
     assert fitted(irregular=True).calibration.weight == 0.0
     assert fitted(irregular=False).calibration.weight == 0.5
+
+
+def test_half_of_the_steps_are_of_the_first_part_and_half_of_all(monkeypatch):
+    seen = []
+
+    def fit(net, batches, validation, *, max_steps, **options):
+        seen.append((max_steps, batches.last))
+        net.eval()
+        return {"steps": max_steps}
+
+    monkeypatch.setattr("taylorformer_forecast.engine.fit_network.fit", fit)
+    net, record = fit_network(training(irregular=True), around_path, lambda n: 7)
+    assert seen == [(4, 0.75), (3, 1.0)]
+    assert record == {"steps": 7}
+    untrained, _ = fit_network(training(), around_path, lambda n: 0)
+    assert not differ(state(untrained.baseline), state(net.baseline))
 
 
 @pytest.mark.parametrize("irregular", [False, True])
