@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window, evenly
 from taylorformer_forecast.defaults import (
+    CALIBRATED_AFTER,
     CONTEXT_FLOOR,
     HOLDOUT_START,
     MIN_HELD_OUT_WINDOWS,
@@ -53,8 +55,8 @@ class Training:
     past_only : int, default=0
         How many covariates, the last ones, are known of the past only.
     irregular : bool, default=False
-        Whether times are irregular. A network then learns much that does not hold for new windows: half-way
-        through its training it is calibrated on the last part of every series, which it has not seen by then.
+        Whether times are irregular. A network then learns much that does not hold for new windows: early in
+        its training it is calibrated on the last part of every series, which it has not seen by then.
     options : mapping
         ``patience``, ``device``, ``verbose``, ``trainer_kwargs`` of
         :func:`~taylorformer_forecast.engine.training.fit`.
@@ -220,16 +222,17 @@ def _trained(
     data: str | None = None,
     refits: bool = False,
 ) -> tuple[ForecastNet, dict[str, float]]:
-    """Train a network in place, and set its calibration: half-way where a part is held out for that alone."""
+    """Train a network in place, and set its calibration: early where a part is held out for that alone."""
     options = {"lr": lr, **training.options}
     if held_out is not None and not training.validation_split:
-        first = fit(net, batches, None, max_steps=-(-steps // 2), **options)
+        early = math.ceil(CALIBRATED_AFTER * steps)
+        first = fit(net, batches, None, max_steps=early, **options)
         if first["steps"]:
             calibrate_by_paths(net, held_out.sample(N_CALIBRATION_WINDOWS)[0])
         batches = training.batches(batches.maker)[0]
         if refits:
             net.fit_closed_form(*batches.sample())
-        record = fit(net, batches, None, max_steps=steps // 2, data=data, **options)
+        record = fit(net, batches, None, max_steps=steps - early, data=data, **options)
         return net, {**first, **record, "steps": first["steps"] + record["steps"]}
     record = fit(net, batches, held_out, max_steps=steps, data=data, **options)
     if record["steps"] and training.irregular and held_out is not None:

@@ -225,7 +225,7 @@ def test_what_a_network_learns_at_irregular_times_counts_if_it_holds_for_new_win
     assert fitted(irregular=False).calibration.weight == 0.5
 
 
-def test_half_of_the_steps_are_of_the_first_part_and_half_of_all(monkeypatch):
+def test_a_third_of_the_steps_are_of_the_first_part_and_the_others_of_all(monkeypatch):
     seen = []
 
     def fit(net, batches, validation, *, max_steps, **options):
@@ -235,7 +235,7 @@ def test_half_of_the_steps_are_of_the_first_part_and_half_of_all(monkeypatch):
 
     monkeypatch.setattr("taylorformer_forecast.engine.fit_network.fit", fit)
     net, record = fit_network(training(irregular=True), around_path, lambda n: 7)
-    assert seen == [(4, 0.75), (3, 1.0)]
+    assert seen == [(3, 0.75), (4, 1.0)]
     assert record == {"steps": 7}
     untrained, _ = fit_network(training(), around_path, lambda n: 0)
     assert not differ(state(untrained.baseline), state(net.baseline))
