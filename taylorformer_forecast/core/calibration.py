@@ -20,7 +20,8 @@ class Calibration(nn.Module):
     of what it adds is the safer forecast (shrinkage), and intervals that cover too little are inflated. In
     training nothing is applied. The weight of a network that is trained is a number of its model; that of a
     pretrained network is chosen on held-out windows, and that of an imputer on hidden points. The inflation
-    is found there too; for a trained network it is found on windows of the training, from its own paths. See
+    is found there too; for a trained network it is found on windows of the training, from its own paths. At
+    irregular times both are found on windows that a network is not trained on at first. See
     :mod:`taylorformer_forecast.engine.calibration`.
 
     Parameters

@@ -28,8 +28,10 @@ from taylorformer_forecast.defaults import (
     N_CALIBRATION_PATHS,
     N_CALIBRATION_WINDOWS,
     N_HELD_OUT_PATHS,
+    NEARLY_LEAST_LOSS,
     NETWORK_WEIGHTS,
     PRETRAINED_INFLATIONS,
+    TRAINED_WEIGHTS,
 )
 from taylorformer_forecast.engine.windows import Batches
 
@@ -107,12 +109,66 @@ def inflate_by_paths(net: ForecastNet, window: Window) -> None:
         return
     net.calibration.set(inflation=1.0)
     window = window.rows(evenly(len(window.y), N_CALIBRATION_WINDOWS).to(window.y.device))
-    if not window.targets[1].any():
-        return
+    if window.targets[1].any():
+        _inflate(net, _paths(net, window), window)
+
+
+def _paths(net: ForecastNet, window: Window) -> Float[Tensor, "B S T D"]:
+    """Paths of windows, the same in every call."""
     generator = torch.Generator(window.y.device).manual_seed(0)
-    paths = sample_paths(net, window, N_CALIBRATION_PATHS, generator).paths
+    return sample_paths(net, window, N_CALIBRATION_PATHS, generator).paths
+
+
+def _inflate(net: ForecastNet, paths: Float[Tensor, "B S T D"], window: Window) -> None:
+    """Set the inflation that paths without any call for."""
     if not holds_everywhere(paths[:, 0] == paths[:, -1], wait=True):
         net.calibration.set(inflation=math.sqrt(max(fitting_inflation(paths, window), 1.0)))
+
+
+@torch.no_grad()
+def calibrate_by_paths(net: ForecastNet, window: Window) -> None:
+    """Choose the weight of a trained network, and the inflation of its paths, on windows that are new to it.
+
+    This concerns the networks of :func:`inflate_by_paths`, and so does the inflation. The weight is the
+    smallest part of that before whose paths have nearly the least pinball loss.
+
+    Parameters
+    ----------
+    net : ForecastNet
+        As there.
+    window : Window
+        Scaled windows that training has not seen.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
+    >>> from taylorformer_forecast.core.window import Window
+    >>> from taylorformer_forecast.engine.calibration import calibrate_by_paths
+    >>> from taylorformer_forecast.models.taylorformer import Taylorformer
+    >>> net = Taylorformer(d_model=8, n_heads=2, n_layers=2, baseline=LinearPathBaseline(8, 4)).eval()
+    >>> w = Window(torch.arange(-7.0, 5.0).expand(30, -1) / 8, torch.randn(30, 12, 1), n_context=8)
+    >>> calibrate_by_paths(net, w)  # it adds nothing yet
+    >>> net.calibration.weight.item()
+    0.0
+    """
+    window = window.rows(evenly(len(window.y), N_CALIBRATION_WINDOWS).to(window.y.device))
+    if not net.inflates or not window.targets[1].any():
+        return
+    calibration = net.calibration
+    usual = float(calibration.weight * calibration.mean_weight)
+    calibration.set(inflation=1.0)
+    found = []
+    for part in TRAINED_WEIGHTS:
+        calibration.set_weight(part * usual, net.head)
+        paths = _paths(net, window)
+        levels = paths.quantile(paths.new_tensor(DECILES), dim=1)
+        found.append((float(pinball(levels, window).sum()), part * usual, paths))
+    enough = NEARLY_LEAST_LOSS * min(loss for loss, *_ in found)
+    _, weight, paths = next(one for one in found if one[0] <= enough)
+    calibration.set_weight(weight, net.head)
+    if not net.head.is_point:
+        _inflate(net, paths, window)
 
 
 @torch.no_grad()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -10,12 +11,19 @@ from typing import Any
 from taylorformer_forecast.core.protocol import ForecastNet
 from taylorformer_forecast.core.window import Window, evenly
 from taylorformer_forecast.defaults import (
+    CALIBRATED_AFTER,
     CONTEXT_FLOOR,
+    HOLDOUT_START,
+    MIN_HELD_OUT_WINDOWS,
     MOST_VALIDATION_WINDOWS,
     N_CALIBRATION_WINDOWS,
     UPDATE_LR_FACTOR,
 )
-from taylorformer_forecast.engine.calibration import calibrate_pretrained, inflate_by_paths
+from taylorformer_forecast.engine.calibration import (
+    calibrate_by_paths,
+    calibrate_pretrained,
+    inflate_by_paths,
+)
 from taylorformer_forecast.engine.pretrained import Pretrained
 from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.engine.training import data_name, fit
@@ -46,6 +54,9 @@ class Training:
         How targets are ordered, see :class:`~taylorformer_forecast.engine.windows.Batches`.
     past_only : int, default=0
         How many covariates, the last ones, are known of the past only.
+    irregular : bool, default=False
+        Whether times are irregular. A network then learns much that does not hold for new windows: early in
+        its training it is calibrated on the last part of every series, which it has not seen by then.
     options : mapping
         ``patience``, ``device``, ``verbose``, ``trainer_kwargs`` of
         :func:`~taylorformer_forecast.engine.training.fit`.
@@ -62,6 +73,7 @@ class Training:
     validation_split: float = 0.0
     reorder: Callable[..., Window] | None = None
     past_only: int = 0
+    irregular: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -87,15 +99,22 @@ class Training:
             self.series, self.context_length, self.horizon, unit, CONTEXT_FLOOR, normalise=self.normalise
         )
 
-    def batches(self, maker: WindowMaker) -> tuple[Batches, Batches | None]:
-        """Random batches of the training part, and one pass over windows of the validation part."""
-        train = maker.starts(self.min_context, keep=self.keep)
+    def batches(self, maker: WindowMaker, calibrates: bool = False) -> tuple[Batches, Batches | None]:
+        """Random batches of the training part, and one pass over windows of the part that is held out.
+
+        That is the validation part, or what a network at irregular times is calibrated on, where there is
+        enough.
+        """
+        keep = self.keep
+        if calibrates and self.irregular and not self.validation_split:
+            early = maker.starts(self.min_context, keep=HOLDOUT_START)
+            late = maker.starts(self.min_context, skip=HOLDOUT_START)
+            keep = HOLDOUT_START if min(len(early), len(late)) >= MIN_HELD_OUT_WINDOWS else keep
+        train = maker.starts(self.min_context, keep=keep)
         if len(train) == 0:
             raise ValueError(f"validation_split={self.validation_split} leaves nothing to train on")
-        batches = Batches(maker, train, self.batch_size, self.seed, self.keep, self.reorder, self.past_only)
-        if not self.validation_split:
-            return batches, None
-        held_out = maker.starts(self.min_context, skip=self.keep)
+        batches = Batches(maker, train, self.batch_size, self.seed, keep, self.reorder, self.past_only)
+        held_out = maker.starts(self.min_context, skip=keep)
         if not len(held_out):
             return batches, None
         held_out = held_out[evenly(len(held_out), MOST_VALIDATION_WINDOWS)]
@@ -125,12 +144,12 @@ def fit_network(
         The network on the CPU, in evaluation mode; steps taken and last losses.
     """
     maker = training.maker()
-    batches, validation = training.batches(maker)
     with private_rng(training.seed):
         net = build(maker)
+        batches, held_out = training.batches(maker, net.inflates)
         net.fit_closed_form(*batches.sample())
         sizes = steps(batches.n_batches), training.lr * net.lr_factor
-        return _trained(net, training, batches, validation, *sizes, training.name)
+        return _trained(net, training, batches, held_out, *sizes, data=training.name, refits=True)
 
 
 def fit_pretrained(
@@ -166,7 +185,7 @@ def fit_pretrained(
 
 
 def train_further(
-    training: Training, net: ForecastNet, steps: int, lr_factor: float = UPDATE_LR_FACTOR
+    training: Training, net: ForecastNet, steps: int, anew: bool = False
 ) -> tuple[ForecastNet, dict[str, float]]:
     """Train a copy of a network further; its baseline stays as it is.
 
@@ -178,31 +197,49 @@ def train_further(
         The network. It is not changed.
     steps : int
         Optimiser steps.
-    lr_factor : float
-        Factor on the learning rate.
+    anew : bool, default=False
+        Whether it is trained and calibrated as a new network is; else at a small learning rate.
 
     Returns
     -------
     ForecastNet, dict
         As for :func:`fit_network`.
     """
-    batches, validation = training.batches(training.maker())
+    batches, held_out = training.batches(training.maker(), anew and net.inflates)
     with private_rng(training.seed):
-        lr = training.lr * net.lr_factor * lr_factor
-        return _trained(copy.deepcopy(net), training, batches, validation, steps, lr)
+        lr = training.lr * net.lr_factor * (1.0 if anew else UPDATE_LR_FACTOR)
+        return _trained(copy.deepcopy(net), training, batches, held_out, steps, lr)
 
 
 def _trained(
     net: ForecastNet,
     training: Training,
     batches: Batches,
-    validation: Batches | None,
+    held_out: Batches | None,
     steps: int,
     lr: float,
+    *,
     data: str | None = None,
+    refits: bool = False,
 ) -> tuple[ForecastNet, dict[str, float]]:
-    """Train a network in place, then set the inflation of its paths."""
-    record = fit(net, batches, validation, max_steps=steps, lr=lr, data=data, **training.options)
-    if record["steps"]:
+    """Train a network in place, and set its calibration: early where a part is held out for that alone."""
+    options = {"lr": lr, **training.options}
+    if held_out is not None and not training.validation_split:
+        early = math.ceil(CALIBRATED_AFTER * steps)
+        first = fit(net, batches, None, max_steps=early, **options)
+        if first["steps"]:
+            calibrate_by_paths(net, held_out.sample(N_CALIBRATION_WINDOWS)[0])
+        batches = training.batches(batches.maker)[0]
+        if refits:
+            net.fit_closed_form(*batches.sample())
+        record = fit(net, batches, None, max_steps=steps - early, data=data, **options)
+        return net, {**first, **record, "steps": first["steps"] + record["steps"]}
+    record = fit(net, batches, held_out, max_steps=steps, data=data, **options)
+    if record["steps"] and training.irregular and held_out is not None:
+        calibrate_by_paths(net, held_out.sample(N_CALIBRATION_WINDOWS)[0])
+    elif record["steps"]:
+        before = float(net.calibration.inflation)
         inflate_by_paths(net, batches.sample(N_CALIBRATION_WINDOWS)[0])
+        if training.irregular:  # windows of the training do not show all that others did
+            net.calibration.set(inflation=max(before, float(net.calibration.inflation)))
     return net, record

@@ -43,7 +43,7 @@ class Estimator(Documented, Host):
         Fraction at the end of every series that decides about early stopping. No step of training nor fit of
         the network's baseline has a target in it. What is found before training is found in all of the
         series: strategy, lengths, seasons, outliers, units, and what X adds. By default training uses all of
-        the series and takes all of its steps.
+        the series and takes all of its steps; at irregular times the first third without their last quarter.
     patience : int
         With a ``validation_split``: checks without improvement (about 20 in all) before training stops. The
         best weights are kept.

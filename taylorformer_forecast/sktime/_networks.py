@@ -96,8 +96,8 @@ class NetworkFitting(Averaging):
     def _train_on(self, seed, net):
         """Train a copy of a network as long as a new one would be."""
         training = self._training(seed, float(self.validation_split or 0.0))
-        steps = self._n_steps(training.batches(training.maker())[0].n_batches)
-        self.network_, self.training_ = train_further(training, net, steps, 1.0)
+        steps = self._n_steps(training.batches(training.maker(), net.inflates)[0].n_batches)
+        self.network_, self.training_ = train_further(training, net, steps, anew=True)
 
     def _training(self, seed, validation_split=0.0):
         """The series as they are now, and how a network is trained on them."""
@@ -113,6 +113,7 @@ class NetworkFitting(Averaging):
             validation_split=validation_split,
             reorder=self._reorder,
             past_only=0 if self._shown_scaler is None else self._shown_scaler.past_only,
+            irregular=not self.spec.regular and self._irregular() is not None,
             options={name: getattr(self, name) for name in options},
         )
 

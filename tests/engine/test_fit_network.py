@@ -176,6 +176,80 @@ def test_a_validation_loss_is_recorded_where_there_is_a_validation_part():
     assert np.isfinite(record["val_loss"])
 
 
+# --- irregular times --------------------------------------------------------------------------------------
+
+
+def test_a_new_network_at_irregular_times_is_calibrated_on_the_last_quarter():
+    one = training(irregular=True)
+    batches, held_out = one.batches(one.maker(), calibrates=True)
+    assert batches.starts[:, 1].tolist() == list(range(6, 112))
+    assert held_out.starts[:, 1].tolist() == list(range(113, 150))
+    assert (batches.last, held_out.last) == (0.75, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "calibrates"),
+    [({"irregular": True}, False), ({}, True), ({"irregular": True, "series": [wave(40)]}, True)],
+    ids=["no new network", "regular", "short"],
+)
+def test_nothing_is_held_out_of_regular_or_short_series_or_where_nothing_is_calibrated(changes, calibrates):
+    one = training(**changes)
+    batches, held_out = one.batches(one.maker(), calibrates)
+    assert held_out is None
+    assert batches.starts[-1, 1] == len(one.series[0].t) - 1
+
+
+@pytest.fixture
+def harm(monkeypatch):
+    """Let training move all forecasts by three errors, as a network does that has learnt noise."""
+
+    def fit(net, batches, validation, **options):
+        with torch.no_grad():
+            net.streams.to_params.bias[0] += 3.0
+        net.eval()
+        assert validation is None
+        return {"steps": 1}
+
+    monkeypatch.setattr("taylorformer_forecast.engine.fit_network.fit", fit)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.usefixtures("harm")
+def test_what_a_network_learns_at_irregular_times_counts_if_it_holds_for_new_windows(anew):
+    def fitted(irregular):
+        one = training(irregular=irregular)
+        net, _ = fit_network(one, around_path, lambda n: 1)
+        return train_further(one, net, 1, anew=True)[0] if anew else net
+
+    assert fitted(irregular=True).calibration.weight == 0.0
+    assert fitted(irregular=False).calibration.weight == 0.5
+
+
+def test_a_third_of_the_steps_are_of_the_first_part_and_the_others_of_all(monkeypatch):
+    seen = []
+
+    def fit(net, batches, validation, *, max_steps, **options):
+        seen.append((max_steps, batches.last))
+        net.eval()
+        return {"steps": max_steps}
+
+    monkeypatch.setattr("taylorformer_forecast.engine.fit_network.fit", fit)
+    net, record = fit_network(training(irregular=True), around_path, lambda n: 7)
+    assert seen == [(3, 0.75), (4, 1.0)]
+    assert record == {"steps": 7}
+    untrained, _ = fit_network(training(), around_path, lambda n: 0)
+    assert not differ(state(untrained.baseline), state(net.baseline))
+
+
+@pytest.mark.parametrize("irregular", [False, True])
+def test_further_training_at_irregular_times_does_not_take_back_an_inflation(rates, irregular):
+    one = training(irregular=irregular)
+    net, _ = fit_network(one, around_path, lambda n: 0)
+    net.eval().calibration.set(inflation=3.0)
+    further, _ = train_further(one, net, 1)
+    assert (further.calibration.inflation == 3.0) == irregular
+
+
 # --- pretrained weights -----------------------------------------------------------------------------------
 
 
@@ -233,7 +307,7 @@ def test_further_training_changes_a_copy_and_leaves_the_baseline_as_it_was():
     assert not further.training
 
 
-@pytest.mark.parametrize(("options", "factor"), [({}, 0.1), ({"lr_factor": 0.5}, 0.5)])
+@pytest.mark.parametrize(("options", "factor"), [({}, 0.1), ({"anew": True}, 1.0)])
 def test_the_rate_of_further_training_is_a_part_of_the_first(rates, options, factor):
     train_further(training(), around_path(), 5, **options)
     assert rates == [(pytest.approx(1e-2 * factor), 5)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.defaults import HOLDOUT_START, NETWORK_WEIGHTS, PRETRAINED_INFLATIONS
 from taylorformer_forecast.engine.calibration import (
     _held_out,
+    calibrate_by_paths,
     calibrate_pretrained,
     fitting_inflation,
     inflate_by_paths,
@@ -125,6 +128,29 @@ def test_a_forecaster_inflates_its_paths_after_training_and_not_without():
             assert narrow == 1.0
         forecaster.update(pd.Series([0.0], [len(y)]))
         assert float(forecaster.network_.calibration.inflation) > narrow
+
+
+@pytest.mark.parametrize(("rise", "weight"), [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)])
+def test_the_weight_on_new_windows_is_the_part_of_the_network_that_is_right(rise, weight):
+    net, window = fitted()
+    with torch.no_grad():
+        net.streams.to_params.bias[0] += 1.0 / float(net.baseline.scales(window).mean())
+    new = replace(window, y=window.y + rise * (torch.arange(L + H) >= L)[:, None])
+    calibrate_by_paths(net, new)
+    assert net.calibration.weight == weight
+
+
+def test_a_network_that_adds_nothing_has_no_weight_and_too_narrow_paths_are_inflated():
+    net, window = fitted(0.5)
+    calibrate_by_paths(net, window)
+    assert net.calibration.weight == 0.0
+    assert float(net.calibration.inflation) == pytest.approx(0.5**-0.5, rel=0.1)
+
+
+def test_points_have_a_weight_and_no_inflation():
+    net, window = fitted(distribution="mse")
+    calibrate_by_paths(net, window)
+    assert calibrated(net) == (0.0, 1.0)
 
 
 # --- pretrained networks ----------------------------------------------------------------------------------
