@@ -106,7 +106,10 @@ class Training:
         enough.
         """
         keep = self.keep
-        if calibrates and self.irregular and not self.validation_split:
+        once = {"max_time", "ckpt_path"} & set(
+            self.options.get("trainer_kwargs") or ()
+        )  # hold for one training
+        if calibrates and self.irregular and not self.validation_split and not once:
             early = maker.starts(self.min_context, keep=HOLDOUT_START)
             late = maker.starts(self.min_context, skip=HOLDOUT_START)
             keep = HOLDOUT_START if min(len(early), len(late)) >= MIN_HELD_OUT_WINDOWS else keep

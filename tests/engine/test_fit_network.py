@@ -189,10 +189,15 @@ def test_a_new_network_at_irregular_times_is_calibrated_on_the_last_quarter():
 
 @pytest.mark.parametrize(
     ("changes", "calibrates"),
-    [({"irregular": True}, False), ({}, True), ({"irregular": True, "series": [wave(40)]}, True)],
-    ids=["no new network", "regular", "short"],
+    [
+        ({"irregular": True}, False),
+        ({}, True),
+        ({"irregular": True, "series": [wave(40)]}, True),
+        ({"irregular": True, "options": {"trainer_kwargs": {"max_time": {"seconds": 9}}}}, True),
+    ],
+    ids=["no new network", "regular", "short", "a limit of time for one training"],
 )
-def test_nothing_is_held_out_of_regular_or_short_series_or_where_nothing_is_calibrated(changes, calibrates):
+def test_nothing_is_held_out_of_regular_or_short_series_or_where_training_is_to_be_one(changes, calibrates):
     one = training(**changes)
     batches, held_out = one.batches(one.maker(), calibrates)
     assert held_out is None
