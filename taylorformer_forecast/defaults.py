@@ -244,6 +244,7 @@ N_HARMONICS = 2  # of every cycle; by hand
 LEAST_FOUND_CYCLES = 3  # of a season that is found in the values of a series; by hand
 LEAST_SEEN_CYCLES = 1  # of a day, week or year, until statistics try it; measured: 2 cost up to a third
 MOST_FOUND_SEASONS = 2  # in the values of a series; by hand
+NEARLY_USUAL = 0.1  # cycles, by which a season that is found differs from an hour over the series; by hand
 MIN_AUTOCORRELATION = 0.3  # at the period of a season that is found in the values; by hand
 EXACT_AUTOCORRELATION = 0.9  # at the period of a season of few different values, at most; by hand
 SEASON_STANDARD_ERRORS = 2.5  # the same; measured: 2.5 to 3.5 are alike on M3 without its calendar

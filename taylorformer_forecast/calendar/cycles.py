@@ -66,7 +66,7 @@ class SeasonalFeatures:
                 t = torch.tensor(axis.numbers(index), dtype=torch.float64)
                 for column in torch.tensor(values.copy(), dtype=torch.float64).T:
                     grid = axis.on_grid(index, without_outliers(t, column).numpy())
-                    found[tuple(seasons_beside(steps, grid))] += 1
+                    found[tuple(seasons_beside(steps, grid, _hour_and_minute(axis)))] += 1
             periods = min(found, key=lambda seasons: (not seasons, -found[seasons], seasons))
         seasons = np.atleast_1d(() if periods is None else periods).astype(float)  # type: ignore[call-overload]
         return cls(axis, names, tuple(seasons.tolist()))
@@ -125,7 +125,8 @@ class SeasonalFeatures:
             return [*seasons, *lengths]
         t, values = torch.arange(len(y), dtype=torch.float64), torch.tensor(y)
         cleaned = without_outliers(t, values).numpy()
-        found: list[float] = [*seasons_beside([self.axis.cycle_steps(name) for name in known], cleaned)]
+        steps, usual = [self.axis.cycle_steps(name) for name in known], _hour_and_minute(self.axis)
+        found: list[float] = [*seasons_beside(steps, cleaned, usual)]
         found += [p for p in longer if len(y) // LEAST_FOUND_CYCLES <= p <= len(y) / 2]
         return [*lengths[:1], *found, *lengths[1:]]
 
@@ -142,6 +143,14 @@ class SeasonalFeatures:
 def _usual_cycles(axis: TimeAxis, span: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Usual cycles of series on an axis, once for all of one length: those to try, and those seen twice."""
     return axis.usual_cycles(span, LEAST_SEEN_CYCLES), axis.usual_cycles(span)
+
+
+def _hour_and_minute(axis: TimeAxis) -> list[int]:
+    """Steps of an hour and of a minute, where they are several: a cycle found in values may be one."""
+    if axis.kind not in ("clock", "period") or axis.hours is not None:
+        return []
+    steps = (axis.cycle_steps("day") / parts for parts in (24, 24 * 60))
+    return [round(one) for one in steps if one > 1 and one == round(one)]
 
 
 def phase_features(positions: np.ndarray) -> np.ndarray:

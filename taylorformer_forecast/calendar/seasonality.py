@@ -18,6 +18,7 @@ from taylorformer_forecast.defaults import (
     MOST_MULTIPLES,
     MULTIPLE_SHARE,
     MULTIPLE_TOLERANCE,
+    NEARLY_USUAL,
     PEAK_DISTANCE,
     SEASON_BESIDE_CALENDAR_ERRORS,
     SEASON_STANDARD_ERRORS,
@@ -60,7 +61,7 @@ def detect_periods(
     return _peaks(y, threshold) or _peaks(np.diff(y), threshold)
 
 
-def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
+def seasons_beside(cycles: Sequence[float], y: np.ndarray, usual: Sequence[int] = ()) -> list[int]:
     """Seasonal periods beside known cycles, which the calendar has more exactly.
 
     A series with a calendar cycle seldom has another season. So the evidence for one has to be stronger, and
@@ -74,6 +75,9 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
         Lengths of calendar cycles in steps.
     y : ndarray of shape (n,)
         Values on a regular grid, NaN where missing.
+    usual : sequence of int
+        Lengths that are likelier than others, as that of an hour. They are taken where a period is so near
+        that both are the same in the few cycles of the series.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
     cycles = [c for c in cycles if c > 1]  # of a cycle of one step every period is a multiple
     n_values = 1 + int(np.count_nonzero(np.diff(y[np.isfinite(y)])))
     if not cycles:
-        return detect_periods(y, n_values=n_values)
+        return _usual(detect_periods(y, n_values=n_values), usual, len(y))
     whole, left = (
         detect_periods(own, SEASON_BESIDE_CALENDAR_ERRORS, n_values)
         for own in (y, _without_cycles(y, cycles))
@@ -105,7 +109,13 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray) -> list[int]:
             beside += [p for p in whole if abs(p - period) <= MULTIPLE_TOLERANCE * period]
         elif all(times[c] > 1 for c in near) and MIN_SEASONAL_CYCLES * period <= len(y):
             beside.append(round(times[near[-1]] * near[-1]))
-    return sorted(set(beside))
+    return _usual(beside, usual, len(y))
+
+
+def _usual(periods: Sequence[int], usual: Sequence[int], n: int) -> list[int]:
+    """Periods, or usual ones from which they are less than a part of a cycle apart after n values."""
+    near = ((p, [c for c in usual if n * abs(p - c) <= NEARLY_USUAL * p * c]) for p in periods)
+    return sorted({others[0] if others else p for p, others in near})
 
 
 def _without_cycles(y: np.ndarray, cycles: Sequence[float] = ()) -> np.ndarray:
