@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import EFFECT_EVIDENCE
-from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
+from taylorformer_forecast.engine.effects.relevance import LEAST_VARIANCE, Regressions, relevant_slopes
 from taylorformer_forecast.engine.effects.rows import Rows
 
 N_ROUNDS = 6  # of slopes and autoregression in turn
@@ -68,7 +68,11 @@ def slopes_of_one(
 
     Of places in the season nothing need be given: they have none in common then.
     """
-    common = np.append(common, np.zeros(len(prior) - len(common)))
+    n_terms = rows.terms.shape[1]
+    common = np.append(common, np.zeros(n_terms - len(common)))
+    prior = np.append(
+        prior, np.full(n_terms - len(prior), LEAST_VARIANCE)
+    )  # a model saved before has no such
     found = common
     for _ in range(2):
         found = common + Regressions.of([rows.whitened(found)]).deviations(common, prior)[0]
