@@ -72,7 +72,7 @@ def slopes_of_one(
     common = np.append(common, np.zeros(n_terms - len(common)))
     prior = np.append(
         prior, np.full(n_terms - len(prior), LEAST_VARIANCE)
-    )  # a model saved before has no such
+    )  # saved before: none
     found = common
     for _ in range(2):
         found = common + Regressions.of([rows.whitened(found)]).deviations(common, prior)[0]
