@@ -34,6 +34,8 @@ class BatchEffects:
         What is added to the values of other components.
     closed : bool Tensor of shape (B, L + n, C)
         Where covariates say that all is zero.
+    powers : sequence of C floats
+        Powers of the level with effects that errors grow with.
     """
 
     y: np.ndarray
@@ -41,6 +43,7 @@ class BatchEffects:
     demand: np.ndarray
     added: Tensor
     closed: Tensor
+    powers: Sequence[float]
 
     def rest(self, past: Float[Tensor, "B L C"]) -> Float[Tensor, "B L C"]:
         """Past values less what is added to them, without zeros before the first other value."""
@@ -90,7 +93,7 @@ class BatchEffects:
             )
             level, factor = (one.weights * one.loc).sum(-1), np.ones_like(added)
             if ends[number][0] == 0:
-                factor = spread_with_effects(level, added, usual[b, c])
+                factor = spread_with_effects(level, added, usual[b, c], self.powers[c])
             added = added + (1 - factor) * level
             paths = np.where(closed, 0.0, (one.paths * factor + added).clip(*ends[number]))
             loc, shut = one.loc * factor[:, None] + added[:, None], closed[:, None]

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -239,9 +240,8 @@ class Additions:
             found[b, zero.at(steps), c] = 0.0
         added = found * np.where(demand, 0.0, self._units(x, y))[:, None]
         closed = self._closed(x[:, steps])
-        return BatchEffects(
-            y, found, demand, *(torch.as_tensor(one, device=device) for one in (added, closed))
-        )
+        on_device, powers = partial(torch.as_tensor, device=device), [one.power for one in self.effects]
+        return BatchEffects(y, found, demand, on_device(added), on_device(closed), powers)
 
     def _own(
         self, x: Float[np.ndarray, "B N F"], y: Float[np.ndarray, "B L C"]
@@ -295,6 +295,6 @@ class Additions:
 
 def _as_arrays(fields: Mapping[str, Any]) -> CovariateEffects:
     """Effects whose arrays are lists."""
-    arrays = {name: np.array(value) for name, value in fields.items() if name != "relative"}
+    arrays = {name: np.array(value) for name, value in fields.items() if isinstance(value, Sequence)}
     whole = {name: arrays[name].astype(int) for name in ("columns", "delays", "closing")}
-    return CovariateEffects(**{**arrays, **whole}, relative=fields["relative"])
+    return CovariateEffects(**{**fields, **arrays, **whole})

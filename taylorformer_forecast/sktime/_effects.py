@@ -209,6 +209,7 @@ class ExogenousEffects(Host):
 
     def _with_effects(self, index: pd.Index, found: Predictive, X: pd.DataFrame) -> Predictive:
         """A forecast with what X adds."""
+        assert self._effects is not None
         added, closed = self._additions(index, X), self._closed(index, X)
         if not self._strategy.kind.statistics:
             found = found.shifted(added)
@@ -218,7 +219,9 @@ class ExogenousEffects(Host):
                 np.where(demand, none, self._each(name, index))
                 for name, none in (("low", -np.inf), ("high", np.inf))
             )
-            factor = spread_with_effects(found.mixture.mean(), added, self._each("usual", index))
+            factor = spread_with_effects(
+                found.mixture.mean(), added, self._each("usual", index), self._effects.power
+            )
             found = found.wider(np.where(low == 0, factor, 1.0)).shifted(added).within(low, high)
         return found.zero_at(closed) if closed.any() else found
 

@@ -79,7 +79,9 @@ def test_zeros_before_a_series_begins_do_not_count_in_what_is_usual():
     y = np.array([0.0, 0.0, 5.0, 0.0, 7.0])[None, :, None]
     added = torch.tensor([9.0, 9.0, 1.0, 2.0, 3.0, 4.0]).double()[None, :, None]
     no = np.zeros((1, 1), bool)
-    effects = BatchEffects(y=y, effects=0 * added.numpy(), demand=no, added=added, closed=added > 99)
+    effects = BatchEffects(
+        y=y, effects=0 * added.numpy(), demand=no, added=added, closed=added > 99, powers=[0.75]
+    )
     assert effects.usual().tolist() == [[2.0]]
 
 

@@ -353,3 +353,18 @@ def test_what_covariates_are_like_does_not_depend_on_gaps_of_values():
     whole, found = fit_effects([y], [flag], [7]), fit_effects([gappy], [flag], [7])
     assert found.means == pytest.approx(whole.means)
     assert found.memory == pytest.approx(whole.memory)
+
+
+@pytest.mark.parametrize("kind", ["constant", "in proportion", "few"])
+def test_past_errors_choose_the_power_of_the_level_that_they_grow_with(kind):
+    """With .75 for all, intervals of days with a promotion were 2.5 times too wide under constant noise."""
+    n, found = 30 if kind == "few" else 200, []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x = promotions(n, rng)
+        mean = 100 + 20 * np.sin(2 * np.pi * np.arange(n) / 7) + (3 if kind == "few" else 300) * x[:, 0]
+        noise = rng.normal(size=n)
+        y = mean * np.exp(0.1 * noise) if kind == "in proportion" else mean + 5 * noise
+        found.append(fit_effects([y], [x], [7]).power)
+    low, high = {"constant": (0.0, 0.25), "in proportion": (0.75, 1.0), "few": (0.75, 0.75)}[kind]
+    assert low <= min(found) <= max(found) <= high

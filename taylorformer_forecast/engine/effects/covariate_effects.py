@@ -12,6 +12,7 @@ from taylorformer_forecast.defaults import (
     EFFECT_DELAYS,
     EFFECT_KNOTS,
     EFFECT_ROWS_PER_TERM,
+    EFFECT_SPREAD_POWER,
     MIN_SERIES_POINTS,
     MOST_CODES,
 )
@@ -19,7 +20,7 @@ from taylorformer_forecast.engine.covariates import mean_and_deviation, with_ear
 from taylorformer_forecast.engine.effects.closures import beside_codes, demand_of, while_open
 from taylorformer_forecast.engine.effects.covariate_gaps import filled, memory_of, unknown
 from taylorformer_forecast.engine.effects.demand_rows import DemandRows
-from taylorformer_forecast.engine.effects.rows import Rows
+from taylorformer_forecast.engine.effects.rows import Rows, spread_power
 from taylorformer_forecast.engine.effects.series_scale import deviation, mean_size, since_start
 from taylorformer_forecast.engine.effects.slopes import slopes_of, slopes_of_one
 
@@ -58,6 +59,8 @@ class CovariateEffects:
         Mean of every covariate, and correlation of its neighbouring values: see :meth:`filled`.
     relative : float
         Median over series of their units, in mean sizes of their values.
+    power : float
+        Power of the level with effects that errors of values that are never negative grow with.
     closing, codes : ndarray of shape (Q,)
         Number of each covariate, and its code, beside which all values are zero.
     """
@@ -75,6 +78,7 @@ class CovariateEffects:
     closing: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     codes: np.ndarray = field(default_factory=lambda: np.zeros(0))
     prior: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    power: float = EFFECT_SPREAD_POWER
 
     @property
     def reach(self) -> int:
@@ -127,10 +131,7 @@ class CovariateEffects:
         return np.where(none, self.relative * mean_size(y), own)
 
     def filled(self, x: Float[np.ndarray, "*B n C"]) -> Float[np.ndarray, "*B n C"]:
-        """Covariates in order of time, those that are not known between their last value and their mean.
-
-        See :func:`~taylorformer_forecast.engine.effects.covariate_gaps.filled`.
-        """
+        """Covariates in order of time, unknown ones between their last value and their mean."""
         return filled(x, self.means, self.memory)
 
     def unknown(self, x: Float[np.ndarray, "*B n C"]) -> Bool[np.ndarray, "*B n"]:
@@ -237,7 +238,7 @@ def fit_effects(
     latest, known = ([own[-VALUES_AT_ONCE:] for own in one] for one in (y, x))
     seen = [~np.isnan(own) if k in varied else np.zeros(len(own), bool) for k, own in enumerate(latest)]
     found = replace(_without_slopes(known, seen, of_demand), closing=closing, codes=codes)
-    if not varied:  # constants: nothing adds anything
+    if not varied:
         return found
     added: dict[int, Rows] = {}
     multiplied: dict[int, DemandRows] = {}
@@ -250,17 +251,20 @@ def fit_effects(
                 multiplied[k] = DemandRows(latest[k][given], terms[given])
         elif rows := Rows.of((latest[k] - np.nanmean(y[k])) / units[k], terms, given, found.reach, seasons):
             added[k] = rows
-    slopes, prior = found.slopes, found.prior
+    slopes, prior, of_added = found.slopes, found.prior, {}
     kinds = np.stack([found.columns, found.delays, ~np.isnan(found.knots)])
     groups = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
     for rows_of_kind, other in ((added, -1), (multiplied, -2)):
         if rows_of_kind:
             slopes[other], each, apart = slopes_of(rows_of_kind, groups)
-            prior = apart if other == -1 and len(each) > 1 else prior
+            if other == -1:
+                of_added, prior = each, apart if len(each) > 1 else prior
             slopes[:-2][of_demand == (other == -2)] = slopes[other]
-            slopes[list(each)] = list(each.values())
+            slopes[list(each)] = [own[: len(groups)] for own in each.values()]
+    power = spread_power([(added[k], own, np.nanmean(y[k]) / units[k]) for k, own in of_added.items()])
     sizes = [units[k] / float(mean_size(started[k])) for k in added]
-    return replace(found, slopes=slopes, relative=float(np.median(sizes)) if sizes else 0.0, prior=prior)
+    relative = float(np.median(sizes)) if sizes else 0.0
+    return replace(found, slopes=slopes, relative=relative, prior=prior, power=power)
 
 
 def _without_slopes(

@@ -13,6 +13,10 @@ from taylorformer_forecast.defaults import (
     EFFECT_OUTLIER,
     EFFECT_ROWS_PER_LAG,
     EFFECT_SEASON_CYCLES,
+    EFFECT_SPREAD_DOUBT,
+    EFFECT_SPREAD_POWER,
+    EFFECT_SPREAD_POWERS,
+    LEAST_EFFECT_LEVEL,
 )
 
 RIDGE = 1e-3  # of the autoregression, in its variance, so that it can be solved for
@@ -104,14 +108,18 @@ class Rows:
         Repeated with slopes in turn, this is regression by Huber's loss (Huber, 1981, section 7.8): an effect
         that is seldom, and far larger than the noise, is found all the same.
         """
-        y, terms = self._less_past(self.clean, self._weights(slopes))
-        error = self.y[self.at] - self.clean[self.at] + y - terms @ slopes
-        error -= np.median(error)
+        error = self.errors(slopes)
         usual = 1.4826 * float(np.median(np.abs(error)))  # the standard deviation of normal errors
         most, clean = EFFECT_OUTLIER * usual if usual > 0 else np.inf, self.y.copy()
         clean[self.at] -= error - np.clip(error, -most, most)
         fit = self.terms @ slopes
         return replace(self, clean=fit + _filled(clean - fit, self.missing))
+
+    def errors(self, slopes: Float[np.ndarray, " P"]) -> Float[np.ndarray, " m"]:
+        """Values less what slopes and past predict, outliers too, around their median."""
+        y, terms = self._less_past(self.clean, self._weights(slopes))
+        error = self.y[self.at] - self.clean[self.at] + y - terms @ slopes
+        return error - np.median(error)
 
     def _weights(self, slopes: Float[np.ndarray, " P"]) -> Float[np.ndarray, " L"]:
         """Weights of the lags of the rest."""
@@ -127,6 +135,33 @@ class Rows:
         for weight, lag in zip(weights, self.lags, strict=True):
             y, terms = y - weight * values[self.at - lag], terms - weight * self.terms[self.at - lag]
         return y, terms
+
+
+def spread_power(series: Sequence[tuple[Rows, Float[np.ndarray, " P"], float]]) -> float:
+    """Power of the level with effects that errors grow with, by their likelihood in all series together.
+
+    Errors have Laplace's distribution, and the power has a normal prior about its usual value: few errors say
+    little.
+
+    Parameters
+    ----------
+    series : sequence of (Rows, ndarray of shape (P,), float)
+        Rows of every series, its slopes, and its mean in its unit.
+    """
+    each = []
+    for rows, slopes, level in series:
+        if level > 0:
+            ratio = np.maximum(1 + (rows.terms @ slopes)[rows.at] / level, LEAST_EFFECT_LEVEL)
+            each.append((np.abs(rows.errors(slopes)), np.log(ratio)))
+
+    def loss(power: float) -> float:
+        found = (power - EFFECT_SPREAD_POWER) ** 2 / (2 * EFFECT_SPREAD_DOUBT**2)
+        for size, ratio in each:
+            usual = max(float((size * np.exp(-power * ratio)).mean()), 1e-300)
+            found += power * ratio.sum() + len(size) * np.log(usual)
+        return float(found)
+
+    return min(EFFECT_SPREAD_POWERS, key=loss)
 
 
 def season_terms(at: Int[np.ndarray, " m"], n: int, seasons: Sequence[int]) -> Float[np.ndarray, "n S"]:

@@ -16,7 +16,6 @@ def since_start(y: Float[np.ndarray, "*B n"]) -> Float[np.ndarray, "*B n"]:
     Examples
     --------
     >>> import numpy as np
-    import torch
     >>> from taylorformer_forecast.engine.effects.series_scale import since_start
     >>> since_start(np.array([0.0, 0.0, 3.0, 0.0])).tolist()
     [nan, nan, 3.0, 0.0]
@@ -37,7 +36,6 @@ def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[
     Examples
     --------
     >>> import numpy as np
-    import torch
     >>> from taylorformer_forecast.engine.effects.series_scale import deviation
     >>> y = np.array([1.0, 3.0, 1.0, 3.0, 101.0, 103.0, 101.0, 103.0])
     >>> deviation(y).round().item(), deviation(y[:4], 2).round().item()
@@ -59,7 +57,10 @@ def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[
 
 
 def spread_with_effects(
-    level: Float[np.ndarray, "*B"], added: Float[np.ndarray, "*B"], usual: Float[np.ndarray, "*B"]
+    level: Float[np.ndarray, "*B"],
+    added: Float[np.ndarray, "*B"],
+    usual: Float[np.ndarray, "*B"],
+    power: float = EFFECT_SPREAD_POWER,
 ) -> Float[np.ndarray, "*B"]:
     """Factor of the errors of values that are never negative, where covariates add more or less than usual.
 
@@ -72,16 +73,17 @@ def spread_with_effects(
         Forecasts of the rest, without effects.
     added, usual : ndarray
         What covariates add there, and what they added to past values in the mean.
+    power : float
+        The power: see :func:`~taylorformer_forecast.engine.effects.rows.spread_power`.
 
     Examples
     --------
     >>> import numpy as np
-    import torch
     >>> from taylorformer_forecast.engine.effects.series_scale import spread_with_effects
     >>> spread_with_effects(np.array([90.0, 90.0]), np.array([60.0, 0.0]), np.array([10.0, 10.0])).round(2)
     array([1.36, 0.92])
     """
     mean = np.maximum(level + usual, LEAST_EFFECT_LEVEL * level)
     ratio = np.where(level > 0, (level + added) / np.where(level > 0, mean, 1.0), 1.0)
-    factor = np.maximum(ratio, LEAST_EFFECT_LEVEL) ** EFFECT_SPREAD_POWER
+    factor = np.maximum(ratio, LEAST_EFFECT_LEVEL) ** power
     return factor.clip(1 / LARGEST_EFFECT_SPREAD, LARGEST_EFFECT_SPREAD)

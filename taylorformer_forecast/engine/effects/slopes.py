@@ -36,8 +36,8 @@ def slopes_of(
     -------
     common : ndarray of shape (P,)
         Slopes that series have in common.
-    each : dict of int to ndarray of shape (P,)
-        Those of each series.
+    each : dict of int to ndarray of shape (P + S,)
+        Those of each series, and what places in the season add.
     prior : ndarray of shape (P + S,)
         Variances of the deviations of series from what they have in common, and of places in the season.
     """
@@ -58,7 +58,7 @@ def slopes_of(
         slopes[k] = slopes_of_one(rows[k], common, prior)
     # Other series may begin at another place in the season.
     prior[n_terms:] += (common[n_terms:] ** 2).mean() if n_all > n_terms else 0.0
-    return common[:n_terms], {k: own[:n_terms] for k, own in slopes.items()}, prior
+    return common[:n_terms], slopes, prior
 
 
 def slopes_of_one(
@@ -70,9 +70,7 @@ def slopes_of_one(
     """
     n_terms = rows.terms.shape[1]
     common = np.append(common, np.zeros(n_terms - len(common)))
-    prior = np.append(
-        prior, np.full(n_terms - len(prior), LEAST_VARIANCE)
-    )  # saved before: none
+    prior = np.append(prior, np.full(n_terms - len(prior), LEAST_VARIANCE))  # saved before: none
     found = common
     for _ in range(2):
         found = common + Regressions.of([rows.whitened(found)]).deviations(common, prior)[0]
