@@ -124,13 +124,14 @@ def _awake(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
 
 
 def _has_begun(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
-    """Whether values are alike and no small counts since the first that is not zero: of a new product."""
+    """Whether values are alike, not equal, and no small counts since the first one: of a new product."""
     value = (y != 0) & ~y.isnan()
     count, smallest = value.cumsum(1), torch.where(value, y, torch.inf).cummin(1).values
+    largest = torch.where(value, y, -torch.inf).cummax(1).values  # orders may be of one size
     mean = torch.where(value, y, 0.0).cumsum(1) / count.clamp_min(1)
     alike = ((y == 0) & (count > 0)).cumsum(1).eq(0) & (smallest >= CLOSED_EDGE * mean)
     small = (smallest < LEAST_OF_NEW) & ((value & (y != y.round())).cumsum(1) == 0)
-    return (count >= FEWEST_OF_NEW) & alike & ~small
+    return (count >= FEWEST_OF_NEW) & (largest > smallest) & alike & ~small
 
 
 def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:

@@ -22,6 +22,7 @@ from taylorformer_forecast.defaults import (
     PEAK_DISTANCE,
     SEASON_BESIDE_CALENDAR_ERRORS,
     SEASON_STANDARD_ERRORS,
+    SHORT_STAYS,
 )
 
 
@@ -94,7 +95,7 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray, usual: Sequence[int] 
     ([], [28])
     """
     cycles = [c for c in cycles if c > 1]  # of a cycle of one step every period is a multiple
-    n_values = 1 + int(np.count_nonzero(np.diff(y[np.isfinite(y)])))
+    n_values = _n_independent(y)
     if not cycles:
         return _usual(detect_periods(y, n_values=n_values), usual, len(y))
     whole, left = (
@@ -110,6 +111,13 @@ def seasons_beside(cycles: Sequence[float], y: np.ndarray, usual: Sequence[int] 
         elif all(times[c] > 1 for c in near) and MIN_SEASONAL_CYCLES * period <= len(y):
             beside.append(round(times[near[-1]] * near[-1]))
     return _usual(beside, usual, len(y))
+
+
+def _n_independent(y: np.ndarray) -> int:
+    """Number of values, those that nearly always stay for some steps, as prices of a week, counted once."""
+    seen = y[np.isfinite(y)]
+    stays = np.diff(np.flatnonzero(np.diff(seen)))
+    return len(seen) // int(np.quantile(stays, SHORT_STAYS, method="lower")) if len(stays) else len(seen)
 
 
 def _usual(periods: Sequence[int], usual: Sequence[int], n: int) -> list[int]:

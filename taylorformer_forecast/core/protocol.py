@@ -57,9 +57,9 @@ class ForecastNet(nn.Module):
         super().__init__()
         self.head = head
         self.baseline: Any = baseline
-        weight = 1.0 if baseline is None else weight
+        self.usual_weight = 1.0 if baseline is None else weight  # until it is calibrated
         self.calibration = Calibration()
-        self.calibration.set_weight(weight, head)
+        self.calibration.set_weight(self.usual_weight, head)
 
     @property
     def dtype(self) -> torch.dtype:

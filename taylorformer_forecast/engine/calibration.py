@@ -130,7 +130,7 @@ def calibrate_by_paths(net: ForecastNet, window: Window) -> None:
     """Choose the weight of a trained network, and the inflation of its paths, on windows that are new to it.
 
     This concerns the networks of :func:`inflate_by_paths`, and so does the inflation. The weight is the
-    smallest part of that before whose paths have nearly the least pinball loss.
+    largest part of the usual one whose paths have nearly the least pinball loss.
 
     Parameters
     ----------
@@ -148,24 +148,23 @@ def calibrate_by_paths(net: ForecastNet, window: Window) -> None:
     >>> from taylorformer_forecast.models.taylorformer import Taylorformer
     >>> net = Taylorformer(d_model=8, n_heads=2, n_layers=2, baseline=LinearPathBaseline(8, 4)).eval()
     >>> w = Window(torch.arange(-7.0, 5.0).expand(30, -1) / 8, torch.randn(30, 12, 1), n_context=8)
-    >>> calibrate_by_paths(net, w)  # it adds nothing yet
+    >>> calibrate_by_paths(net, w)  # it adds nothing yet, which does no harm
     >>> net.calibration.weight.item()
-    0.0
+    1.0
     """
     window = window.rows(evenly(len(window.y), N_CALIBRATION_WINDOWS).to(window.y.device))
     if not net.inflates or not window.targets[1].any():
         return
     calibration = net.calibration
-    usual = float(calibration.weight * calibration.mean_weight)
     calibration.set(inflation=1.0)
     found = []
     for part in TRAINED_WEIGHTS:
-        calibration.set_weight(part * usual, net.head)
+        calibration.set_weight(part * net.usual_weight, net.head)
         paths = _paths(net, window)
         levels = paths.quantile(paths.new_tensor(DECILES), dim=1)
-        found.append((float(pinball(levels, window).sum()), part * usual, paths))
+        found.append((float(pinball(levels, window).sum()), part * net.usual_weight, paths))
     enough = NEARLY_LEAST_LOSS * min(loss for loss, *_ in found)
-    _, weight, paths = next(one for one in found if one[0] <= enough)
+    _, weight, paths = next(one for one in reversed(found) if one[0] <= enough)
     calibration.set_weight(weight, net.head)
     if not net.head.is_point:
         _inflate(net, paths, window)

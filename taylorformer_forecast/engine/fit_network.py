@@ -238,7 +238,8 @@ def _trained(
         record = fit(net, batches, None, max_steps=steps - early, data=data, **options)
         return net, {**first, **record, "steps": first["steps"] + record["steps"]}
     record = fit(net, batches, held_out, max_steps=steps, data=data, **options)
-    if record["steps"] and training.irregular and held_out is not None:
+    enough = held_out is not None and len(held_out.starts) >= MIN_HELD_OUT_WINDOWS
+    if record["steps"] and training.irregular and held_out is not None and enough:
         calibrate_by_paths(net, held_out.sample(N_CALIBRATION_WINDOWS)[0])
     elif record["steps"]:
         before = float(net.calibration.inflation)

@@ -368,3 +368,43 @@ def test_past_errors_choose_the_power_of_the_level_that_they_grow_with(kind):
         found.append(fit_effects([y], [x], [7]).power)
     low, high = {"constant": (0.0, 0.25), "in proportion": (0.75, 1.0), "few": (0.75, 0.75)}[kind]
     assert low <= min(found) <= max(found) <= high
+
+
+def test_equal_values_where_an_effect_is_flat_have_the_unit_of_others():
+    """In a winter without heating, cooling had no effect on the next summer."""
+    t = np.arange(800)
+    rng = np.random.default_rng(0)
+    x = (12 - 14 * np.cos(2 * np.pi * t / 400) + rng.normal(0, 2, 800))[:, None]
+    y = 50 + 4 * np.maximum(x[:, 0] - 20, 0)
+    effects = fit_effects([y], [x])
+    cold = slice(380, 404)
+    assert np.ptp(y[cold]) == 0
+    assert effects.unit(y[cold], x[cold]) > 0
+    assert effects.unit(np.full(800, 50.0), x) == 0
+
+
+@pytest.mark.parametrize("peak", [5, 11])
+def test_in_a_panel_a_flag_in_one_month_of_some_years_leaves_the_season_what_is_its_own(peak):
+    """Of five or so cycles, what was left of the season changed effects of 40 to between -10 and 100."""
+    found, t = [], np.arange(50)
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        x, y = [], []
+        for start in rng.integers(0, 12, 40):
+            place = (start + t) % 12
+            flag = (place == peak) & rng.integers(0, 2, 6)[(start + t) // 12].astype(bool)
+            season = 30 * np.sin(2 * np.pi * np.arange(12) / 12) + 60 * (np.arange(12) == 11)
+            x.append(flag[:, None] * 1.0)
+            y.append(200 + season[place] + 40 * flag + rng.normal(0, 10, 50))
+        found.append(difference(fit_effects(y, x, [12]), np.concatenate(y)))
+    assert np.mean(found) == pytest.approx(40, rel=0.3)
+
+
+def test_models_that_were_saved_without_places_in_the_season_have_effects():
+    rng = np.random.default_rng(0)
+    x = [promotions(80, rng) for _ in range(8)]
+    y = [(30 if k % 2 else 5) * one[:, 0] + rng.normal(size=80) for k, one in enumerate(x)]
+    effects = fit_effects(y, x, [7])
+    before = replace(effects, prior=effects.prior[: len(effects.columns)])
+    slopes = [one.slopes_of(y[1], x[1], [7], one.unit(y[1], x[1])) for one in (effects, before)]
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=0.1, atol=0.05)

@@ -140,17 +140,26 @@ def test_the_weight_on_new_windows_is_the_part_of_the_network_that_is_right(rise
     assert net.calibration.weight == weight
 
 
-def test_a_network_that_adds_nothing_has_no_weight_and_too_narrow_paths_are_inflated():
+def test_a_network_that_adds_nothing_keeps_its_weight_and_too_narrow_paths_are_inflated():
     net, window = fitted(0.5)
     calibrate_by_paths(net, window)
-    assert net.calibration.weight == 0.0
+    assert net.calibration.weight == net.usual_weight
     assert float(net.calibration.inflation) == pytest.approx(0.5**-0.5, rel=0.1)
 
 
 def test_points_have_a_weight_and_no_inflation():
     net, window = fitted(distribution="mse")
+    with torch.no_grad():
+        net.streams.to_params.bias[0] += 3.0
     calibrate_by_paths(net, window)
     assert calibrated(net) == (0.0, 1.0)
+
+
+def test_a_weight_of_zero_may_rise_again():
+    net, window = fitted()
+    net.calibration.set_weight(0.0, net.head)
+    calibrate_by_paths(net, window)
+    assert net.calibration.weight == net.usual_weight > 0
 
 
 # --- pretrained networks ----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from taylorformer_forecast.defaults import (
     EFFECT_DELAYS,
     EFFECT_KNOTS,
+    EFFECT_LEAST_MOVE,
     EFFECT_ROWS_PER_TERM,
     EFFECT_SPREAD_POWER,
     MIN_SERIES_POINTS,
@@ -120,15 +121,15 @@ class CovariateEffects:
     ) -> Float[np.ndarray, " *B"]:
         """Units of additions to series with covariates ``x``: their deviation.
 
-        That of others is taken where values are few, or equal beside equal covariates. Where values are equal
-        although covariates with an effect on others are not, nothing is added.
+        That of others where values are few, or equal; none where covariates would have moved others clearly.
         """
         y = since_start(y)
         own, seen = deviation(y, length), ~np.isnan(y)
-        beside = np.where(seen[..., None], x, np.nan)[..., self.columns[(self.slopes != 0).any(0)]]
-        equal = np.fmax.reduce(beside, -2, initial=-np.inf) <= np.fmin.reduce(beside, -2, initial=np.inf)
-        none = (seen.sum(-1) < MIN_SERIES_POINTS) | ((own == 0) & equal.all(-1))
-        return np.where(none, self.relative * mean_size(y), own)
+        others = np.array(seen.sum(-1) < MIN_SERIES_POINTS)
+        for at in map(tuple, np.argwhere(~others & (own == 0))):
+            added = self(with_earlier(self.filled(x[at]), self.reach))[seen[at]]
+            others[at] = np.ptp(added) < EFFECT_LEAST_MOVE
+        return np.where(others, self.relative * mean_size(y), own)
 
     def filled(self, x: Float[np.ndarray, "*B n C"]) -> Float[np.ndarray, "*B n C"]:
         """Covariates in order of time, unknown ones between their last value and their mean."""
@@ -169,8 +170,7 @@ class CovariateEffects:
         Parameters
         ----------
         x : ndarray of shape (n, reach + 1, C)
-            Covariates of every value, and those one step before it and so on: see
-            :func:`~taylorformer_forecast.engine.covariates.with_earlier`.
+            Covariates of every value, and those one step before it and so on.
         number : int or int ndarray of shape (n,)
             Number of the series, -1 of none of the fit, -2 of none with intermittent demand.
         """

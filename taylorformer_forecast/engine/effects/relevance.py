@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from taylorformer_forecast.defaults import RELEVANCE_DOUBT
+from taylorformer_forecast.defaults import EFFECT_FREE_VARIANCE, RELEVANCE_DOUBT
 
 N_ITERATIONS = 40  # of slopes and their variances in turn, at most
 SETTLED = 1e-3  # change of the logarithms of variances that ends them
@@ -66,7 +66,7 @@ class Regressions:
 
 
 def relevant_slopes(
-    data: Regressions, groups: Int[np.ndarray, " P"]
+    data: Regressions, groups: Int[np.ndarray, " P"], n_free: int = 0
 ) -> tuple[Float[np.ndarray, " P"], Float[np.ndarray, "K P"], Float[np.ndarray, " P"]]:
     """Slopes that regressions have in common, deviations of each from them, and variances of these.
 
@@ -79,6 +79,9 @@ def relevant_slopes(
         The regressions.
     groups : int ndarray of shape (P,)
         Group of every term, from 0; terms of a group share variances.
+    n_free : int, default=0
+        How many terms, the last ones, are not shrunk in each of several regressions: what is left of a season
+        there would be taken for an effect.
 
     Returns
     -------
@@ -107,6 +110,8 @@ def relevant_slopes(
     shared, apart = np.ones(n_terms), np.full(n_terms, 1.0 if n_series > 1 else LEAST_VARIANCE)
     part = data.count / data.count.sum()
     spent: float | np.ndarray = 0.0
+    free = np.arange(n_terms) >= (n_terms - n_free if n_series > 1 else n_terms)
+    apart[free] = EFFECT_FREE_VARIANCE
     left = np.arange(n_terms)  # terms whose slopes are not 0
     for _ in range(N_ITERATIONS):
         noise = data.noise(common[left] + own[:, left], spent)
@@ -117,7 +122,9 @@ def relevant_slopes(
             own[:, left] = (inverse @ (moment - gram @ common[left])[..., None])[..., 0]
             known = 1 - np.einsum("kpp->kp", inverse) / apart[left]
             spent = known.sum(1)
-            apart[left] = _variance(own[:, left], known, member[:, left])
+            apart[left] = np.where(
+                free[left], EFFECT_FREE_VARIANCE, _variance(own[:, left], known, member[:, left])
+            )
             # Deviations are integrated out: regressions that are unlike say less of what they have in common.
             outer = np.linalg.inv(np.eye(len(left)) + gram * apart[left])  # (I + G A)^-1
             gram, moment = outer @ gram, (outer @ moment[..., None])[..., 0]

@@ -46,18 +46,18 @@ def slopes_of(
     groups = np.append(groups, np.full(n_all - n_terms, groups.max() + 1))  # places in the season
     common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
     searched = [rows[k] for k in some]
-    common, own, prior = _in_turn(searched, groups, common, own)
+    n_places = n_all - n_terms
+    common, own, prior = _in_turn(searched, groups, common, own, n_places)
     if isinstance(searched[0], Rows):
-        other, each, _ = relevant_slopes(Regressions.of([one.as_they_are() for one in searched]), groups)
+        plain = Regressions.of([one.as_they_are() for one in searched])
+        other, each, _ = relevant_slopes(plain, groups, n_places)
         pairs = zip(searched, common + own, other + each, strict=True)
         less = sum(one.loss(a) - one.loss(b) for one, a, b in pairs)
         if less > EFFECT_EVIDENCE * sum(len(one.at) for one in searched):
-            common, own, prior = _in_turn(searched, groups, other, each)
+            common, own, prior = _in_turn(searched, groups, other, each, n_places)
     slopes = {k: common + part for k, part in zip(some, own, strict=True)}
     for k in rows.keys() - set(some):  # too many for all to be estimated together
         slopes[k] = slopes_of_one(rows[k], common, prior)
-    # Other series may begin at another place in the season.
-    prior[n_terms:] += (common[n_terms:] ** 2).mean() if n_all > n_terms else 0.0
     return common[:n_terms], slopes, prior
 
 
@@ -78,10 +78,12 @@ def slopes_of_one(
     return found
 
 
-def _in_turn(rows: list[Any], groups: np.ndarray, common: np.ndarray, own: np.ndarray) -> tuple:
+def _in_turn(
+    rows: list[Any], groups: np.ndarray, common: np.ndarray, own: np.ndarray, n_places: int
+) -> tuple:
     """Slopes in common and deviations of each, and the prior of these, from slopes to start with."""
     for _ in range(N_ROUNDS):
         parts = [one.whitened(common + part) for one, part in zip(rows, own, strict=True)]
-        common, own, prior = relevant_slopes(Regressions.of(parts), groups)
+        common, own, prior = relevant_slopes(Regressions.of(parts), groups, n_places)
         rows = [one.without_outliers(common + part) for one, part in zip(rows, own, strict=True)]
     return common, own, prior
