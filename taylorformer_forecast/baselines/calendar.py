@@ -209,13 +209,12 @@ def _shrunk_means(
     kind = days.clamp_min(0)
     at, chosen = kind[:, :n], torch.where(used, cut, torch.nan)
     variance, deviation = _of_runs(torch.where(special, torch.nan, cut), n_kinds)
-    mean, count, beyond = _means(chosen, at, n_kinds, variance, deviation)
+    mean, count, share, beyond = _means(chosen, at, n_kinds, variance, deviation)
     beyond = beyond.clamp_min(0)
     for cycle in rivals:
         other = (torch.arange(n, device=error.device) % cycle).long().expand_as(at)
-        rival = _means(chosen, other, math.ceil(cycle), variance, deviation)[2]
+        *_, rival = _means(chosen, other, math.ceil(cycle), variance, deviation)
         beyond = torch.where(rival > CALENDAR_DOUBT * beyond, 0.0, beyond)
-    share = torch.where(count > 0, 1 / count.clamp_min(1), 0.0)
     between = beyond / (count > 0).sum(1, keepdim=True).clamp_min(1)
     zero = torch.zeros_like(mean)
     # What all of several occurrences exceed is no outlier, and not cut.
@@ -236,14 +235,15 @@ def _means(
     n_kinds: int,
     variance: Float[Tensor, "B 1"],
     deviation: Float[Tensor, "B 1"],
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean and number of the known errors of each kind, and what all squares of means have beyond chance."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Mean, number and its inverse of known errors of each kind; what squares of means have beyond chance."""
     known, zero = ~error.isnan(), error.new_zeros(len(error), n_kinds)
     count = zero.scatter_add(1, kind, known.to(error))
     mean = zero.scatter_add(1, kind, torch.where(known, error, 0.0)) / count.clamp_min(1)
     share = torch.where(count > 0, 1 / count.clamp_min(1), 0.0)
     strict = (CALENDAR_OCCURRENCES * share).clamp_min(1)
-    return mean, count, (mean.square() - share * (variance + strict * deviation)).sum(1, keepdim=True)
+    beyond = (mean.square() - share * (variance + strict * deviation)).sum(1, keepdim=True)
+    return mean, count, share, beyond
 
 
 def _of_runs(error: Float[Tensor, "B n"], size: int) -> tuple[Tensor, Tensor]:

@@ -145,12 +145,13 @@ def _usual_cycles(axis: TimeAxis, span: float) -> tuple[tuple[str, ...], tuple[s
     return axis.usual_cycles(span, LEAST_SEEN_CYCLES), axis.usual_cycles(span)
 
 
-def _hour_and_minute(axis: TimeAxis) -> list[int]:
+@functools.lru_cache
+def _hour_and_minute(axis: TimeAxis) -> tuple[int, ...]:
     """Steps of an hour and of a minute, where they are several: a cycle found in values may be one."""
     if axis.kind not in ("clock", "period") or axis.hours is not None:
-        return []
+        return ()
     steps = (axis.cycle_steps("day") / parts for parts in (24, 24 * 60))
-    return [round(one) for one in steps if one > 1 and one == round(one)]
+    return tuple(round(one) for one in steps if one > 1 and one == round(one))
 
 
 def phase_features(positions: np.ndarray) -> np.ndarray:

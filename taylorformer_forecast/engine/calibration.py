@@ -161,8 +161,7 @@ def calibrate_by_paths(net: ForecastNet, window: Window) -> None:
     for part in TRAINED_WEIGHTS:
         calibration.set_weight(part * net.usual_weight, net.head)
         paths = _paths(net, window)
-        levels = paths.quantile(paths.new_tensor(DECILES), dim=1)
-        found.append((float(pinball(levels, window).sum()), part * net.usual_weight, paths))
+        found.append((float(pinball(_deciles(paths), window).sum()), part * net.usual_weight, paths))
     enough = NEARLY_LEAST_LOSS * min(loss for loss, *_ in found)
     _, weight, paths = next(one for one in reversed(found) if one[0] <= enough)
     calibration.set_weight(weight, net.head)
@@ -272,6 +271,11 @@ def calibrate_gaussian_process(
 def deciles(marginals: Distribution, n_paths: int) -> Float[Tensor, "9 B T D"]:
     """Deciles of a batch of distributions, from draws that are the same in every call."""
     paths = draw_paths(marginals, n_paths, torch.Generator().manual_seed(0)).paths
+    return _deciles(paths)
+
+
+def _deciles(paths: Float[Tensor, "B S T D"]) -> Float[Tensor, "9 B T D"]:
+    """Deciles of paths."""
     return torch.quantile(paths, paths.new_tensor(DECILES), dim=1)
 
 

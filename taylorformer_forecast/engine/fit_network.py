@@ -106,10 +106,9 @@ class Training:
         enough.
         """
         keep = self.keep
-        once = {"max_time", "ckpt_path"} & set(
-            self.options.get("trainer_kwargs") or ()
-        )  # hold for one training
-        if calibrates and self.irregular and not self.validation_split and not once:
+        # What holds for one training alone leaves no other one for the calibration.
+        single = {"max_time", "ckpt_path"} & set(self.options.get("trainer_kwargs") or ())
+        if calibrates and self.irregular and not self.validation_split and not single:
             early = maker.starts(self.min_context, keep=HOLDOUT_START)
             late = maker.starts(self.min_context, skip=HOLDOUT_START)
             keep = HOLDOUT_START if min(len(early), len(late)) >= MIN_HELD_OUT_WINDOWS else keep
@@ -238,10 +237,11 @@ def _trained(
         record = fit(net, batches, None, max_steps=steps - early, data=data, **options)
         return net, {**first, **record, "steps": first["steps"] + record["steps"]}
     record = fit(net, batches, held_out, max_steps=steps, data=data, **options)
-    enough = held_out is not None and len(held_out.starts) >= MIN_HELD_OUT_WINDOWS
-    if record["steps"] and training.irregular and held_out is not None and enough:
+    if not record["steps"]:
+        return net, record
+    if training.irregular and held_out is not None and len(held_out.starts) >= MIN_HELD_OUT_WINDOWS:
         calibrate_by_paths(net, held_out.sample(N_CALIBRATION_WINDOWS)[0])
-    elif record["steps"]:
+    else:
         before = float(net.calibration.inflation)
         inflate_by_paths(net, batches.sample(N_CALIBRATION_WINDOWS)[0])
         if training.irregular:  # windows of the training do not show all that others did

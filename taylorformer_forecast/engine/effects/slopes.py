@@ -43,10 +43,10 @@ def slopes_of(
     """
     some = [list(rows)[k] for k in evenly(len(rows), SERIES_AT_ONCE).tolist()]
     n_terms, n_all = len(groups), rows[some[0]].terms.shape[1]
-    groups = np.append(groups, np.full(n_all - n_terms, groups.max() + 1))  # places in the season
+    n_places = n_all - n_terms  # in the season
+    groups = np.append(groups, np.full(n_places, groups.max() + 1))
     common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
     searched = [rows[k] for k in some]
-    n_places = n_all - n_terms
     common, own, prior = _in_turn(searched, groups, common, own, n_places)
     if isinstance(searched[0], Rows):
         plain = Regressions.of([one.as_they_are() for one in searched])
