@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import bounds
-from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.engine.effects.series_scale import since_start, spread_with_effects
+from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
@@ -79,28 +79,15 @@ class BatchEffects:
         past = np.where(seen, self.added[:, : self.y.shape[1]].cpu().numpy(), 0.0)
         return past.sum(1) / np.maximum(seen.sum(1), 1)
 
-    def added_to(
-        self, forecasts: Sequence[SeriesForecast], past: Float[Tensor, "B L C"]
-    ) -> list[SeriesForecast]:
+    def added_to(self, found: Predictive, past: Float[Tensor, "B L C"]) -> Predictive:
         """Forecasts of all components with additions, within the bounds of past values; zero where closed."""
-        found, width = [], past.shape[2]
-        usual = self.usual()
-        ends = torch.stack(bounds(rearrange(past, "b l c -> (b c) l").cpu().double()), 1).tolist()
-        for number, one in enumerate(forecasts):
-            b, c = divmod(number, width)
-            added, closed = (
-                part[b, -one.paths.shape[1] :, c].cpu().numpy() for part in (self.added, self.closed)
-            )
-            level, factor = (one.weights * one.loc).sum(-1), np.ones_like(added)
-            if ends[number][0] == 0:
-                factor = spread_with_effects(level, added, usual[b, c], self.powers[c])
-            added = added + (1 - factor) * level
-            paths = np.where(closed, 0.0, (one.paths * factor + added).clip(*ends[number]))
-            loc, shut = one.loc * factor[:, None] + added[:, None], closed[:, None]
-            reach = one.scale * factor[:, None]
-            low, high = ((loc + side * reach).clip(*ends[number]) for side in (-1, 1))
-            loc, half = (np.where(shut, 0.0, part / 2) for part in (low + high, high - low))
-            # Of pieces beyond a bound a point is left, and a scale is never zero.
-            half = np.maximum(half, np.maximum(POINT_MASS * one.scale, np.finfo(float).tiny))
-            found.append(replace(one, paths=paths, loc=loc, scale=half))
-        return found
+        added, closed = (
+            rearrange(part[:, -found.paths.shape[1] :], "b n c -> n (b c)").cpu().numpy()
+            for part in (self.added, self.closed)
+        )
+        ends = zip(bounds(rearrange(past, "b l c -> (b c) l").cpu().double()), (-np.inf, np.inf), strict=True)
+        least, most = (np.where(self.demand.ravel(), none, end.numpy()) for end, none in ends)
+        powers = np.tile(self.powers, len(self.y))
+        factor = spread_with_effects(found.mixture.mean(), added, self.usual().ravel(), powers)
+        found = found.wider(np.where(least == 0, factor, 1.0)).shifted(added).within(least, most)
+        return found.zero_at(closed)

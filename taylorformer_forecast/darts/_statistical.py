@@ -24,6 +24,8 @@ from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.explanation import with_part
+from taylorformer_forecast.engine.mixtures import Mixture
+from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.copula import standardised_errors
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
@@ -159,14 +161,14 @@ def as_predicted(
     Tensor
         Paths (S, B, n, C), or parameters (1, B, n, C * 3), in double precision, where the series are.
     """
+    found = Predictive.of_columns(forecasts, len(forecasts))
     if effects is not None:
-        forecasts = effects.added_to(forecasts, batch.past_target)
-    describe = _parameters if parameters else _paths
-    found = torch.as_tensor(np.stack([describe(one) for one in forecasts]))
-    unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1 1 1").cpu()
-    found = found.masked_fill(unseen, torch.nan)
-    found = rearrange(found, "(b c) s n p -> s b n (c p)", b=len(batch.past_target))
-    return found.to(batch.past_target.device)
+        found = effects.added_to(found, batch.past_target)
+    values = torch.as_tensor(_student_t(found.mixture)[None] if parameters else found.paths[..., None])
+    unseen = rearrange(batch.past_target.isnan().all(1), "b c -> (b c) 1").cpu()
+    values = values.masked_fill(unseen, torch.nan)
+    values = rearrange(values, "s n (b c) p -> s b n (c p)", b=len(batch.past_target))
+    return values.to(batch.past_target.device)
 
 
 class StatisticalModule(PLForecastingModule):
@@ -274,24 +276,19 @@ def request_of(y: np.ndarray, ahead: np.ndarray, end: np.datetime64 | None = Non
     return SeriesRequest(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead, last)
 
 
-def _paths(found: SeriesForecast) -> np.ndarray:
-    """Sample paths, (S, n, 1)."""
-    return found.paths[..., None]
+def _student_t(mixture: Mixture) -> np.ndarray:
+    """Location, scale and degrees of freedom of Student-t distributions, (n, C, 3).
 
-
-def _parameters(found: SeriesForecast) -> np.ndarray:
-    """Location, scale and degrees of freedom of Student-t distributions, (1, n, 3).
-
-    They have the mean, variance and kurtosis of the marginal distributions; with tails no heavier than a
-    normal distribution's, they are almost normal.
+    They have the mean, variance and kurtosis of mixtures of uniform distributions, (n, C, K); with tails no
+    heavier than a normal distribution's, they are almost normal.
     """
-    w = found.weights
-    loc = (w * found.loc).sum(1)
-    d, half = found.loc - loc[:, None], found.scale
-    unit = np.maximum(np.abs(d), half).max(1, keepdims=True)  # powers of tiny numbers would vanish
+    loc, w = mixture.mean(), mixture.weights
+    d, half = mixture.loc - loc[..., None], mixture.scale
+    unit = np.maximum(np.abs(d), half).max(-1, keepdims=True)  # powers of tiny numbers would vanish
     d, half = d / unit, half / unit
-    variance = (w * (d**2 + half**2 / 3)).sum(1)
-    fourth = (w * (d**4 + 2 * d**2 * half**2 + half**4 / 5)).sum(1)
+    variance = (w * (d**2 + half**2 / 3)).sum(-1)
+    fourth = (w * (d**4 + 2 * d**2 * half**2 + half**4 / 5)).sum(-1)
     excess = fourth / variance**2 - 3
     df = 4 + 6 / np.maximum(excess, 6 / (NEARLY_NORMAL_DF - 4))
-    return np.stack([loc, unit[:, 0] * np.sqrt(variance * (df - 2) / df), df], 1)[None]
+    scale = unit[..., 0] * np.sqrt(variance * (df - 2) / df)
+    return np.stack([loc, scale.clip(np.finfo(np.float32).tiny), df], -1)

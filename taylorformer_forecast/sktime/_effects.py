@@ -15,13 +15,13 @@ from taylorformer_forecast.calendar.steps import at_steps, on_steps, snapped
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.effects.series_scale import spread_with_effects
+from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast
 from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime._frames import labels_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel, by_name, instances_of, rows_of_instances
-from taylorformer_forecast.sktime._predictive import Predictive
 from taylorformer_forecast.sktime._series_effects import SeriesEffects
 
 PARTS = 1000  # of a step, by which times are told apart
@@ -223,7 +223,7 @@ class ExogenousEffects(Host):
                 found.mixture.mean(), added, self._each("usual", index), self._effects.power
             )
             found = found.wider(np.where(low == 0, factor, 1.0)).shifted(added).within(low, high)
-        return found.zero_at(closed) if closed.any() else found
+        return found.zero_at(closed[:, None]) if closed.any() else found
 
     def _multiplied(
         self,

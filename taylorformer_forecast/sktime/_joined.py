@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.sktime._checks import check_columns
 from taylorformer_forecast.sktime._frames import check_values, of_instance
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel
-from taylorformer_forecast.sktime._predictive import Predictive
 
 
 @dataclass(frozen=True)

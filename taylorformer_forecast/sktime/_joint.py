@@ -9,6 +9,7 @@ import pandas as pd
 from sktime.forecasting.base import ForecastingHorizon
 
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_COPULA_PATHS
+from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.statistics.copula import (
     GaussianCopula,
     past_origins,
@@ -16,7 +17,6 @@ from taylorformer_forecast.engine.statistics.copula import (
     standardised_errors,
 )
 from taylorformer_forecast.sktime._host import Host
-from taylorformer_forecast.sktime._predictive import Predictive
 
 
 def side_by_side(values: np.ndarray, index: pd.Index, columns: pd.Index) -> pd.DataFrame:

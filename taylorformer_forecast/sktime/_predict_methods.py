@@ -12,6 +12,7 @@ from sktime.datatypes import update_data
 
 from taylorformer_forecast.calendar.steps import snapped
 from taylorformer_forecast.defaults import MIN_SCALE_VALUES, N_CALIBRATION_WINDOWS
+from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.state import all_or_nothing, own_state
 from taylorformer_forecast.engine.statistics.average import with_analogues
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
@@ -21,7 +22,6 @@ from taylorformer_forecast.sktime._frames import instances, of_instance
 from taylorformer_forecast.sktime._joint import JointPaths, covariances
 from taylorformer_forecast.sktime._moving_cutoffs import MovingCutoffs
 from taylorformer_forecast.sktime._panel import by_name
-from taylorformer_forecast.sktime._predictive import Predictive
 from taylorformer_forecast.sktime._requests import Request
 from taylorformer_forecast.sktime._sampler import Sampler, predict_requests
 from taylorformer_forecast.sktime.distributions import PathMixture

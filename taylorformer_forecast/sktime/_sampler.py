@@ -18,9 +18,9 @@ from taylorformer_forecast.core.scaling import least_scale, scale_window
 from taylorformer_forecast.defaults import CONTEXT_FLOOR
 from taylorformer_forecast.engine.contexts import stack_contexts
 from taylorformer_forecast.engine.mixtures import Mixture
+from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.training import on_device
 from taylorformer_forecast.engine.windows import Series
-from taylorformer_forecast.sktime._predictive import Predictive
 from taylorformer_forecast.sktime._requests import Request
 
 ROWS_AT_ONCE = 8192  # windows times paths

@@ -60,7 +60,7 @@ def spread_with_effects(
     level: Float[np.ndarray, "*B"],
     added: Float[np.ndarray, "*B"],
     usual: Float[np.ndarray, "*B"],
-    power: float = EFFECT_SPREAD_POWER,
+    power: float | Float[np.ndarray, "*B"] = EFFECT_SPREAD_POWER,
 ) -> Float[np.ndarray, "*B"]:
     """Factor of the errors of values that are never negative, where covariates add more or less than usual.
 
@@ -73,7 +73,7 @@ def spread_with_effects(
         Forecasts of the rest, without effects.
     added, usual : ndarray
         What covariates add there, and what they added to past values in the mean.
-    power : float
+    power : float or ndarray
         The power: see :func:`~taylorformer_forecast.engine.effects.rows.spread_power`.
 
     Examples

@@ -1,4 +1,4 @@
-"""Predictive distributions of all that is asked of a fitted forecaster, as arrays."""
+"""Predictive distributions of several series as arrays, and their arithmetic."""
 
 from __future__ import annotations
 
@@ -79,11 +79,14 @@ class Predictive:
         return Predictive(self.paths * factor + rest, mixture)
 
     def within(self, least: np.ndarray, most: np.ndarray) -> Predictive:
-        """All that is outside bounds (R, D) at these, of pieces of constant density; infinite for none."""
+        """All that is outside bounds at these, of pieces of constant density; infinite for none.
+
+        Bounds have shape (R, D), or (D,) for all rows.
+        """
         loc, scale = self.mixture.loc, self.mixture.scale
         reach = np.where(self.mixture.points(), 0.0, scale)  # a point has none
         low, high = ((loc + end * reach).clip(least[..., None], most[..., None]) for end in (-1, 1))
-        tiny = POINT_MASS * np.maximum(np.abs(low), np.abs(high)).max(-1, keepdims=True).clip(1e-300)
+        tiny = (POINT_MASS * np.maximum(np.abs(low), np.abs(high)).max(-1, keepdims=True)).clip(CERTAIN)
         half, bounded = np.maximum((high - low) / 2, tiny), np.isfinite(least) | np.isfinite(most)
         loc, scale = (
             np.where(bounded[..., None], *both) for both in (((low + high) / 2, loc), (half, scale))
@@ -91,14 +94,14 @@ class Predictive:
         return Predictive(self.paths.clip(least, most), replace(self.mixture, loc=loc, scale=scale))
 
     def zero_at(self, closed: np.ndarray) -> Predictive:
-        """The distribution with zero in some rows (R,) for certain."""
-        at = closed[:, None, None]
+        """The distribution with zero for certain in some cells, (R, D) or (R, 1)."""
+        at = closed[..., None]
         loc, scale = np.where(at, 0.0, self.mixture.loc), np.where(at, CERTAIN, self.mixture.scale)
-        return Predictive(
-            np.where(closed[:, None], 0.0, self.paths), replace(self.mixture, loc=loc, scale=scale)
-        )
+        return Predictive(np.where(closed, 0.0, self.paths), replace(self.mixture, loc=loc, scale=scale))
 
-    def take(self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)):
+    def take(
+        self, rows: np.ndarray | slice = slice(None), columns: np.ndarray | slice = slice(None)
+    ) -> Predictive:
         """Some rows or columns, or all of them in another order."""
         mixture = self.mixture.map(lambda value: value[rows][:, columns])
         return Predictive(self.paths[:, rows][:, :, columns], mixture)
