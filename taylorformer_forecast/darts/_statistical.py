@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.core.families.base import CERTAIN
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._effects import Additions
@@ -290,5 +291,5 @@ def _student_t(mixture: Mixture) -> np.ndarray:
     fourth = (w * (d**4 + 2 * d**2 * half**2 + half**4 / 5)).sum(-1)
     excess = fourth / variance**2 - 3
     df = 4 + 6 / np.maximum(excess, 6 / (NEARLY_NORMAL_DF - 4))
-    scale = unit[..., 0] * np.sqrt(variance * (df - 2) / df)
-    return np.stack([loc, scale.clip(np.finfo(np.float32).tiny), df], -1)
+    unit = np.where(unit == CERTAIN, np.finfo(np.float32).tiny, unit)[..., 0]  # not 0 in single precision
+    return np.stack([loc, unit * np.sqrt(variance * (df - 2) / df), df], -1)
