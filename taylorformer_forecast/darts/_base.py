@@ -76,20 +76,20 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
     def _set_up(self, arguments: Mapping[str, Any]) -> None:
         """Initialise darts' part, given the ``locals()`` of a constructor.
 
-        The ``model_params`` of darts are what the user wrote: those of a subclass with other parameters are
-        not those of the model.
+        The ``model_params`` of darts are what the user wrote, also to a subclass with other parameters.
         """
         own = {
             name: value for name, value in arguments.items() if name not in ("self", "kwargs", "__class__")
         }
         params = {**own, **arguments["kwargs"]}
+        most = (params.get("pl_trainer_kwargs") or {}).get("max_epochs")  # darts prefers it to n_epochs
+        params["n_epochs"] = params["n_epochs"] if most in (None, -1) else most
         self._arguments = {name: value for name, value in params.items() if name != "pl_trainer_kwargs"}
         check_rules(params, self._free)
         if params.get("likelihood") is None and params.get("loss_fn") is None:
             params["likelihood"] = StudentTLikelihood()
         family_of_likelihood(params.get("likelihood"))  # refuses what it cannot serve
-        if params["n_epochs"] is None:
-            params["n_epochs"] = self.spec.num_epochs
+        params["n_epochs"] = self.spec.num_epochs if params["n_epochs"] is None else params["n_epochs"]
         norm = params["use_reversible_instance_norm"]
         if isinstance(norm, dict) and norm.get("affine"):
             raise ValueError("use_reversible_instance_norm: windows are normalised without an affine map")

@@ -113,9 +113,9 @@ class PretrainedModel(SharedWeights, AdoptingModel):
         return super()._needs_past or self._is_statistical or self._is_averaged
 
     def _obstacle_of_parameters(self) -> str | None:
-        """What the pretrained network cannot do of what the parameters ask for, in words."""
+        """What only a new network can do of what the parameters ask for, in words."""
         if not self._arguments["use_reversible_instance_norm"]:
-            return "use_reversible_instance_norm=False, while the pretrained network needs it"
+            return "use_reversible_instance_norm=False, which only a new network can use"
         name = family_of_likelihood(self.likelihood).distribution_name
         given = "a loss_fn" if self.likelihood is None else type(self.likelihood).__name__
         return obstacle_of_options(self._arguments, name, USUAL_DISTRIBUTION, f"{given} is given")

@@ -16,10 +16,14 @@ class Tuned(MixedCovariatesTorchModel):
     _tuning = False  # whether such a search goes on, which trains a network however short the series
 
     def lr_find(self, *args: Any, **kwargs: Any) -> Any:
-        """Look for a learning rate; see darts. What was fitted stays."""
+        """Look for a learning rate; see darts. What was fitted stays.
+
+        Without ``early_stop_threshold`` all rates are tried: Lightning would stop at a loss of four times the
+        best, which is all losses where log-likelihoods are negative.
+        """
         with as_before(self):
             self._tuning = True
-            return super().lr_find(*args, **kwargs)
+            return super().lr_find(*args, **{"early_stop_threshold": None, **kwargs})
 
     def scale_batch_size(self, *args: Any, **kwargs: Any) -> Any:
         """Look for a batch size; see darts. What was fitted stays."""

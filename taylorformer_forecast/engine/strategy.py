@@ -165,7 +165,7 @@ def choose_strategy(
     """Choose how series are forecast: as asked, or by the data alone.
 
     No size of a network, learning rate or length of training counts, whatever its value: a search over these
-    compares one kind of model. What the pretrained network cannot do counts: see ``obstacle``.
+    compares one kind of model. What only a new network can do counts: see ``obstacle``.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def choose_strategy(
 def obstacle_of_options(
     options: Mapping[str, Any], distribution: str | Family | None, own: str, given: str | None = None
 ) -> str | None:
-    """What the pretrained network cannot do of what the options of a model ask for.
+    """What only a new network can do of what the options of a model ask for.
 
     Parameters
     ----------
@@ -248,14 +248,14 @@ def obstacle_of_options(
     --------
     >>> from taylorformer_forecast.engine.strategy import obstacle_of_options
     >>> obstacle_of_options({"order": "random"}, "studentt", "studentt")
-    "order='random', while the pretrained network forecasts in order of time"
+    "order='random', which only a new network can use"
     """
     if options.get("order", "time") != "time":
-        return f"order={options['order']!r}, while the pretrained network forecasts in order of time"
+        return f"order={options['order']!r}, which only a new network can use"
     if distribution is None or find_family(distribution) != find_family(own):
-        return f"{given or f'distribution={distribution!r}'}, while the pretrained network has {own!r}"
+        return f"{given or f'distribution={distribution!r}'}, which only a new network can have"
     if not options.get("linear_path", True):
-        return "linear_path=False, while the pretrained network needs it"
+        return "linear_path=False, which only a new network can use"
     return None
 
 

@@ -223,3 +223,20 @@ def test_a_series_that_begins_late_may_stand_among_others(strategy):
     )
     found = model.fit(panel).predict(6, series=panel, num_samples=50)
     assert all(np.abs(one.quantile(0.5).values() - 105).max() < 25 for one in found)
+
+
+@pytest.mark.parametrize("strategy", ["averaged", "zero_shot"])
+def test_young_series_are_forecast_by_what_others_taught(strategy):
+    """Statistics of seven values know no week, and the weight of the network was next to nothing."""
+    rng = np.random.default_rng(0)
+
+    def daily(n):
+        t = np.arange(n)
+        y = 50 + 10 * np.sin(2 * np.pi * t / 7) + rng.normal(0, 2, n)
+        return TimeSeries.from_times_and_values(pd.date_range("2024-01-01", periods=n), y.astype("float32"))
+
+    small = {"n_epochs": 1, "d_model": 8, "random_state": 0, "pl_trainer_kwargs": QUIET}
+    model = TaylorformerModel((7, 28), 14, strategy=strategy, **small).fit([daily(300) for _ in range(3)])
+    found = model.predict(14, series=[daily(7) for _ in range(6)], num_samples=100)
+    truth = 50 + 10 * np.sin(2 * np.pi * np.arange(7, 21) / 7)
+    assert np.mean([np.abs(one.mean(axis=2).values()[:, 0] - truth).mean() for one in found]) < 2.5  # 5.7

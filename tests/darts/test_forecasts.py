@@ -215,6 +215,9 @@ def test_steps_that_are_asked_for_are_taken():
     assert passes.summary().steps == 2 * 12
     once = make(TaylorformerModel, 12, 4, **small).fit(series, epochs=1)
     assert once.summary().steps == 12
+    for most, steps in ({"max_epochs": 2}, 2 * 12), ({"max_epochs": -1, "max_steps": 5}, 5):
+        bounded = make(TaylorformerModel, 12, 4, n_epochs=3, pl_trainer_kwargs={**QUIET, **most}, **small)
+        assert bounded.fit(series).summary().steps == steps
 
 
 def test_apples_gpu_is_not_taken(monkeypatch):

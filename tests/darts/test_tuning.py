@@ -45,6 +45,14 @@ def test_a_search_for_a_learning_rate_leaves_what_was_fitted(kind, tmp_path):
     assert type(model).load(str(tmp_path / "m.pt")).predict(9, num_samples=3, random_state=1) == before
 
 
+def test_a_search_for_a_learning_rate_tries_all_though_losses_are_negative():
+    """Lightning stopped after two: no loss is below four times a negative one."""
+    y = TimeSeries.from_values(season(500).values() * 1e-3)
+    found = make("LAM", use_reversible_instance_norm=False).lr_find(y, num_training=12)
+    assert found.results["loss"][0] < 0
+    assert len(found.results["lr"]) == 12
+
+
 @pytest.mark.parametrize("kind", ["train", "LAM"])
 def test_a_search_before_the_fit_leaves_no_units(kind):
     y, x = season(200), from_values(np.random.default_rng(0).normal(size=300))

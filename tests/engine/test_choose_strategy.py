@@ -71,7 +71,7 @@ def test_a_family_is_the_one_of_its_name(own):
 @pytest.mark.parametrize("asked", [None, "normal", find_family("normal"), find_family("studentt", "bounded")])
 def test_another_distribution_than_that_of_the_pretrained_network_is_an_obstacle(asked):
     found = obstacle_of_options({}, asked, "studentt")
-    assert found == f"distribution={asked!r}, while the pretrained network has 'studentt'"
+    assert found == f"distribution={asked!r}, which only a new network can have"
 
 
 def test_training_has_no_obstacles():

@@ -138,11 +138,11 @@ def test_a_grid_of_learning_rates_compares_one_kind_of_model(noisy, n, chosen):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"distribution": "normal"}, "distribution='normal', while the pretrained network has 'studentt'"),
+        ({"distribution": "normal"}, "distribution='normal', which only a new network can have"),
         ({"distribution": "quantile"}, "distribution='quantile'"),
         ({"distribution": "mae"}, "distribution='mae'"),
-        ({"order": "random"}, "order='random', while the pretrained network forecasts in order of time"),
-        ({"linear_path": False}, "linear_path=False, while the pretrained network needs it"),
+        ({"order": "random"}, "order='random', which only a new network can use"),
+        ({"linear_path": False}, "linear_path=False, which only a new network can use"),
     ],
 )
 def test_what_the_pretrained_network_cannot_do_is_trained_or_refused(y, change, reason):

@@ -142,17 +142,19 @@ def with_analogues(
 
 
 def weight_with_gaps(weight: float, y: Float[np.ndarray, " n"], n_context: int) -> float:
-    """Weight of statistics beside a network whose context has gaps: statistics see what was before.
+    """Weight of statistics beside a network, where the context has gaps or the series is young.
 
     The weight of the network falls with the square of the part that it sees: what is forecast from a third
-    of a context says little, not a third.
+    of a context says little, not a third, and statistics see what was before. Of a series that is shorter
+    than the context statistics see no more than the network, which has learnt from others: their weight falls
+    with the square of that part.
 
     Parameters
     ----------
     weight : float
-        Where there is no gap.
+        Where there is no gap, in a series that is longer.
     y : ndarray of shape (n,)
-        Series, up to the end of the context, NaN where nothing was observed. Steps before it are gaps.
+        Series from its first value to the end of the context, NaN where nothing was observed.
     n_context : int
         Steps of the context.
 
@@ -164,8 +166,11 @@ def weight_with_gaps(weight: float, y: Float[np.ndarray, " n"], n_context: int) 
     >>> y[-40:-10] = np.nan
     >>> round(weight_with_gaps(0.5, y, 20), 2), weight_with_gaps(0.5, np.ones(100), 20)
     (0.74, 0.5)
+    >>> weight_with_gaps(0.5, np.ones(10), 20)
+    0.125
     """
-    return 1 - (1 - weight) * _part_seen(y, n_context)
+    length = min(n_context, len(y))
+    return 1 - (1 - weight * (length / n_context) ** 2) * _part_seen(y, length)
 
 
 def _part_seen(y: Float[np.ndarray, " n"], length: int) -> float:
