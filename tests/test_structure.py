@@ -91,7 +91,6 @@ NO_DEFAULTS = {
         "FUSED_WIDTH",
         "LONGEST_CONTEXT_PERIOD",
         "MOST_COMPARED_SERIES",
-        "N_MEMBERS",
         "N_COMPARED_ORIGINS",
         "SEGMENT",
         "SHORT",
