@@ -1,4 +1,4 @@
-"""Score a prior on short synthetic series that its training did not hold, beside AutoETS and others.
+"""Score a pretrained network on short synthetic series that it was not trained on, beside AutoETS and others.
 
     python examples/pretrain/score_synthetic.py --out made_up.json
     python examples/pretrain/score_synthetic.py --pretrained prior.safetensors --series 20
