@@ -88,9 +88,9 @@ def main() -> None:
     models: dict[str, Forecast] = {
         "seasonal naive": naive,
         "AutoETS": auto_ets,
-        "linear start, no training": ours(strategy="train", max_steps=0),
+        "baseline alone": ours(strategy="train", max_steps=0),
         "trained on the series": ours(strategy="train"),
-        "pretrained, no training": ours(strategy="pretrained", pretrained=args.pretrained),
+        "pretrained": ours(strategy="pretrained", pretrained=args.pretrained),
         "pretrained, trained further": ours(strategy="finetune", pretrained=args.pretrained),
         "defaults": ours(),
     }
