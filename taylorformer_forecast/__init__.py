@@ -33,7 +33,7 @@ __version__ = "0.1.0"
 
 # Public names -> module that has them. Resolved on first access (PEP 562), so that importing the package
 # loads neither torch nor pandas nor a host library.
-_MODELS = ("ContiFormer", "LAM", "TNP", "Taylorformer", "UNN")
+_MODELS = ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")
 _LAZY = {
     **{f"{name}Forecaster": f"{__name__}.sktime" for name in _MODELS},
     **{f"{name}Model": f"{__name__}.darts" for name in _MODELS},

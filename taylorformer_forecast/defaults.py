@@ -64,7 +64,13 @@ LARGEST_REGRESSED_CHANGE = 4.0  # mean ones; measured: with 8 an outlier moves a
 WITHIN_POWER = 1.0  # of errors, in weights inside a family; by definition: the posterior of Laplace errors
 BETWEEN_POWER = 0.2  # the same of families, whose errors overlap; measured: M3
 # Seasonal naive has nothing to choose; by hand. Of the last, 1 is worse where growth breaks; measured.
-FAMILY_PRIOR = (1.0, 1.0, 1.0, 0.3, 0.3)
+FAMILY_PRIOR = {
+    "smoothing": 1.0,
+    "theta": 1.0,
+    "damped trend": 1.0,
+    "seasonal naive": 0.3,
+    "seasonal autoregression": 0.3,
+}
 TREND_COUNT = 5.0  # errors that no trend counts for; measured: few months lose 4 to 15 % without
 LOSS_STEP_SPACING = 6  # steps are skipped beyond twice this number; measured: the same forecasts of NN5
 MEMBER_LEVEL_POWER = 0.5  # of the level's weight, in the prior: fast levels are more common; by hand

@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from torch import nn
-from torch.distributions import Laplace
+from torch import distributions, nn
 
 from taylorformer_forecast.baselines.base import Baseline
 from taylorformer_forecast.core.attention.kernels import Full
@@ -18,6 +17,10 @@ from taylorformer_forecast.core.temporal import last_seen
 from taylorformer_forecast.models.lam import LAMTransformer
 from taylorformer_forecast.models.spec import ModelSpec
 from taylorformer_forecast.models.specs import LAM
+
+
+class Laplace(distributions.Laplace):
+    """Of its own, so that the package may have a family of torch's."""
 
 
 class LaplaceFamily(LocationScaleFamily):

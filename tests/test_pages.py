@@ -225,23 +225,20 @@ def test_the_page_on_scale_shows_the_speeds_that_were_recorded():
         )
 
 
-NAMES = {"linear start, no training": "baseline alone", "prior, no training": "pretrained"}
-
-
 def test_the_page_on_the_pretrained_network_shows_the_scores_that_were_recorded():
     page = PAGES["docs/prior.md"]
     made = json.loads((ROOT / "docs/results/prior_made_up.json").read_text())["models"]
-    made.pop("prior, trained on the series")  # a model that is no more
+    made.pop("pretrained, trained on the series")  # a model that is no more
     for name, row in made.items():
         scores = " | ".join(f"{row[key]:.3f}" for key in ("mean_crps", "median_crps", "geometric_mean_crps"))
-        line = f"| {NAMES.get(name, name)} | {scores} | {row['coverage']:.2f} | {row['seconds_each']:.2f} |"
+        line = f"| {name} | {scores} | {row['coverage']:.2f} | {row['seconds_each']:.2f} |"
         assert line in page
-    found = made["prior, no training"]
+    found = made["pretrained"]
     assert f"on {found['better_than_AutoETS']} of the 100 series" in page.replace("\n", " ")
     assert f"{found['mean_crps_without_worst']:.3f} and that of AutoETS {found['AutoETS_there']:.3f}" in page
     for file in sorted((ROOT / "docs/results").glob("prior_made_up*.json")):
         book = json.loads(file.read_text())
-        names = ("AutoETS", "linear start, no training", "trained on the series", "prior, no training")
+        names = ("AutoETS", "baseline alone", "trained on the series", "pretrained")
         scores = [book["models"][name] for name in (*names, "defaults")]
         cells = [f"{row['geometric_mean_crps']:.3f} ({row['coverage']:.2f})" for row in scores]
         assert f"| {book['length']} | {book['horizon']} | {' | '.join(cells)} |" in page

@@ -91,7 +91,6 @@ NO_DEFAULTS = {
         "FUSED_WIDTH",
         "LONGEST_CONTEXT_PERIOD",
         "MOST_COMPARED_SERIES",
-        "N_MEMBERS",
         "N_COMPARED_ORIGINS",
         "SEGMENT",
         "SHORT",
@@ -321,6 +320,18 @@ def test_a_reader_of_the_default_fit_and_forecast_passes_few_files():
     assert 40 < len(fit) <= 110, sorted(fit)
     assert 10 < len({path for path, _ in predict}) <= 34, sorted(predict)
     assert 40 < len(predict) <= 170, sorted(predict)
+
+
+def test_no_test_but_that_of_all_models_lists_them():
+    """Else a new model is left out; lists of some of them are meant."""
+    folder, names = Path(__file__).parent, taylorformer_forecast._MODELS
+    kinds = [{name + kind for name in names} for kind in ("", "Forecaster", "Model")]
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
+                parts = node.keys if isinstance(node, ast.Dict) else node.elts
+                found = {getattr(p, "id", getattr(p, "attr", getattr(p, "value", None))) for p in parts}
+                assert not any(kind <= found for kind in kinds), f"{path.relative_to(folder)}:{node.lineno}"
 
 
 def test_files_of_tests_have_names_of_their_own():

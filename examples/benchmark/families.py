@@ -38,7 +38,7 @@ from short_series_report import NAMES, table
 
 from taylorformer_forecast.baselines import combination, errors, forecast, tails, weights
 from taylorformer_forecast.baselines.combination import CombinationFit
-from taylorformer_forecast.baselines.members import FAMILIES
+from taylorformer_forecast.baselines.families import FAMILIES
 
 SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
 NONE = 1e-12  # prior of a family that is left out
@@ -68,10 +68,7 @@ def without(part: str | None) -> AbstractContextManager:
         return patch.object(tails, "REACH_ERRORS", np.inf)
     if part == FASTER:
         return patch.object(errors, "ERROR_LEVEL_EVIDENCE", np.inf)
-    prior = zip(FAMILIES, weights.FAMILY_PRIOR, strict=True)
-    return patch.object(
-        weights, "FAMILY_PRIOR", tuple(NONE if name == part else value for name, value in prior)
-    )
+    return patch.dict(weights.FAMILY_PRIOR, {part: NONE})
 
 
 def symmetric(error: Tensor, scale: Tensor, steady: Tensor) -> tuple[Tensor, Tensor, Tensor]:

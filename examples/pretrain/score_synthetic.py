@@ -1,4 +1,4 @@
-"""Score a prior on short synthetic series that its training did not hold, beside AutoETS and others.
+"""Score a pretrained network on short synthetic series that it was not trained on, beside AutoETS and others.
 
     python examples/pretrain/score_synthetic.py --out made_up.json
     python examples/pretrain/score_synthetic.py --pretrained prior.safetensors --series 20
@@ -88,9 +88,9 @@ def main() -> None:
     models: dict[str, Forecast] = {
         "seasonal naive": naive,
         "AutoETS": auto_ets,
-        "linear start, no training": ours(strategy="train", max_steps=0),
+        "baseline alone": ours(strategy="train", max_steps=0),
         "trained on the series": ours(strategy="train"),
-        "pretrained, no training": ours(strategy="pretrained", pretrained=args.pretrained),
+        "pretrained": ours(strategy="pretrained", pretrained=args.pretrained),
         "pretrained, trained further": ours(strategy="finetune", pretrained=args.pretrained),
         "defaults": ours(),
     }

@@ -1,4 +1,4 @@
-"""Forecasting tasks from synthetic series: what a prior is trained and validated on.
+"""Forecasting tasks from synthetic series: what a pretrained network is trained and validated on.
 
 A task is a window whose targets lie after the part of a series that its linear forecast was fitted to: what a
 forecaster meets when it is fitted to a new series and asked for the future.

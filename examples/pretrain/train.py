@@ -1,4 +1,4 @@
-"""Train a prior on synthetic series, and write it with a card that says how it was made.
+"""Train a network on synthetic series, and write it with a card that says how it was made.
 
     python examples/pretrain/train.py --out prior.safetensors            # on a CPU in an hour
     python examples/pretrain/train.py --out prior.safetensors --device cuda --steps 50000
@@ -117,23 +117,23 @@ def decile_scores(net: DirectTaylorformer, tasks: Tasks) -> tuple[Tensor, Tensor
 
 @torch.no_grad()
 def validate(net: DirectTaylorformer, held_out: list[Tasks]) -> dict[str, list[float]]:
-    """Scores for every trust: ratio to the linear forecast (geometric mean over tasks), and coverage."""
+    """Scores for every weight: ratio to the linear forecast (geometric mean over tasks), and coverage."""
     net.eval()
     found: dict[str, list[float]] = {}
     base = torch.ones(())
-    for trust in NETWORK_WEIGHTS:
-        net.calibration.set(weight=trust)
+    for weight in NETWORK_WEIGHTS:
+        net.calibration.set(weight=weight)
         scores = [decile_scores(net, tasks) for tasks in held_out]
         loss = torch.cat([loss for loss, _ in scores]).clamp_min(1e-4)
         coverage = torch.cat([coverage for _, coverage in scores]).mean().item()
-        base = loss if trust == NETWORK_WEIGHTS[0] else base
-        found[f"{trust:g}"] = [round((loss / base).log().mean().exp().item(), 4), round(coverage, 3)]
+        base = loss if weight == NETWORK_WEIGHTS[0] else base
+        found[f"{weight:g}"] = [round((loss / base).log().mean().exp().item(), 4), round(coverage, 3)]
     net.calibration.set(weight=1.0)
     return found
 
 
 def train(args: argparse.Namespace) -> None:
-    """Train, with checkpoints; then write the prior and its card."""
+    """Train, with checkpoints; then write the network and its card."""
     chunks = Chunks(args.seed, args.chunks, args.steps, args.batch_points)
     held_out = chunks.held_out(2 if args.quick else 12)
     net = build().to(args.device)
@@ -168,22 +168,22 @@ def train(args: argparse.Namespace) -> None:
                 {**parts, "schedule": schedule.state_dict(), "step": step + 1, "seconds": seconds}, checkpoint
             )
             net.to(args.device)
-    trust = min(NETWORK_WEIGHTS, key=lambda value: scores[f"{value:g}"][0])
+    weight = min(NETWORK_WEIGHTS, key=lambda value: scores[f"{value:g}"][0])
     command = f"train.py --steps {args.steps} --chunks {args.chunks} --lr {args.lr:g} --seed {args.seed}"
     command += f" --batch-points {args.batch_points}"
-    save_pretrained(net.cpu(), args.out, SETTINGS, trust, made_by=command)
-    args.out.with_suffix(".md").write_text(card(net, command, trust, scores, seconds))
+    save_pretrained(net.cpu(), args.out, SETTINGS, weight, made_by=command)
+    args.out.with_suffix(".md").write_text(card(net, command, weight, scores, seconds))
 
 
 def card(
-    net: DirectTaylorformer, command: str, trust: float, scores: dict[str, list[float]], seconds: float
+    net: DirectTaylorformer, command: str, weight: float, scores: dict[str, list[float]], seconds: float
 ) -> str:
     """Return the model card."""
     machine = platform.machine()
     n_parameters = sum(p.numel() for p in net.parameters() if p.requires_grad)
     lines = [f"| {name} | {ratio:.3f} | {coverage:.2f} |" for name, (ratio, coverage) in scores.items()]
-    table = "\n".join(["| trust | loss | coverage of 80 % |", "|---|---|---|", *lines])
-    return f"""# A prior for TaylorformerForecaster
+    table = "\n".join(["| weight | loss | coverage of 80 % |", "|---|---|---|", *lines])
+    return f"""# A pretrained network for TaylorformerForecaster
 
 Made by `examples/pretrain/{command}`
 in {seconds / 60:.0f} minutes of one core; torch {torch.__version__}, numpy {np.__version__}, {machine}.
@@ -197,11 +197,11 @@ in {seconds / 60:.0f} minutes of one core; torch {torch.__version__}, numpy {np.
   seasons, the shortest, nine times in ten.
 - **Loss.** Negative log-likelihood of every target given the context. AdamW with warm-up and cosine.
 - **Held-out series.** Pinball loss over the deciles, relative to the linear forecast alone
-  (trust 0; geometric mean over tasks), and coverage of the central 80 %:
+  (weight 0; geometric mean over tasks), and coverage of the central 80 %:
 
 {table}
 
-Series too short to tell for themselves are forecast with trust {trust:g}.
+Series too short to choose a weight are forecast with weight {weight:g}.
 
 - **Limits.** It has seen no covariates but phases of seasons, nothing beyond 97 steps from one context, and
   no kind of series that the generator does not make.

@@ -13,7 +13,8 @@ from torch import Tensor
 from taylorformer_forecast.baselines.bounds import positive_so_far
 from taylorformer_forecast.baselines.dependence import least_units
 from taylorformer_forecast.baselines.errors import error_level, error_scale, past_errors, shape
-from taylorformer_forecast.baselines.members import FAMILIES, Members, members
+from taylorformer_forecast.baselines.families import FAMILIES
+from taylorformer_forecast.baselines.members import Members, members
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.baselines.weights import combine, weigh
@@ -106,8 +107,8 @@ class CombinationFit:
         # Near zero for a family of hardly any weight, which the network was trained with.
         steps = range(self.loc.shape[2])
         forecasts = [((found.at(h) * weights) @ family) / of_families.clamp_min(1e-9) for h in steps]
-        without = self.members.base.shape[3]  # members of the first stream
-        seasonal = weights[..., without:].sum(-1) if self.season > 1 else weights.new_zeros(origins.shape)
+        seasonal = weights[..., found.season[found.group] > 1].sum(-1)
+        seasonal = seasonal if self.season > 1 else torch.zeros_like(seasonal)
         loc, scale = self.loc[rows, origins], self.scale[rows, origins]
         of_steps = torch.stack(forecasts, 2)
         return AtOrigins(loc, scale, found.low, found.high, of_steps, of_families, seasonal)

@@ -20,11 +20,9 @@ from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.seasonal import zero_places
 from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
 from taylorformer_forecast.baselines.zeros import is_intermittent
-from taylorformer_forecast.defaults import SMOOTHING_LEVELS, TREND_LEVELS, TREND_SLOPES
 
-FORECASTS_AT_ONCE = 2**20  # of every member in one pass: more would leave the processor's cache
+POINTS_AT_ONCE = 35_000  # of all streams of members in one pass: more would leave the processor's cache
 Generators: TypeAlias = torch.Generator | Sequence[torch.Generator] | None  # of all series, or of each
-N_MEMBERS = 2 * len(SMOOTHING_LEVELS) + len(TREND_LEVELS) * len(TREND_SLOPES)  # of a stream
 
 
 @dataclass(frozen=True)
@@ -217,7 +215,7 @@ def forecast(
         groups.setdefault(tuple(sorted({s for s in several if s > 1})), []).append(row)
     found, order = [], []
     for key, rows in groups.items():
-        at_once = max(FORECASTS_AT_ONCE // (y.shape[1] * N_MEMBERS * (1 + 2 * len(key))), 1)
+        at_once = max(POINTS_AT_ONCE // (y.shape[1] * (1 + 2 * len(key))), 1)
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
             found.append(_forecast(y[part], horizon, key, correct))

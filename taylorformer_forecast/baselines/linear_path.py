@@ -63,12 +63,11 @@ class LinearPathBaseline(LinearBaseline):
     [3.0, 4.0]
     """
 
-    carries_errors = True
     weights: Tensor
 
     def __init__(self, n_context: int, horizon: int, shift: int = 0, *, carries: bool = True) -> None:
         super().__init__(n_context, horizon, shift)
-        self.carries = carries
+        self.carries_errors = carries
         weights = torch.zeros(horizon, N_ERROR_LAGS)
         weights[:, -1] = float(carries)  # before the fit errors stay as they are
         self.register_buffer("weights", weights)
@@ -76,12 +75,14 @@ class LinearPathBaseline(LinearBaseline):
     def settle(self, inside: Residuals, outside: Residuals) -> None:
         """Set the autoregression of errors, and the scale of what it leaves."""
         weights = self.weights
-        if self.carries:
+        if self.carries_errors:
             weights.copy_(outside.autoregression(N_ERROR_LAGS, self.horizon))
         self._fit_scale(inside.after(weights), outside.after(weights))
 
     def _like(self) -> LinearPathBaseline:
-        return type(self)(self.n_context, self.horizon, self.shift, carries=self.carries).to(self.log_scale)
+        return type(self)(self.n_context, self.horizon, self.shift, carries=self.carries_errors).to(
+            self.log_scale
+        )
 
     def encode(self, window: Window, n_paths: int) -> LinearState:
         """Forecasts, scales and weights at the targets."""

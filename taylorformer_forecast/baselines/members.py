@@ -1,42 +1,23 @@
 """Members of the combined forecast: smoothing, Theta, damped trend, with and without a season, and others.
 
-Those members forecast from every origin: ``base + slope * growth[h]``, plus or times a seasonal index. So
-forecasts of one step are three tensor operations, and all steps never have to be held at once. The others,
-seasonal naive forecasts and seasonal autoregressions, are few.
+What they forecast is made by the functions of :mod:`.families`; here all of it is put side by side.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from taylorformer_forecast.baselines.adjusted import Adjusted, adjusted
-from taylorformer_forecast.baselines.autoregression import autoregression
+from taylorformer_forecast.baselines import families
 from taylorformer_forecast.baselines.bounds import forecast_range
-from taylorformer_forecast.baselines.seasonal import from_level, repeat_mean, repeat_season
-from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
-from taylorformer_forecast.defaults import (
-    DOUBTED_SEASON,
-    LONGEST_REGRESSED_SEASON,
-    MEMBER_LEVEL_POWER,
-    REGRESSION_CYCLES,
-    REPEATED_LEVEL,
-    SEASONAL_DOUBT,
-    THETA_SLOPE,
-    UNDAMPED_PRIOR,
-    WAKING_CYCLES,
-)
+from taylorformer_forecast.baselines.families import FAMILIES, Adjusted, Group, adjusted
+from taylorformer_forecast.defaults import DOUBTED_SEASON, SEASONAL_DOUBT, WAKING_CYCLES
 
-__all__ = ["FAMILIES", "NAIVE", "REGRESSION", "THETA", "TREND", "Members", "forgiven", "members"]
-
-FAMILIES = ("smoothing", "theta", "damped trend", "seasonal naive", "seasonal autoregression")
-SMOOTHING, THETA, TREND, NAIVE, REGRESSION = range(len(FAMILIES))
+__all__ = ["Members", "forgiven", "members"]
 
 
 @dataclass(frozen=True)
@@ -53,20 +34,17 @@ class Members:
     shift, factor : Tensor of shape (B, n, K, H)
         Seasonal indices: what is added, and what the sum is multiplied by; 0 and 1 where there are none.
     others : Tensor of shape (B, n, S, H)
-        Seasonal naive forecasts, one for each season, that of the next shorter season or the slowest level
-        where nothing is known of the phase. To those of longer seasons the last error is added, which fades.
-        Beside them are decayed means of their cycles, which have the shorter season apart. And seasonal
-        autoregressions, of long series.
-    regressed : bool Tensor of shape (B, n)
-        Origins from which seasonal autoregressions count.
+        Forecasts of the members that are no lines, after those in the order of members.
     low, high : Tensor of shape (B, n, H)
         Bounds.
-    awake : bool Tensor of shape (B, n, K + S)
-        Origins from which each stream, and each of the others, has forecasts of its own.
-    season : Tensor of shape (K + S,)
-        Steps of their season, 1 where there is none.
+    awake : bool Tensor of shape (B, n, F)
+        Origins from which each of F groups, the streams first, has forecasts of its own.
+    counts : bool Tensor of shape (B, n, F)
+        Origins from which its members may have weight.
+    season : Tensor of shape (F,)
+        Steps of its season, 1 where there is none.
     group : int Tensor of shape (M,)
-        Which of those a member belongs to.
+        Which group a member belongs to.
     rank : int Tensor of shape (M,)
         How much a member must know of the series: 0 without a season, and more for each further season, first
         for its repetition and then for its indices.
@@ -91,10 +69,10 @@ class Members:
     shift: Float[Tensor, "B n K H"]
     factor: Float[Tensor, "B n K H"]
     others: Float[Tensor, "B n S H"]
-    regressed: Bool[Tensor, "B n"]
     low: Float[Tensor, "B n H"]
     high: Float[Tensor, "B n H"]
     awake: Bool[Tensor, "B n F"]
+    counts: Bool[Tensor, "B n F"]
     season: Float[Tensor, " F"]
     group: Int[Tensor, " M"]
     rank: Int[Tensor, " M"]
@@ -121,13 +99,13 @@ class Members:
         A season is known where two cycles were seen. Until some errors followed, its members count as those
         without a season.
         """
-        season = torch.where(self.family == REGRESSION, self.season.max(), self.season[self.group])
         shares = [torch.zeros_like(weights[..., 0])]
         known = [torch.ones_like(weights[..., 0], dtype=torch.bool)]
-        for group in range(1, self.base.shape[2], 2):  # the streams of each season, with differences first
-            known.append(self.awake[..., group])
-            enough = known[-1].cumsum(1) >= WAKING_CYCLES * self.season[group]
-            shares.append(weights[..., season == self.season[group]].sum(-1) * enough)
+        each = self.season.tolist()
+        for season in sorted({*each} - {1.0}):
+            known.append(self.awake[..., each.index(season)])  # of differences, the first stream that has it
+            enough = known[-1].cumsum(1) >= WAKING_CYCLES * season
+            shares.append(weights[..., self.season[self.group] == season].sum(-1) * enough)
         share = torch.stack(shares, -1)
         share[..., 0] = 1 - share.sum(-1)
         return share, torch.stack(known, -1)
@@ -135,7 +113,7 @@ class Members:
     def at_origins(self, origins: Int[Tensor, "B K"]) -> Members:
         """The same from K origins of every series only."""
         rows = torch.arange(len(origins), device=origins.device)[:, None]
-        names = ("base", "slope", "shift", "factor", "others", "regressed", "low", "high", "awake")
+        names = ("base", "slope", "shift", "factor", "others", "low", "high", "awake", "counts")
         return replace(self, **{name: getattr(self, name)[rows, origins] for name in names})
 
 
@@ -163,67 +141,55 @@ def members(
     Members
         Their forecasts.
     """
-    observed, grid = ~y.isnan(), Grid.default(y.device)
     streams = adjusted(y, seasons, horizon)
-    time = torch.arange(y.shape[1], dtype=y.dtype, device=y.device)
-    x = torch.stack([*(s.x for s in streams), time.expand_as(y)], 1)
-    flat = observed[:, None].expand_as(x).flatten(0, 1)
-    level, trend = (v.unflatten(0, x.shape[:2]).transpose(1, 2) for v in smooth(x.flatten(0, 1), flat, grid))
-    plain = ~grid.has_trend
-    age = time[:, None] - level[:, :, -1, plain]  # mean age of the values in a level
-    level, trend = level[:, :, :-1], trend[:, :, :-1]
-    slopes = [slope_so_far(s.x.where(observed, torch.nan))[0] for s in streams]
-    line = THETA_SLOPE * torch.stack(slopes, 2)[..., None]
-    smoothed = level[..., plain]
-    theta = smoothed + line * age[:, :, None]
-    base = torch.cat([smoothed, theta, level[..., ~plain]], -1)
-    slope = torch.cat([torch.zeros_like(smoothed), line.expand_as(smoothed), trend[..., ~plain]], -1)
-    steps = torch.arange(1, horizon + 1, dtype=y.dtype, device=y.device)[:, None]
-    n_plain = int(plain.sum())
-    growth = torch.cat([steps.expand(-1, 2 * n_plain), (grid.damping[~plain] ** steps).cumsum(0)], 1)
-    others, regressed, repeats = _others(y, seasons, horizon, base[:, :, 0], streams)
+    lines = families.levels_and_trends(y, streams, horizon)
+    groups = [group for make in families.GROUPS for group in make(y, streams, seasons, horizon)]
+    base, slope = torch.cat([of.base for of in lines], -1), torch.cat([of.slope for of in lines], -1)
     known = torch.stack([s.known for s in streams], 2)
-    awake = torch.cat([known, repeats], 2)
-    # Season, rank and families of the members of each group.
-    own = [SMOOTHING] * n_plain + [THETA] * n_plain + [TREND] * (len(plain) - n_plain)
-    groups = [(s.season, s.rank, own) for s in streams]
-    repeated = [(m, 2 * k + 1, [NAIVE]) for k, m in enumerate(seasons) for _ in range(1 + (k > 0))]
-    groups += repeated or [(1, 0, [NAIVE])]
-    groups += [(1, 0, [REGRESSION])] * (others.shape[2] - max(len(repeated), 1))
-    season, rank, families = zip(*groups, strict=True)
-    of_member = [number for number, each in enumerate(families) for _ in each]
+    others = _filled(groups, base[:, :, :1, :1])
+    # Families of the members of each group.
+    own = [FAMILIES.index(of.family) for of in lines for _ in of.prior]
+    each = [own] * len(streams) + [[FAMILIES.index(g.family)] * g.forecasts.shape[2] for g in groups]
+    of_member = [number for number, numbers in enumerate(each) for _ in numbers]
     group = torch.tensor(of_member, device=y.device)
+    of_groups: list[Adjusted | Group] = [*streams, *groups]
+    season = y.new_tensor([one.season for one in of_groups])
+    rank = torch.tensor([one.rank for one in of_groups], device=y.device)
     zero = torch.zeros_like(others[:, :, 0])
     index = [torch.where(s.known[..., None], zero if s.index is None else s.index, 0.0) for s in streams]
     shift = [zero if s.multiplicative else i for s, i in zip(streams, index, strict=True)]
     factor = [i.exp() if s.multiplicative else zero + 1 for s, i in zip(streams, index, strict=True)]
     low, high = forecast_range(y, horizon, bounded)
+    prior = torch.cat([of.prior for of in lines])
+    prior = prior - SEASONAL_DOUBT * forgiven(season[: len(streams)])[:, None]
     return Members(
         base=torch.where(known[..., None], base, base[:, :, :1]),
         slope=torch.where(known[..., None], slope, slope[:, :, :1]),
-        growth=growth,
+        growth=torch.cat([of.growth for of in lines], -1),
         shift=torch.stack(shift, 2),
         factor=torch.stack(factor, 2),
         others=others,
-        regressed=regressed,
         low=low,
         high=high,
-        awake=awake,
-        season=torch.tensor(season, dtype=y.dtype, device=y.device),
+        awake=torch.cat([known, *(g.known[..., None] for g in groups)], 2),
+        # What does not know its season smooths as the same member without one, and would count twice.
+        counts=torch.cat([known, *(g.counts[..., None] for g in groups)], 2),
+        season=season,
         group=group,
-        rank=torch.tensor(rank, device=y.device)[group],
-        family=torch.tensor([family for each in families for family in each], device=y.device),
-        prior=F.pad(_prior(grid, [s.season for s in streams]), (0, others.shape[2])),
+        rank=rank[group],
+        family=torch.tensor([number for numbers in each for number in numbers], device=y.device),
+        prior=torch.cat([prior.flatten(), prior.new_zeros(others.shape[2])]),
     )
 
 
-def _prior(grid: Grid, seasons: Sequence[int]) -> Float[Tensor, " M"]:
-    """Logarithms of weights before errors are known, of what smooths each stream."""
-    plain = ~grid.has_trend
-    undamped = (~plain & (grid.damping == 1)).to(grid.level)
-    prior = MEMBER_LEVEL_POWER * grid.level.log() + math.log(UNDAMPED_PRIOR) * undamped
-    prior = torch.cat([prior[plain], prior[plain], prior[~plain]])
-    return (prior - SEASONAL_DOUBT * forgiven(prior.new_tensor(seasons))[:, None]).flatten()
+def _filled(groups: Sequence[Group], level: Float[Tensor, "B n 1 1"]) -> Float[Tensor, "B n S H"]:
+    """Forecasts of groups, and where one has none those of the last of a lower rank, or the slowest level."""
+    found: list[Tensor] = []
+    for group in groups:
+        lower = [own[:, :, -1:] for own, other in zip(found, groups, strict=False) if other.rank < group.rank]
+        before = lower[-1] if lower else level
+        found.append(torch.where(group.forecasts.isnan(), before, group.forecasts))
+    return torch.cat(found, 2)
 
 
 def forgiven(season: Tensor) -> Tensor:
@@ -242,32 +208,3 @@ def forgiven(season: Tensor) -> Tensor:
     [0.0, 0.25, 0.75]
     """
     return (1 - DOUBTED_SEASON / season).clamp_min(0.0)
-
-
-def _others(
-    y: Float[Tensor, "B n"], seasons: Sequence[int], horizon: int, levels: Tensor, streams: list[Adjusted]
-) -> tuple[Float[Tensor, "B n S H"], Bool[Tensor, "B n"], Bool[Tensor, "B n S"]]:
-    """Seasonal naive forecasts, then seasonal autoregressions; and the origins from which they count."""
-    awake, found = [], [levels[:, :, :1]]
-    for number, season in enumerate(seasons or (1,)):
-        repeats = [repeat_season(y, season, horizon)]
-        if number:
-            # A week of hours repeats from the level of today. Days of a year are other days of the week: the
-            # mean of their years repeats without the week, from the level of the last ones.
-            less = streams[2 * number - 1]
-            assert less.index is not None
-            x = torch.where(less.known & ~y.isnan(), less.x, torch.nan)
-            slow = from_level(x, repeat_mean(x, season, horizon), REPEATED_LEVEL) + less.index
-            repeats = [from_level(y, repeats[0], 1.0), slow]
-        before = found[-1]
-        for own in repeats:
-            awake.append(~own[..., 0].isnan())
-            found.append(torch.where(own.isnan(), before, own))
-    repeated, known = torch.stack(found[1:], 2), torch.stack(awake, 2)
-    longest = max(seasons, default=LONGEST_REGRESSED_SEASON + 1)
-    if longest > LONGEST_REGRESSED_SEASON or y.shape[1] < REGRESSION_CYCLES * longest:
-        return repeated, torch.zeros_like(y, dtype=torch.bool), known
-    regressed, long_enough = autoregression(y, longest, horizon)
-    regressed = torch.where(regressed.isnan(), repeated[:, :, -1:], regressed)
-    always = torch.ones_like(regressed[..., 0], dtype=torch.bool)
-    return torch.cat([repeated, regressed], 2), long_enough, torch.cat([known, always], 2)

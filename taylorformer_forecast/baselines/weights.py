@@ -6,15 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from taylorformer_forecast.baselines.members import (
-    FAMILIES,
-    NAIVE,
-    REGRESSION,
-    THETA,
-    TREND,
-    Members,
-    forgiven,
-)
+from taylorformer_forecast.baselines.families import FAMILIES
+from taylorformer_forecast.baselines.members import Members, forgiven
 from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,
@@ -26,6 +19,8 @@ from taylorformer_forecast.defaults import (
     WAKING_CYCLES,
     WITHIN_POWER,
 )
+
+EARNED = ("theta", "damped trend")  # families of trends, which few errors do not show
 
 
 def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
@@ -93,14 +88,15 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
     excess = loss.div_(loss.amin(-1, keepdim=True)).log_().mul_(count)
     of_family = [(found.family == number).nonzero()[:, 0] for number in range(len(FAMILIES))]
-    # What does not know its season forecasts as the same member without one, and would count twice.
-    prior = torch.where(found.awake[..., found.group] | (found.family >= NAIVE), found.prior, -torch.inf)
+    # A finite number, as of a family none may count.
+    never = torch.finfo(loss.dtype).min
+    prior = torch.where(found.counts[..., found.group], found.prior, never)
     inside = [torch.softmax(prior[..., at] - WITHIN_POWER * excess[..., at], -1) for at in of_family]
     mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, of_family, strict=True)]
-    before = y.new_tensor(FAMILY_PRIOR).log().repeat(*y.shape, 1)
-    before[..., REGRESSION] = torch.where(found.regressed, before[..., REGRESSION], -torch.inf)
+    counts = torch.stack([found.counts[..., found.group[at].unique()].any(-1) for at in of_family], -1)
+    before = torch.where(counts, y.new_tensor([FAMILY_PRIOR[name] for name in FAMILIES]).log(), -torch.inf)
     few = count.clamp_min(1).to(y)  # errors: trends have to be earned
-    before[..., [THETA, TREND]] += (few / (few + TREND_COUNT)).log()
+    before[..., [FAMILIES.index(name) for name in EARNED]] += (few / (few + TREND_COUNT)).log()
     families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
     return torch.cat(weights, -1)[..., torch.cat(of_family).argsort()]
@@ -132,9 +128,9 @@ def lost(
     total = loss.cumsum(1)
     free = found.awake.cumsum(1) / (WAKING_CYCLES * found.season)
     free = torch.minimum(free, forgiven(found.season))
-    for rank in found.rank.unique().tolist()[1:]:
-        less = (found.rank < rank) & (found.family != REGRESSION)  # which series of a few cycles lack
-        lower, at = less.nonzero()[:, 0], (found.rank == rank).nonzero()[:, 0]
+    slept = (asleep > 0).flatten(0, 1).any(0)[found.group] & (found.rank > 0)
+    for rank in found.rank[slept].unique().tolist():
+        lower, at = (found.rank < rank).nonzero()[:, 0], (found.rank == rank).nonzero()[:, 0]
         best = lower[total[..., lower].argmin(-1, keepdim=True)]
         instead = loss.gather(-1, best) * asleep[..., found.group[at]] - foreign[..., at]
         total[..., at] += free[..., found.group[at]] * instead.cumsum(1)

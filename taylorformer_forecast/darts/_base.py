@@ -260,8 +260,8 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         settled = {"precision"} & self.trainer_params.keys()  # by darts, but not after a load with other ones
         self.trainer_params = trainer_params | {name: self.trainer_params[name] for name in settled}
         if self._requires_training:  # without an epoch, it does not start
-            self.model.begin(train_dataset, _batch_collate_fn_train)
-            self.model.finish(train_dataset, _batch_collate_fn_train)
+            self.model.fit_closed_form(train_dataset, _batch_collate_fn_train)
+            self.model.calibrate(train_dataset, _batch_collate_fn_train)
         if not self.trainer.global_step:
             self.model.fit_joint(train_dataset, _batch_collate_fn_train)
         # A prediction replaces the trainer, which a saved model lacks.

@@ -27,7 +27,7 @@ from taylorformer_forecast.darts._dropout import use_monte_carlo_dropout
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._losses import ObservedLoss
-from taylorformer_forecast.darts._state import evaluating, finished_state, repeatable
+from taylorformer_forecast.darts._state import calibrated_state, evaluating, repeatable
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS, N_PARAMETER_PATHS
 from taylorformer_forecast.engine.calibration import inflate_by_paths
@@ -125,9 +125,9 @@ class ForecastModule(JointWindows, ObservedLoss):
             self.spec.weight_of(alone > 0, self.likelihood is not None),
         )
         self.net = self.build_network(task, network)
-        self.started: Tensor
-        self.register_buffer("started", torch.tensor(False))
-        self.finished = True  # not so from the start of a training until the width of forecasts is settled
+        self.fitted: Tensor
+        self.register_buffer("fitted", torch.tensor(False))
+        self.calibrated = True  # not so from the start of a training until the width of forecasts is settled
         use_monte_carlo_dropout(self.net)
 
     def build_network(self, task: Task, network: dict[str, Any]) -> ForecastNet:
@@ -141,9 +141,9 @@ class ForecastModule(JointWindows, ObservedLoss):
     def on_train_start(self) -> None:
         """Fit what has a closed-form solution before the first step."""
         super().on_train_start()
-        self.finished = False
+        self.calibrated = False
         loader = self.trainer.train_dataloader
-        self.begin(loader.dataset, loader.collate_fn)
+        self.fit_closed_form(loader.dataset, loader.collate_fn)
 
     def on_train_epoch_end(self) -> None:
         """Settle the width of forecasts after the last epoch, before it is saved."""
@@ -151,29 +151,29 @@ class ForecastModule(JointWindows, ObservedLoss):
         trainer = self.trainer
         over = trainer.should_stop or trainer.current_epoch + 1 == trainer.max_epochs
         if over or trainer.global_step == trainer.max_steps:
-            self.finish(trainer.train_dataloader.dataset, trainer.train_dataloader.collate_fn)
+            self.calibrate(trainer.train_dataloader.dataset, trainer.train_dataloader.collate_fn)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Save a module whose width of forecasts is settled, also in the midst of training."""
         super().on_save_checkpoint(checkpoint)
-        if self.started and not self.finished:
-            checkpoint["state_dict"] = finished_state(self)
+        if self.fitted and not self.calibrated:
+            checkpoint["state_dict"] = calibrated_state(self)
 
-    def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+    def fit_closed_form(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Fit what has a closed-form solution to windows of the training set, once."""
-        if self.started:
+        if self.fitted:
             return
-        self.started.fill_(True)
+        self.fitted.fill_(True)
         n_targets = self.output_chunk_length or 1
         n_points = len(self.floor) * (self.input_chunk_length + n_targets)
         samples, embargo = samples_by_weight(dataset, fitting_windows(n_points), n_targets)
         self.net.fit_closed_form(self.training_windows(samples, collate), embargo)
 
-    def finish(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+    def calibrate(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Settle the width of forecasts by windows of the training set, once after every training."""
-        if self.finished:
+        if self.calibrated:
             return
-        self.finished = True
+        self.calibrated = True
         samples, _ = samples_by_weight(dataset, N_CALIBRATION_WINDOWS, self.output_chunk_length or 1)
         window = self.training_windows(samples, collate)
         with evaluating(self.net):

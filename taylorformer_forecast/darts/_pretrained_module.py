@@ -61,14 +61,14 @@ class PretrainedModule(ForecastModule):
         sizes = (task.n_context, task.horizon, self.n_phases, task.shift)
         return build_direct(settings, settings["max_cycles"], *sizes, dropout=options["dropout"])
 
-    def begin(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
+    def fit_closed_form(self, dataset: Sequence[Any], collate: Callable[..., Any]) -> None:
         """Calibrate the pretrained network, if it is one, then fit the baseline, once."""
         if self.usual_weight is not None:
             net = cast(OneShotNet, copy.deepcopy(self.net).cpu().float())
             calibrate_pretrained(net, DatasetWindows(self, dataset, collate), 1, self.usual_weight)
             self.net.load_state_dict(net.state_dict())
             self.usual_weight = None
-        super().begin(dataset, collate)
+        super().fit_closed_form(dataset, collate)
 
     def without_network(self) -> PretrainedModule:
         """Return a copy that forecasts by its baseline, averaged with uncorrected statistics if at all."""

@@ -94,7 +94,7 @@ def _restorer(model: Any) -> Callable[[], None]:
     return restore
 
 
-def finished_state(module: Any) -> dict[str, Any]:
+def calibrated_state(module: Any) -> dict[str, Any]:
     """State that a module would have if its training ended now; the training can go on.
 
     Parameters
@@ -109,10 +109,10 @@ def finished_state(module: Any) -> dict[str, Any]:
     """
     loader, before = module.trainer.train_dataloader, copy.deepcopy(module.state_dict())
     with kept_rng():
-        module.finish(loader.dataset, loader.collate_fn)
+        module.calibrate(loader.dataset, loader.collate_fn)
     found = copy.deepcopy(module.state_dict())
     module.load_state_dict(before)
-    module.finished = False
+    module.calibrated = False
     return found
 
 

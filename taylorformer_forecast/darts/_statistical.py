@@ -202,8 +202,8 @@ class StatisticalModule(PLForecastingModule):
         self.future_flags = list(future_flags)
         self.joint = joint_components(True, n_joint)
         self.statistics = Statistics(**statistics)
-        self.started: Tensor  # so that there is something to save: Lightning warns of files without
-        self.register_buffer("started", torch.tensor(True))
+        self.fitted: Tensor  # so that there is something to save: Lightning warns of files without
+        self.register_buffer("fitted", torch.tensor(True))
 
     @property
     def net(self) -> CorrectionNet | None:

@@ -32,7 +32,7 @@ NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neigh
 # What a file says of its network. Attention is always full, which reaches from far targets to the context.
 SETTINGS = (*NETWORK, "attention", "linear_path", "taylor_order", "order")
 USUAL_DISTRIBUTION = "studentt"  # of a network, where no file says another
-HEADER = "prior"  # name of the header of its files, as "trust" and "slots" are names in it
+HEADER = "pretrained"  # name of the header of its files
 OWN = ("baseline.", "calibration.")  # parts of a network that are set for every series anew
 
 
@@ -131,7 +131,7 @@ def build_direct(
     width = 2 * N_HARMONICS * max_cycles
     net = DirectTaylorformer(baseline, dim_covariates=width, n_phases=n_phases, **known, **options)
     about = {name: settings[name] for name in SETTINGS if name in settings}
-    net.shared = {"settings": about, "slots": max_cycles}
+    net.shared = {"settings": about, "max_cycles": max_cycles}
     return net
 
 
@@ -154,9 +154,8 @@ def save_pretrained(
         What else the file is to state: how it was made.
     """
     own = {name: value for name, value in net.state_dict().items() if not name.startswith(OWN)}
-    write_weights(
-        path, HEADER, own, {"settings": dict(settings), "trust": weight, "slots": MAX_CYCLES, **about}
-    )
+    header = {"settings": dict(settings), "weight": weight, "max_cycles": MAX_CYCLES, **about}
+    write_weights(path, HEADER, own, header)
 
 
 def load_pretrained(source: str | PathLike[str]) -> Pretrained:
@@ -208,13 +207,13 @@ def find_own(strategy: str, source: str | PathLike[str]) -> Pretrained | None:
 
 
 def _build(header: dict[str, Any], weights: dict[str, Tensor]) -> Pretrained:
-    settings, slots = dict(header["settings"]), header["slots"]
+    settings, max_cycles = dict(header["settings"]), header["max_cycles"]
     sizes = {"d_model", "n_heads", "n_layers"} | {"n_derivative_neighbours", "taylor_order"} & settings.keys()
-    check_sizes({**settings, "slots": slots}, sizes | {"slots"})
+    check_sizes({**settings, "max_cycles": max_cycles}, sizes | {"max_cycles"})
     if not isinstance(settings["distribution"], str):
         raise ValueError("distribution is no name")
     find_family(settings["distribution"])
-    return Pretrained(weights, settings, check_fraction("trust", header["trust"]), slots)
+    return Pretrained(weights, settings, check_fraction("weight", header["weight"]), max_cycles)
 
 
 class SharedWeights:

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.baselines.combination import AtOrigins, CombinationFit
 from taylorformer_forecast.baselines.errors import BASE
+from taylorformer_forecast.baselines.families import FAMILIES
 from taylorformer_forecast.baselines.few_values import nearly_lines
 from taylorformer_forecast.baselines.forecast import Correction
-from taylorformer_forecast.baselines.members import FAMILIES
 from taylorformer_forecast.defaults import (
     CORRECTION_SHIFT,
     CORRECTION_WIDTH,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from taylorformer_forecast.baselines.adjusted import adjusted
+from taylorformer_forecast.baselines.families import adjusted
 from taylorformer_forecast.baselines.forecast import forecast
 
 WEEK = torch.tensor([0.0, 0.0, 1.0, 0.0, 1.0, 3.0, -5.0]).double()

@@ -8,8 +8,10 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
+from taylorformer_forecast.baselines import families
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.errors import shape
+from taylorformer_forecast.baselines.families import Group
 from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
@@ -147,6 +149,21 @@ def test_a_season_with_trend_goes_on():
     found = forecast(y[None, :60], H, 12)
     assert (found.loc[0, -1] - y[60:]).abs().mean() < 3.0
     assert fit_combination(y[None, :60], H, [12]).at(torch.tensor([[59]])).seasonal[0, 0] > 0.9
+
+
+def test_a_new_member_without_a_season_is_none_of_those_with_one(monkeypatch):
+    def drift(y, streams, seasons, horizon):
+        steps = torch.arange(1, horizon + 1).to(y)
+        known = torch.arange(y.shape[1]) > 0
+        slope = torch.where(known, (y - y[:, :1]) / torch.arange(y.shape[1]), NAN)
+        forecasts = y[..., None] + slope[..., None] * steps
+        return [Group("theta", forecasts[:, :, None], known.expand_as(y), known.expand_as(y))]
+
+    monkeypatch.setattr(families, "GROUPS", (*families.GROUPS, drift))
+    fit = fit_combination(50 + normal(1, 60).cumsum(1), H, [12])
+    share, _ = fit.members.by_season(fit.member_weights)
+    assert fit.member_weights[0, -1, -1] > 0.01
+    close(fit.at(torch.tensor([[59]])).seasonal, share[:, -1:, 1])
 
 
 @pytest.mark.parametrize("years", [3, 5, 7])

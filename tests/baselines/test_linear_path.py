@@ -75,6 +75,17 @@ def test_what_the_network_adds_piles_up_along_a_path_only_if_all_of_it_is_taken(
     close(path - baseline(w), added if weight < 1 else added.cumsum(1))
 
 
+@pytest.mark.parametrize("carries", [True, False])
+def test_what_the_network_adds_is_counted_only_where_errors_are_carried_on(carries, make_window, monkeypatch):
+    baseline, w = LinearPathBaseline(7, 5, carries=carries), make_window()
+    net = Taylorformer(d_model=8, n_heads=2, n_layers=2, baseline=baseline, weight=0.5).eval()
+    counted, own = [], net.calibration.added
+    monkeypatch.setattr(net.calibration, "added", lambda *given: counted.append(0) or own(*given))
+    net(w)
+    sample_paths(net, w, 2)
+    assert len(counted) == (6 if carries else 0)
+
+
 def test_a_fit_to_too_few_windows_leaves_the_value_before_as_the_location(make_window):
     net = Taylorformer(d_model=8, n_heads=2, n_layers=2, baseline=LinearPathBaseline(7, 5))
     w = make_window(n_windows=3)

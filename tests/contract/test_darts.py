@@ -10,21 +10,15 @@ import pandas as pd
 import pytest
 import torch
 import torchmetrics
+from all_models import OTHERS, models
 from darts.models import NaiveEnsembleModel, NaiveSeasonal, RegressionEnsembleModel
 from darts.utils.likelihood_models import torch as likelihoods
 from darts.utils.timeseries_generation import gaussian_timeseries, linear_timeseries, sine_timeseries
 from quiet import QUIET, finite
 
-from taylorformer_forecast.darts import (
-    ContiFormerModel,
-    LAMModel,
-    StudentTLikelihood,
-    TaylorformerModel,
-    TNPModel,
-    UNNModel,
-)
+from taylorformer_forecast.darts import ContiFormerModel, LAMModel, StudentTLikelihood, TaylorformerModel
 
-MODELS = [TaylorformerModel, LAMModel, ContiFormerModel, TNPModel, UNNModel]
+MODELS, REST = models(), models(OTHERS)
 N = 60
 
 each_model = pytest.mark.parametrize("model_class", MODELS)
@@ -553,7 +547,7 @@ EVERY = [*REAL, *COUNTS, *POSITIVE, *UNIT, "Bernoulli"]
 
 @pytest.mark.parametrize(
     ("model_class", "name"),  # all with one model, and with another model in turn
-    [(model, name) for k, name in enumerate(EVERY) for model in (MODELS[0], MODELS[1 + k % 4])],
+    [(model, name) for k, name in enumerate(EVERY) for model in (TaylorformerModel, REST[k % len(REST)])],
 )
 def test_every_univariate_likelihood_works(model_class, series, name):
     values = series.values()

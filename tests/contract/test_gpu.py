@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from all_models import NAMES
 from darts import TimeSeries
 from darts.utils.likelihood_models.torch import QuantileRegression
 from quiet import QUIET, finite
@@ -22,12 +23,11 @@ from taylorformer_forecast.sktime import ContiFormerClassifier, ContiFormerImput
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
-MODELS = ("Taylorformer", "LAM", "ContiFormer", "TNP", "UNN")
 TRAINED = {"Taylorformer": {"strategy": "train"}}  # however short the series
 SMALL = {"d_model": 8, "n_heads": 2, "random_state": 0}
 FH, LEVELS = range(1, 9), [0.1, 0.5, 0.9]
 
-each_model = pytest.mark.parametrize("name", MODELS)
+each_model = pytest.mark.parametrize("name", NAMES)
 each_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import NAMES
 from darts import TimeSeries
 from quiet import QUIET
 
 import taylorformer_forecast.darts as darts_host
 import taylorformer_forecast.sktime as sktime_host
 
-NAMES = ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")
 TINY = {"d_model": 8, "n_heads": 2, "n_layers": 2, "random_state": 0}
 
 

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from all_models import forecasters
 from outside_hosts import LevelForecaster
 from sktime.base import BaseEstimator
 from sktime.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import taylorformer_forecast.sktime as ours
-from taylorformer_forecast.sktime import (
-    ContiFormerClassifier,
-    ContiFormerForecaster,
-    ContiFormerImputer,
-    LAMForecaster,
-    TaylorformerForecaster,
-    TaylorformerImputer,
-    TNPForecaster,
-    UNNForecaster,
-)
+from taylorformer_forecast.sktime import ContiFormerClassifier, ContiFormerImputer, TaylorformerImputer
 
 ESTIMATORS = [
-    TaylorformerForecaster,
-    LAMForecaster,
+    *forecasters(),
     TaylorformerImputer,
     ContiFormerImputer,
-    ContiFormerForecaster,
-    TNPForecaster,
-    UNNForecaster,
     ContiFormerClassifier,
     LevelForecaster,  # made for a network from outside
 ]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import NAMES
 from darts import TimeSeries
 from quiet import QUIET
 
@@ -12,7 +13,7 @@ TIMES = pd.date_range("2024-01-01 09:00", periods=120, freq="bh")
 SERIES = TimeSeries.from_times_and_values(TIMES, np.sin(np.arange(120.0) * np.pi / 4).astype("float32"))
 SMALL = {"n_epochs": 1, "random_state": 0, "pl_trainer_kwargs": {**QUIET, "max_steps": 1}}
 HOUR = {"cyclic": {"past": ["hour"], "future": ["hour"]}}
-CASES = [(name, {}) for name in ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")]
+CASES = [(name, {}) for name in NAMES]
 CASES += [("Taylorformer", {"strategy": s}) for s in ("train", "pretrained", "averaged")]
 CASES += [("Taylorformer", {"strategy": "train", "add_encoders": HOUR})]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import models
 from darts import TimeSeries
 from darts.utils.likelihood_models.torch import PoissonLikelihood
 from quiet import QUIET
 from torch.nn import MSELoss
 
-from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
+from taylorformer_forecast.darts import LAMModel, TaylorformerModel
 from taylorformer_forecast.sktime import TaylorformerForecaster
-
-MODELS = [TaylorformerModel, LAMModel, ContiFormerModel, UNNModel, TNPModel]
 
 
 def model_of(cls, **params):
@@ -38,7 +37,7 @@ def test_baseline_and_network_add_up_to_the_mean_of_the_paths(series, strategy):
     assert model.predict(6, num_samples=50, random_state=3) == before
 
 
-@pytest.mark.parametrize("cls", MODELS)
+@pytest.mark.parametrize("cls", models())
 def test_the_network_is_what_its_weight_of_zero_takes_away(series, cls):
     strategy = {"strategy": "train"} if cls is TaylorformerModel else {}
     model = model_of(cls, **strategy).fit(series)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import OTHERS
 from darts import TimeSeries
 from quiet import QUIET
 from sktime.datasets import load_airline, load_lynx
@@ -15,7 +16,7 @@ YEARS = {
     "a shift": 200.0 + 40 * (np.arange(12) > 6) + np.arange(12) % 3,
     "a walk": np.random.default_rng(2).normal(size=12).cumsum(),
 }
-CASES = [(name, {}) for name in ("LAM", "ContiFormer", "UNN", "TNP")]
+CASES = [(name, {}) for name in OTHERS]
 CASES += [("Taylorformer", {"strategy": s}) for s in ("train", "pretrained", "corrected", "baseline")]
 SMALL = {"d_model": 8, "n_heads": 2, "n_epochs": 5, "random_state": 0, "pl_trainer_kwargs": QUIET}
 

@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 import pytorch_lightning as pl
 import torch
+from all_models import OTHERS, models
 from darts.utils.likelihood_models.torch import GaussianLikelihood, PoissonLikelihood, QuantileRegression
 from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 from quiet import QUIET, finite
 
-from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
+from taylorformer_forecast.darts import TaylorformerModel
 from taylorformer_forecast.engine.strategy import KINDS, PRETRAINED, STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.correction import CorrectionNet
 from taylorformer_forecast.models.direct import DirectTaylorformer
@@ -321,7 +322,7 @@ def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
     assert TaylorformerModel.load(str(tmp_path / "model.pt")).summary() == done
 
 
-@pytest.mark.parametrize("kind", [LAMModel, ContiFormerModel, TNPModel, UNNModel], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kind", models(OTHERS), ids=lambda k: k.__name__)
 def test_models_without_a_pretrained_network_train_and_have_a_summary(series, kind):
     model = kind(12, 6, d_model=8, n_heads=2, n_epochs=1, random_state=0, pl_trainer_kwargs=QUIET).fit(series)
     assert model.summary().strategy == "train"

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 import pytorch_lightning as pl
 import torch
+from all_models import models
 from darts import TimeSeries
 from darts.utils.likelihood_models.torch import QuantileRegression
 from quiet import QUIET
 
-from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
+from taylorformer_forecast.darts import LAMModel, TaylorformerModel
 
-MODELS = [TaylorformerModel, LAMModel, ContiFormerModel, TNPModel, UNNModel]
 VALUES = 5 + np.random.default_rng(0).normal(size=40)
 
-each_model = pytest.mark.parametrize("model_class", MODELS)
+each_model = pytest.mark.parametrize("model_class", models())
 
 
 class Interrupt(pl.Callback):

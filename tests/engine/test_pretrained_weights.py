@@ -96,11 +96,11 @@ def test_another_number_of_covariates_is_refused(tmp_path, n):
         load_pretrained(tmp_path / "other.safetensors").write_into(network(n_covariates=n))
 
 
-@pytest.mark.parametrize("header", ["[]", "no json", '{"settings": {}, "trust": null}', '{"trust": 1}'])
+@pytest.mark.parametrize("header", ["[]", "no json", '{"settings": {}, "weight": null}', '{"weight": 1}'])
 def test_a_header_of_another_kind_is_refused(tmp_path, header):
     from safetensors.torch import save_file
 
-    save_file({"x": torch.zeros(2)}, tmp_path / "other.safetensors", {"prior": header})
+    save_file({"x": torch.zeros(2)}, tmp_path / "other.safetensors", {"pretrained": header})
     with pytest.raises(ValueError, match="holds no pretrained network"):
         load_pretrained(tmp_path / "other.safetensors")
 
@@ -134,7 +134,7 @@ def test_the_network_of_the_package_is_small_and_its_card_says_how_it_was_made()
 
     assert DEFAULT.stat().st_size <= 300_000
     with safe_open(DEFAULT, "pt") as file:
-        header = file.metadata()["prior"]
+        header = file.metadata()["pretrained"]
     card = DEFAULT.with_suffix(".md").read_text()
     found = load_pretrained("default")
     assert set(SETTINGS) <= set(found.settings)

@@ -13,7 +13,7 @@ from taylorformer_forecast.engine.pretrained import load_pretrained
 from taylorformer_forecast.engine.statistics import correction
 from taylorformer_forecast.engine.statistics.correction import load_correction
 
-READERS = {"correction": (load_correction, correction), "prior": (load_pretrained, pretrained)}
+READERS = {"correction": (load_correction, correction), "pretrained": (load_pretrained, pretrained)}
 EACH = pytest.mark.parametrize("name", READERS)
 
 
@@ -73,6 +73,16 @@ def test_numbers_out_of_range_are_refused_in_files_that_are_whole(name, path, we
     next(v for v in tensors.values() if v.is_floating_point()).view(-1)[0] = weight
     write(path, name, headers(name, path)[1], tensors)
     refuse(name, path, "it is damaged: a number of")
+
+
+@pytest.mark.parametrize("name", ["pretrained"])
+def test_files_with_the_names_of_before_are_read(name, path):
+    before, header = load_pretrained(path), headers(name, path)[1]
+    older = {"settings": header["settings"], "trust": 0.25, "slots": 3}
+    write(path, "prior", older)
+    found = load_pretrained(path)
+    assert (found.settings, found.weight, found.max_cycles) == (before.settings, 0.25, 3)
+    assert all(torch.equal(value, before.weights[key]) for key, value in found.weights.items())
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path):
@@ -145,7 +155,7 @@ def test_settings_are_checked_before_anything_is_built(name, path, case):
 @pytest.mark.parametrize("weight", [-1, 1.5, 1e300, "1", None, True, [1]])
 def test_the_weight_of_the_network_is_a_fraction(name, path, weight):
     header = headers(name, path)[1]
-    header["weight" if name == "correction" else "trust"] = weight
+    header["weight"] = weight
     write(path, name, header)
     refuse(name, path, "but it must be a number from 0 to 1")
 
@@ -162,7 +172,7 @@ def test_a_header_of_another_kind_is_refused(name, path, header):
 )
 def test_other_settings_of_a_network_are_checked_too(tmp_path, key, value):
     path = shutil.copy(pretrained.DEFAULT, tmp_path / "copy.safetensors")
-    header = headers("prior", path)[1]
+    header = headers("pretrained", path)[1]
     header["settings"][key] = value
-    write(path, "prior", header)
-    refuse("prior", path, key)
+    write(path, "pretrained", header)
+    refuse("pretrained", path, key)

@@ -31,7 +31,7 @@ def test_parts_of_the_correction_are_scored_relative_to_the_combination_alone(sc
 
 def test_every_part_is_left_out_once_and_all_of_them_come_back(script, folder, monkeypatch):
     module = script("families")
-    usual = module.weights.FAMILY_PRIOR
+    usual = dict(module.weights.FAMILY_PRIOR)
     written = []
     monkeypatch.setattr(module, "fill_page", lambda page, marks, text: written.append(text))
     module.main(["--data", str(folder), "--out", str(folder / "families.json")])

@@ -6,9 +6,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from taylorformer_forecast import _MODELS as MODELS
+
 Case = dict[str, Any]
 
-MODELS = ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")
 JOINT = ("Taylorformer", "LAM", "TNP")  # whose paths of several series can be drawn together
 FREQUENCIES = ("Y", "Q", "M", "W", "D", "B", "h", "15min", "min", "s", "ms", "2D", "3M")
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe")

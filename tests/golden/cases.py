@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import torch
 
+from taylorformer_forecast import _MODELS as NAMES
+
 FILE = Path(__file__).with_name("forecasts.json")
 FH = range(1, 9)
 LEVELS = [0.1, 0.5, 0.9]
@@ -185,11 +187,10 @@ def _darts_pretrained() -> np.ndarray:
     return np.quantile(model.fit(y).predict(8, num_samples=20, verbose=False).all_values(), LEVELS, axis=2)
 
 
-FORECASTERS = ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")
 CASES: dict[str, Callable[[], np.ndarray]] = {
-    **{f"sktime {name}": _sktime(f"{name}Forecaster") for name in FORECASTERS},
-    **{f"sktime {name} missing": _missing(f"{name}Forecaster") for name in FORECASTERS},
-    **{f"sktime {name} X": _exogenous(f"{name}Forecaster") for name in FORECASTERS},
+    **{f"sktime {name}": _sktime(f"{name}Forecaster") for name in NAMES},
+    **{f"sktime {name} missing": _missing(f"{name}Forecaster") for name in NAMES},
+    **{f"sktime {name} X": _exogenous(f"{name}Forecaster") for name in NAMES},
     **{f"sktime {name} columns": _columns(f"{name}Forecaster") for name in ("Taylorformer", "UNN")},
     **{
         f"sktime {name} irregular": _irregular(f"{name}Forecaster")
@@ -210,7 +211,7 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
     "sktime imputer": _imputer,
     "darts Taylorformer": _darts("TaylorformerModel", strategy="train"),
     "darts Taylorformer averaged": _darts("TaylorformerModel"),
-    **{f"darts {name}": _darts(f"{name}Model") for name in FORECASTERS[1:]},
+    **{f"darts {name}": _darts(f"{name}Model") for name in NAMES if name != "Taylorformer"},
     "darts Taylorformer laplace": _darts("TaylorformerModel", "LaplaceLikelihood"),
     "darts LAM quantiles": _darts("LAMModel", "QuantileRegression"),
     "darts Taylorformer poisson": _darts("TaylorformerModel", "PoissonLikelihood"),

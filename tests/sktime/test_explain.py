@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import forecasters
 
-from taylorformer_forecast.sktime import (
-    ContiFormerForecaster,
-    LAMForecaster,
-    TaylorformerForecaster,
-    TNPForecaster,
-    UNNForecaster,
-)
+from taylorformer_forecast.sktime import TaylorformerForecaster
 
-FORECASTERS = [TaylorformerForecaster, LAMForecaster, ContiFormerForecaster, UNNForecaster, TNPForecaster]
 INDEX = pd.date_range("2024-01-01", periods=90, freq="D")
 
 
@@ -42,7 +36,7 @@ def test_baseline_and_network_add_up_to_what_predict_returns(strategy):
     pd.testing.assert_frame_equal(forecaster.predict(), before)
 
 
-@pytest.mark.parametrize("forecaster", FORECASTERS)
+@pytest.mark.parametrize("forecaster", forecasters())
 def test_the_network_is_what_its_weight_of_zero_takes_away(forecaster):
     y = panel(1.0).loc["a", "y"]
     fitted = forecaster(max_steps=3, num_samples=20, random_state=0)

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import forecasters
 from pytorch_lightning import Callback
 
 from taylorformer_forecast.engine.rules import RULES
@@ -16,7 +17,6 @@ from taylorformer_forecast.sktime import (
     LAMForecaster,
     TaylorformerForecaster,
     TaylorformerImputer,
-    TNPForecaster,
     UNNForecaster,
 )
 
@@ -40,14 +40,7 @@ def y():
 
 # --- parameters -------------------------------------------------------------------------------------------
 
-KINDS = [
-    TaylorformerForecaster,
-    LAMForecaster,
-    ContiFormerForecaster,
-    TNPForecaster,
-    UNNForecaster,
-    TaylorformerImputer,
-]
+KINDS = [*forecasters(), TaylorformerImputer]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import NAMES
 from sktime.forecasting.base import ForecastingHorizon
 
 from taylorformer_forecast.sktime import ContiFormerForecaster, LAMForecaster, TaylorformerForecaster
@@ -428,7 +429,7 @@ def test_a_context_holds_two_weeks_of_hours_but_not_two_seasons_that_only_the_va
 # ---- far from zero ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["Taylorformer", "LAM", "ContiFormer", "UNN", "TNP"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("first", [2**53 - 30, 2**53 + 2**40, 10**17, -(10**18)])
 def test_integer_stamps_far_from_zero_forecast_as_those_near_it(name, first):
     import taylorformer_forecast.sktime as hosts

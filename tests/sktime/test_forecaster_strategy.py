@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import pytorch_lightning as pl
 import torch
+from all_models import OTHERS, forecasters
 from sktime.base import load
 from sktime.datasets import load_airline
 from sktime.forecasting.base import ForecastingHorizon
@@ -16,13 +17,7 @@ from sktime.forecasting.base import ForecastingHorizon
 from taylorformer_forecast.engine.strategy import KINDS, STATISTICAL, STRATEGIES
 from taylorformer_forecast.models.direct import DirectTaylorformer
 from taylorformer_forecast.models.taylorformer import Taylorformer
-from taylorformer_forecast.sktime import (
-    ContiFormerForecaster,
-    LAMForecaster,
-    TaylorformerForecaster,
-    TNPForecaster,
-    UNNForecaster,
-)
+from taylorformer_forecast.sktime import TaylorformerForecaster, TNPForecaster
 
 FH = range(1, 13)
 AVERAGED = [name for name, kind in KINDS.items() if kind.averages]
@@ -299,9 +294,7 @@ def test_the_summary_says_what_was_done(y, strategy):
         assert part in text
 
 
-@pytest.mark.parametrize(
-    "kind", [LAMForecaster, ContiFormerForecaster, TNPForecaster, UNNForecaster], ids=lambda k: k.__name__
-)
+@pytest.mark.parametrize("kind", forecasters(OTHERS), ids=lambda k: k.__name__)
 def test_forecasters_without_a_pretrained_network_train_and_have_a_summary(y, kind):
     fitted = kind(max_steps=1, d_model=8, n_heads=2, num_samples=4, random_state=0).fit(y[:60], fh=[1, 2])
     assert fitted.strategy_ == fitted.summary().strategy == "train"

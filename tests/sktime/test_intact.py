@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from all_models import NAMES
 from pytorch_lightning import Callback
 from sktime.datasets import load_airline
 from sktime.split import ExpandingWindowSplitter, SlidingWindowSplitter
 
 from taylorformer_forecast import sktime as hosts
 
-MODELS = ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")
 SMALL = {"d_model": 8, "n_heads": 2, "max_steps": 2, "random_state": 0}
 SERIES = load_airline().astype(float)
 GAPS = SERIES.copy()
@@ -45,7 +45,7 @@ def corrected(**options):
     return hosts.TaylorformerForecaster(strategy="corrected", num_samples=10, random_state=0, **options)
 
 
-MAKERS = {name: lambda name=name, **o: forecaster(name, **o) for name in MODELS}
+MAKERS = {name: lambda name=name, **o: forecaster(name, **o) for name in NAMES}
 MAKERS |= {"imputer": imputer, "corrected": corrected}
 EVERY = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 

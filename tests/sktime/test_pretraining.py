@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import forecasters
 from sklearn.model_selection import KFold
 from sktime.forecasting.model_evaluation import evaluate
 from sktime.forecasting.model_selection import ForecastingGridSearchCV
@@ -16,15 +17,8 @@ from sktime.performance_metrics.forecasting.probabilistic import CRPS
 from sktime.split import ExpandingWindowSplitter, InstanceSplitter
 
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
-from taylorformer_forecast.sktime import (
-    ContiFormerForecaster,
-    LAMForecaster,
-    TaylorformerForecaster,
-    TNPForecaster,
-    UNNForecaster,
-)
+from taylorformer_forecast.sktime import LAMForecaster, TaylorformerForecaster, UNNForecaster
 
-FORECASTERS = [TaylorformerForecaster, LAMForecaster, ContiFormerForecaster, TNPForecaster, UNNForecaster]
 MONTHS = pd.period_range("2000-01", periods=80, freq="M")
 
 
@@ -52,7 +46,7 @@ def weights(network):
     return np.concatenate([p.detach().numpy().ravel() for p in network.parameters() if p.requires_grad])
 
 
-@pytest.fixture(scope="module", params=FORECASTERS)
+@pytest.fixture(scope="module", params=forecasters())
 def pretrained(request):
     return tiny(request.param).pretrain(panel(), fh=range(1, 7))
 
@@ -236,7 +230,7 @@ def test_a_new_series_is_forecast_in_less_than_a_second():
 # --- hosts ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("forecaster", FORECASTERS)
+@pytest.mark.parametrize("forecaster", forecasters())
 def test_evaluate_pretrains_on_some_instances_and_forecasts_others(forecaster, monkeypatch):
     seen = []
     original = forecaster._pretrain
@@ -296,7 +290,7 @@ def with_columns(y, names=("price", "promotion"), seed=5):
 
 
 @pytest.mark.parametrize("past_only", [None, "all", ("price",)])
-@pytest.mark.parametrize("forecaster", FORECASTERS)
+@pytest.mark.parametrize("forecaster", forecasters())
 def test_columns_keep_the_scale_of_the_panel(forecaster, past_only):
     y, new = panel(), wave(MONTHS)
     forecaster = tiny(forecaster, past_only=past_only).pretrain(y, X=100 * with_columns(y))

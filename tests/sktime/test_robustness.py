@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from all_models import NAMES
 from sktime.datasets import load_airline, load_lynx, load_shampoo_sales
 
 from taylorformer_forecast import sktime as hosts
 
-MODELS = ("Taylorformer", "LAM", "ContiFormer", "UNN", "TNP")
 SMALL = {"d_model": 8, "n_heads": 2, "max_steps": 2, "num_samples": 20, "random_state": 0}
 CASES = [
-    *((name, SMALL | ({"strategy": "train"} if name == "Taylorformer" else {})) for name in MODELS),
+    *((name, SMALL | ({"strategy": "train"} if name == "Taylorformer" else {})) for name in NAMES),
     ("Taylorformer", SMALL | {"strategy": "averaged"}),
     *(
         ("Taylorformer", {"strategy": name, "num_samples": 20, "random_state": 0})
@@ -131,7 +131,7 @@ def test_variances_are_finite_and_of_the_size_of_intervals(name, options):
         assert (high - low <= 12 * spread + rounding).all()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_thousand_steps_stay_within_the_growth_of_the_series(name):
     y = load_airline().astype(float)
     options = SMALL | {"num_samples": 5}
