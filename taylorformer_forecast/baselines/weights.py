@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.families import FAMILIES
@@ -15,6 +15,7 @@ from taylorformer_forecast.defaults import (
     LOSS_STEP_SPACING,
     PHASE_RATIO,
     PHASE_SHARE,
+    SECOND_CYCLE_POWER,
     TREND_COUNT,
     WAKING_CYCLES,
     WITHIN_POWER,
@@ -32,6 +33,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     less, in the part that ``members.forgiven`` says (a sleeping expert). Losses at the same place in a
     week count once more, where they differ much.
     Weights are products of the weight of a member in its family and of the family; trends have to be earned.
+    In the second cycle of the shortest season one family alone knows it, and losses count for more there.
 
     Parameters
     ----------
@@ -97,9 +99,20 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     before = torch.where(counts, y.new_tensor([FAMILY_PRIOR[name] for name in FAMILIES]).log(), -torch.inf)
     few = count.clamp_min(1).to(y)  # errors: trends have to be earned
     before[..., [FAMILIES.index(name) for name in EARNED]] += (few / (few + TREND_COUNT)).log()
-    families = torch.softmax(before - BETWEEN_POWER * torch.stack(mean, -1), -1)
+    power = torch.where(_in_second_cycle(found), SECOND_CYCLE_POWER, BETWEEN_POWER).to(y)[..., None]
+    families = torch.softmax(before - power * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
     return torch.cat(weights, -1)[..., torch.cat(of_family).argsort()]
+
+
+def _in_second_cycle(found: Members) -> Bool[Tensor, "B n"]:
+    """Origins from which the shortest season can be repeated, and has no indices with some errors yet."""
+    repeated, averaged = (found.group[found.rank == rank] for rank in (1, 2))
+    if not len(averaged):
+        return torch.zeros_like(found.awake[..., 0])
+    known = found.awake[..., averaged[0]]
+    few = known.cumsum(1) < WAKING_CYCLES * found.season[averaged[0]]
+    return found.awake[..., repeated].any(-1) & few
 
 
 def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B n H"]:
