@@ -215,31 +215,21 @@ def forecast(
         groups.setdefault(tuple(sorted({s for s in several if s > 1})), []).append(row)
     found, order = [], []
     for key, rows in groups.items():
-        at_once = max(POINTS_AT_ONCE // (y.shape[1] * (1 + 2 * len(key))), 1)
-        for start in range(0, len(rows), at_once):
-            part = rows[start : start + at_once]
-            found.append(_forecast(y[part], horizon, key, correct))
-            order += part
-    back = torch.tensor(order).argsort()
-    return Forecast(**{f.name: _join([getattr(v, f.name) for v in found])[back] for f in fields(Forecast)})
+        found.append(forecast_clean(without_wrong_values(y[rows], key), horizon, key, correct))
+        order += rows
+    return _join(found, torch.tensor(order).argsort())
 
 
-def _join(parts: list[Tensor]) -> Tensor:
-    """Rows of all parts; the last column goes on where a part has fewer columns than others."""
-    width = max(p.shape[-1] for p in parts)
-    if parts[0].ndim == 2:
-        parts = [torch.cat([p, p[:, -1:].expand(-1, width - p.shape[1])], 1) for p in parts]
-    return torch.cat(parts)
-
-
-def _forecast(
+def forecast_clean(
     y: Float[Tensor, "B n"],
     horizon: int,
     seasons: tuple[int, ...],
-    correct: Callable[[CombinationFit], Correction] | None,
+    correct: Callable[[CombinationFit], Correction] | None = None,
 ) -> Forecast:
-    """Forecast series that have the same seasons."""
-    y = without_wrong_values(y, seasons)
+    """Forecast series without wrong values that have the same seasons; see :func:`forecast`."""
+    at_once = max(POINTS_AT_ONCE // (y.shape[1] * (1 + 2 * len(seasons))), 1)
+    if len(y) > at_once:
+        return _join([forecast_clean(part, horizon, seasons, correct) for part in y.split(at_once)])
     fit = fit_combination(y, horizon, seasons)
     # Of what was seen up to each origin; but whether a season says when is judged by all of it.
     intermittent = is_intermittent(y) & ~fit.closed[:, None]
@@ -284,6 +274,18 @@ def _forecast(
         support=demand.support,
         cdf=demand.cdf,
     )
+
+
+def _join(found: Sequence[Forecast], order: Tensor | slice = slice(None)) -> Forecast:
+    """Series of all parts, in another order; the last column goes on where a part has fewer columns."""
+    joined = {}
+    for name in (f.name for f in fields(Forecast)):
+        parts = [getattr(one, name) for one in found]
+        width = max(p.shape[-1] for p in parts)
+        if parts[0].ndim == 2:
+            parts = [torch.cat([p, p[:, -1:].expand(-1, width - p.shape[1])], 1) for p in parts]
+        joined[name] = torch.cat(parts)[order]
+    return Forecast(**joined)
 
 
 def _demand(y: Float[Tensor, "B n"], rows: Bool[Tensor, " B"], horizon: int) -> Intermittent:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import bounds, floor, without_negligible
-from taylorformer_forecast.baselines.forecast import Forecast, forecast
+from taylorformer_forecast.baselines.forecast import Forecast, forecast_clean
 from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.tails import pieces_between
 from taylorformer_forecast.baselines.zeros import is_intermittent, may_be_broken
@@ -148,7 +148,7 @@ def _forecast(
         effects = effects_of_calendar(above, [requests[number].last for number in batch], steps, whole)
         adjusted = without_effects(above, effects)
         effects = effects + least
-        found = forecast(adjusted, steps, [whole] * len(batch), correct)
+        found = forecast_clean(adjusted, steps, whole, correct)
         generators = [torch.Generator().manual_seed(seeds[number]) for number in batch]
         paths, ends = found.sample(n_paths, generators), found.quantiles(STATISTICAL_LEVELS)
         limits = list(zip(*(end.tolist() for end in bounds(y)), strict=True))
