@@ -140,11 +140,11 @@ LINE_REACH = 3.0  # lengths of the past that its line leads ahead; by hand
 
 # --- Statistical forecasts: intermittent demand ------------------------------------------------------------
 INTERMITTENT_ZEROS = 0.25  # share of zeros; published: Syntetos and Boylan (2005), a gap of 1.32
-CLOSED_RUN = 10  # zeros in a row that are no demand, if few others are zero; by hand
+OUTAGE_RUN = 10  # zeros in a row that are no demand, if few others are zero; by hand
 BROKEN_RUN = 3  # zeros in a row after values that are far from zero; by hand
 FEWEST_BEFORE_BROKEN = 12  # of these; by hand
 FEW_ZEROS = 0.05  # of the others; by hand
-CLOSED_EDGE = 0.25  # of a usual value, those beside such zeros at least: seasons end slowly; by hand
+OUTAGE_EDGE = 0.25  # of a usual value, those beside such zeros at least: seasons end slowly; by hand
 FEWEST_RUNS = 3  # of zeros or outliers, from which on they may be a part of the series; by hand
 CLOSED_SHARE = 0.8  # of whether a value is zero, that a season explains if it says when; by hand
 MIN_SEASONAL_CYCLES = 4  # for a season of demand, or a multiple of a calendar cycle; by hand

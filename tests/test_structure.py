@@ -316,10 +316,10 @@ def test_a_reader_of_the_default_fit_and_forecast_passes_few_files():
     forecaster.fit(y, fh=range(1, 13)).predict_interval()
     fit = passed(lambda: forecaster.clone().fit(y, fh=range(1, 13)))
     predict = passed(forecaster.predict_interval)
-    assert 10 < len({path for path, _ in fit}) <= 22, sorted(fit)
-    assert 40 < len(fit) <= 110, sorted(fit)
-    assert 10 < len({path for path, _ in predict}) <= 34, sorted(predict)
-    assert 40 < len(predict) <= 170, sorted(predict)
+    assert 0 < len({path for path, _ in fit}) <= 22, sorted(fit)
+    assert len(fit) <= 110, sorted(fit)
+    assert 0 < len({path for path, _ in predict}) <= 34, sorted(predict)
+    assert len(predict) <= 170, sorted(predict)
 
 
 def test_no_test_but_that_of_all_models_lists_them():

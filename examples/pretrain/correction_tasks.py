@@ -18,6 +18,7 @@ from taylorformer_forecast.baselines.errors import asymmetry
 from taylorformer_forecast.baselines.forecast import Correction, Forecast
 from taylorformer_forecast.baselines.tails import reach_and_tails
 from taylorformer_forecast.baselines.zeros import is_intermittent
+from taylorformer_forecast.core.families.quantile import pinball_loss
 from taylorformer_forecast.models.correction import CorrectionFeatures, correction_features
 from taylorformer_forecast.synthetic import SyntheticGenerator
 from taylorformer_forecast.synthetic.frame import log_uniform
@@ -202,5 +203,4 @@ def deciles(found: Correction, tasks: CorrectionTasks) -> Tensor:
 def pinball(found: Tensor, tasks: CorrectionTasks) -> Tensor:
     """Twice the pinball loss over deciles (N, H, 9) of every task, the mean over its steps."""
     levels = LEVELS.to(found)
-    error = tasks.truth[..., None] - found
-    return (2 * torch.maximum(levels * error, (levels - 1) * error).mean(-1) * tasks.weight).sum(1)
+    return (pinball_loss(tasks.truth[..., None] - found, levels).mean(-1) * tasks.weight).sum(1)

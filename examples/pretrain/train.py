@@ -112,7 +112,7 @@ def decile_scores(net: DirectTaylorformer, tasks: Tasks) -> tuple[Tensor, Tensor
     y, observed = window.targets
     inside = (y >= found[0]) & (y <= found[-1]) & observed
     n = observed.sum((1, 2))
-    return 2 * pinball(found, window).sum((1, 2)) / n, inside.sum((1, 2)) / n
+    return pinball(found, window).sum((1, 2)) / n, inside.sum((1, 2)) / n
 
 
 @torch.no_grad()

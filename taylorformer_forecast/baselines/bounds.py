@@ -75,7 +75,7 @@ def without_negligible(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
     return torch.where(rows[:, None], y.clamp_min(0.0), y) if bool(rows.any()) else y
 
 
-def floor(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Float[Tensor, "B 1"]:
+def recurring_minimum(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Float[Tensor, "B 1"]:
     """Smallest values of series that stop there, where a season says when; 0 for others.
 
     What a plant uses by itself at night is such a value: the rest of the series is what lies above it.
@@ -90,9 +90,9 @@ def floor(y: Float[Tensor, "B n"], seasons: Sequence[int]) -> Float[Tensor, "B 1
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.bounds import floor
+    >>> from taylorformer_forecast.baselines.bounds import recurring_minimum
     >>> y = torch.tensor([[5.0, -0.5, 4.0, -0.5, 6.5, -0.5, 7.0, -0.5, 4.4, -0.5]])
-    >>> floor(y, [2]).tolist()
+    >>> recurring_minimum(y, [2]).tolist()
     [[-0.5]]
     """
     low = -_recurring_end(-y)[:, None]

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.seasonal import carry
-from taylorformer_forecast.baselines.zeros import is_intermittent, without_closed
+from taylorformer_forecast.baselines.zeros import is_intermittent, without_outages
 from taylorformer_forecast.defaults import (
     FEWEST_RUNS,
     FEWEST_SHIFTS,
@@ -126,7 +126,7 @@ def without_wrong_values(
     """
     if y.shape[1] < MIN_CHECKED_VALUES:
         return y
-    y = without_closed(y, seasons)
+    y = without_outages(y, seasons)
     seen = ~y.isnan()
     at = torch.arange(y.shape[1], dtype=y.dtype, device=y.device)
     step = torch.where(seen[:, 1:], carry(y).diff(dim=1).abs(), torch.nan)

@@ -12,8 +12,6 @@ from torch import Tensor
 from taylorformer_forecast.defaults import (
     AWAKE_RUN,
     BROKEN_RUN,
-    CLOSED_EDGE,
-    CLOSED_RUN,
     FEW_ZEROS,
     FEWEST_BEFORE_BROKEN,
     FEWEST_OF_NEW,
@@ -24,6 +22,8 @@ from taylorformer_forecast.defaults import (
     LEAST_OF_NEW,
     MIN_CHECKED_VALUES,
     MOST_LEADING_ZEROS,
+    OUTAGE_EDGE,
+    OUTAGE_RUN,
     WHOLE_IN_SINGLE_PRECISION,
     ZEROS_CHANCE,
 )
@@ -34,7 +34,7 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
 
     Of the zeros before the first other value four count: a series may only have begun late. It has where no
     zero follows, and the first three values or more are alike and no small counts. A long run of
-    zeros that is over does not count where there are few others: something was closed. Nor do zeros count
+    zeros that is over does not count where there are few others: it was an outage. Nor do zeros count
     that alternate with other values in long runs, as nights do with days. Where values have not been zero for
     longer than ever, and than chance would have it, as in an outbreak, those before are another time. Where
     there are far more zeros in a row at the end than ever before, a quarter is not needed, and three are
@@ -54,10 +54,10 @@ def is_intermittent(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     zeros = ((y == 0) & ~leading).cumsum(1) + ((y == 0) & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
     seen = (~y.isnan() & ~leading).cumsum(1) + (~y.isnan() & leading).cumsum(1).clamp_max(MOST_LEADING_ZEROS)
     ended, run = _over(zeros, value)
-    closed = (run >= CLOSED_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
+    outage = (run >= OUTAGE_RUN) & (zeros - run < FEW_ZEROS * (seen - run))
     over = F.pad((ended.diff(dim=1) > 0).cumsum(1), (1, 0))  # number of runs that are
-    nights = (over >= FEWEST_RUNS) & (torch.minimum(ended, seen - zeros) >= CLOSED_RUN * over)
-    many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ~closed & ~_awake(y) & ~_has_begun(y)
+    nights = (over >= FEWEST_RUNS) & (torch.minimum(ended, seen - zeros) >= OUTAGE_RUN * over)
+    many = (zeros >= INTERMITTENT_ZEROS * seen.clamp_min(1)) & ~outage & ~_awake(y) & ~_has_begun(y)
     return (many | may_have_ended(y) | may_be_broken(y)) & ~nights & ((y < 0).cumsum(1) == 0)
 
 
@@ -72,7 +72,7 @@ def may_have_ended(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     >>> may_have_ended(y)[0, -2:].tolist()
     [False, True]
     """
-    return _ends_with(y, CLOSED_RUN)
+    return _ends_with(y, OUTAGE_RUN)
 
 
 def may_be_broken(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
@@ -91,7 +91,7 @@ def may_be_broken(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     value = (y != 0) & ~y.isnan()
     count = value.cumsum(1)
     mean = torch.where(value, y, 0.0).cumsum(1) / count.clamp_min(1)
-    small = (~y.isnan() & (y < CLOSED_EDGE * mean) & (count > 0)).cumsum(1)
+    small = (~y.isnan() & (y < OUTAGE_EDGE * mean) & (count > 0)).cumsum(1)
     before = torch.where(value, small, 0).cummax(1).values  # of the zeros at the end
     far = (count >= FEWEST_BEFORE_BROKEN) & (before < FEW_ZEROS * count)
     begun = torch.where(value.cummax(1).values, y, torch.nan)  # zeros before are those of a late start
@@ -129,7 +129,7 @@ def _has_begun(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     count, smallest = value.cumsum(1), torch.where(value, y, torch.inf).cummin(1).values
     largest = torch.where(value, y, -torch.inf).cummax(1).values  # orders may be of one size
     mean = torch.where(value, y, 0.0).cumsum(1) / count.clamp_min(1)
-    alike = ((y == 0) & (count > 0)).cumsum(1).eq(0) & (smallest >= CLOSED_EDGE * mean)
+    alike = ((y == 0) & (count > 0)).cumsum(1).eq(0) & (smallest >= OUTAGE_EDGE * mean)
     small = (smallest < LEAST_OF_NEW) & ((value & (y != y.round())).cumsum(1) == 0)
     return (count >= FEWEST_OF_NEW) & (largest > smallest) & alike & ~small
 
@@ -170,7 +170,7 @@ def never_negative(y: Float[Tensor, "B n"]) -> Bool[Tensor, "B n"]:
     return (bounded | whole) & ((y < 0).cumsum(1) == 0)
 
 
-def without_closed(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ()) -> Float[Tensor, "B n"]:
+def without_outages(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ()) -> Float[Tensor, "B n"]:
     """Series whose zeros are missing where something was closed or broken for a time.
 
     That is a long run of zeros which begins and ends at once and is over, in a series that has few other
@@ -192,34 +192,34 @@ def without_closed(y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ())
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.zeros import without_closed
+    >>> from taylorformer_forecast.baselines.zeros import without_outages
     >>> y = torch.tensor([[4.0, 5.0] * 30])
     >>> y[0, 20:30] = 0.0
-    >>> without_closed(y).isnan().sum().item(), without_closed(y[:, :30]).isnan().sum().item()
+    >>> without_outages(y).isnan().sum().item(), without_outages(y[:, :30]).isnan().sum().item()
     (10, 0)
     """
     began = ((y != 0) & ~y.isnan()).cummax(1).values
     zeros, seen = ((y == 0) & began).sum(1), (~y.isnan() & began).sum(1)
     most = (INTERMITTENT_ZEROS + FEW_ZEROS) * seen  # in runs, and others
     rows = ((zeros > 0) & (zeros < most)).nonzero()[:, 0].tolist()
-    closed = {row: _closed(y[row], seasons) for row in rows}
-    if not any(bool(own.any()) for own in closed.values()):
+    outages = {row: _outages(y[row], seasons) for row in rows}
+    if not any(bool(own.any()) for own in outages.values()):
         return y
     y = y.clone()
-    for row, own in closed.items():
+    for row, own in outages.items():
         y[row, own] = torch.nan
     return y
 
 
-def _closed(y: Float[Tensor, " n"], seasons: Sequence[float | int]) -> Bool[Tensor, " n"]:
-    """Zeros of a series that :func:`without_closed` takes for missing."""
+def _outages(y: Float[Tensor, " n"], seasons: Sequence[float | int]) -> Bool[Tensor, " n"]:
+    """Zeros of a series that :func:`without_outages` takes for missing."""
     zero, places = y == 0, ((y != 0) & ~y.isnan()).nonzero()[:, 0]
     count = zero.cumsum(0)[places].diff()  # zeros between two other values that follow each other
     size = y[places].abs()
     usual = size.median()
-    abrupt = torch.minimum(size[1:], size[:-1]) >= CLOSED_EDGE * usual
+    abrupt = torch.minimum(size[1:], size[:-1]) >= OUTAGE_EDGE * usual
     counts = len(size.unique()) < MIN_CHECKED_VALUES  # small ones, next to which zero is another
-    shortest = CLOSED_RUN if counts or bool(size.min() < CLOSED_EDGE * usual) else 1
+    shortest = OUTAGE_RUN if counts or bool(size.min() < OUTAGE_EDGE * usual) else 1
     runs = ((count >= shortest) & abrupt).nonzero()[:, 0]
     found = torch.zeros_like(zero)
     if not 0 < len(runs) < FEWEST_RUNS:

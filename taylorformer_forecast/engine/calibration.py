@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from taylorformer_forecast.core.families import affine
+from taylorformer_forecast.core.families.quantile import pinball_loss
 from taylorformer_forecast.core.protocol import ForecastNet, OneShotNet, training_loss
 from taylorformer_forecast.core.sampling import draw_paths, sample_paths
 from taylorformer_forecast.core.window import Window, evenly, holds_everywhere
@@ -280,8 +281,7 @@ def _deciles(paths: Float[Tensor, "B S T D"]) -> Float[Tensor, "9 B T D"]:
 
 
 def pinball(found: Float[Tensor, "9 B T D"], window: Window) -> Float[Tensor, "B T D"]:
-    """Mean pinball loss of deciles at every target, zero where it was not observed."""
+    """Twice the mean pinball loss of deciles at every target, zero where it was not observed."""
     y, observed = window.targets
     levels = y.new_tensor(DECILES)[:, None, None, None]
-    error = y - found
-    return torch.maximum(levels * error, (levels - 1) * error).mean(0) * observed
+    return pinball_loss(y - found, levels).mean(0) * observed

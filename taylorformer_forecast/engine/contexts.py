@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from taylorformer_forecast.baselines.outliers import without_outliers
-from taylorformer_forecast.baselines.zeros import without_closed
+from taylorformer_forecast.baselines.zeros import without_outages
 from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.engine.windows import Series
 
@@ -30,7 +30,7 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     -------
     ndarray of shape (n, D)
         See :func:`~taylorformer_forecast.baselines.outliers.without_outliers`, and
-        :func:`~taylorformer_forecast.baselines.zeros.without_closed`.
+        :func:`~taylorformer_forecast.baselines.zeros.without_outages`.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def robust_columns(t: np.ndarray, y: np.ndarray, seasons: Sequence[float] = ()) 
     """
     # Copies in usual order: arrays of pandas may be read-only, or views that run backwards.
     times, values = (torch.as_tensor(np.array(a, order="C")) for a in (t, y))
-    values = without_closed(values.T, seasons)
+    values = without_outages(values.T, seasons)
     columns = [without_outliers(times.double(), column, seasons) for column in values]
     return torch.stack(columns, 1).numpy()
 

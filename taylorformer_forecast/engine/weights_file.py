@@ -139,7 +139,7 @@ def _read(path: Path, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ValueError(f"it has no header {name!r}")
     if len(metadata[name]) > FILE_LIMITS["characters of a header"]:
         raise ValueError("its header is too long")
-    header = dict(json.loads(metadata[name]))
+    header: dict[str, Any] = dict(json.loads(metadata[name]))
     if header.pop(CHECKSUM, None) != checksum(header, tensors):
         raise ValueError("it is damaged: its checksum is another")
     for key, value in tensors.items():

@@ -227,9 +227,9 @@ def build_contiformer(
     (False, True)
     """
     if joint is None:
-        closed = options.get("dynamics", "linear") in ("linear", "none")
+        closed_form = options.get("dynamics", "linear") in ("linear", "none")
         joint = (
-            closed
+            closed_form
             and options.get("solver") in (None, "closed")
             and options.get("attention", "full") == "full"
         )

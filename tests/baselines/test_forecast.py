@@ -15,7 +15,7 @@ from taylorformer_forecast.baselines.families import Group
 from taylorformer_forecast.baselines.forecast import Correction, forecast
 from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
-from taylorformer_forecast.baselines.zeros import is_intermittent, never_negative, without_closed
+from taylorformer_forecast.baselines.zeros import is_intermittent, never_negative, without_outages
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 
 NAN, N, H = float("nan"), 40, 12
@@ -457,7 +457,7 @@ def test_zeros_of_a_product_that_was_sold_out_count_as_missing(n_zeros):
 
 def test_zeros_amid_small_counts_are_counts():
     y = torch.poisson(torch.full((20, 60), 3.0), generator=torch.Generator().manual_seed(0)).double()
-    assert torch.equal(without_closed(y), y)
+    assert torch.equal(without_outages(y), y)
 
 
 @pytest.mark.parametrize(("n", "most"), [(60, 40.0), (127, 12.0), (300, 8.0)])

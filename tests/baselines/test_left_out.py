@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import torch
 
-from taylorformer_forecast.baselines.bounds import bounds, floor
+from taylorformer_forecast.baselines.bounds import bounds, recurring_minimum
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.outliers import without_outliers, without_wrong_values
-from taylorformer_forecast.baselines.zeros import without_closed
+from taylorformer_forecast.baselines.zeros import without_outages
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.statistics.average import average_quantiles
@@ -76,7 +76,7 @@ def test_other_zeros_are_a_part_of_the_series(case):
             y[start : start + 12] = 0.0
     else:
         y[[*range(100, 112), *range(268, 280)]] = 0.0
-    assert (without_closed(y[None], [24, 168]) == y).all()
+    assert (without_outages(y[None], [24, 168]) == y).all()
 
 
 def test_values_stop_where_their_largest_one_comes_again_and_again():
@@ -119,7 +119,7 @@ def test_nights_are_forecast_as_the_smallest_value_that_they_always_had(value):
     expected = quantiles(y)
     y[night] = value
     y[~night] += value
-    assert floor(torch.from_numpy(y)[None], [24]).item() == value
+    assert recurring_minimum(torch.from_numpy(y)[None], [24]).item() == value
     np.testing.assert_allclose(quantiles(y), expected + value, atol=1e-9)
 
 

@@ -24,6 +24,26 @@ from taylorformer_forecast.core.families.uniform import UniformFamily
 from taylorformer_forecast.defaults import QUANTILE_LEVELS, SCALE_FLOOR
 
 
+def pinball_loss(error: Tensor, levels: Tensor) -> Tensor:
+    """Twice the pinball loss of quantiles at some levels, which is the absolute error for the median.
+
+    Parameters
+    ----------
+    error : Tensor of shape (...)
+        Values less quantiles.
+    levels : Tensor
+        Probabilities of the quantiles, in a shape that broadcasts with that.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.core.families.quantile import pinball_loss
+    >>> pinball_loss(torch.tensor([-1.0, 1.0, 1.0]), torch.tensor([0.25, 0.25, 0.5])).tolist()
+    [1.5, 0.5, 1.0]
+    """
+    return 2 * torch.maximum(levels * error, (levels - 1) * error)
+
+
 class QuantileFunction(Distribution):
     """Continuous distribution with a piecewise linear quantile function.
 
@@ -119,8 +139,7 @@ class QuantileFunction(Distribution):
 
     def score(self, value: Tensor) -> Tensor:
         """Twice the mean pinball loss over the levels, which tends to the CRPS as levels get dense."""
-        miss = value[..., None] - self.values
-        return 2 * torch.maximum(self.levels * miss, (self.levels - 1) * miss).mean(-1)
+        return pinball_loss(value[..., None] - self.values, self.levels).mean(-1)
 
 
 class QuantileFamily(Family):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taylorformer_forecast.baselines.bounds import bounds, floor, without_negligible
+from taylorformer_forecast.baselines.bounds import bounds, recurring_minimum, without_negligible
 from taylorformer_forecast.baselines.forecast import Forecast, forecast_clean
 from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.tails import pieces_between
@@ -144,7 +144,7 @@ def _forecast(
         y = without_negligible(without_wrong_values(given, whole))
         left_out = y.isnan() & ~given.isnan()
         some_left_out = left_out.any(1).tolist()
-        above = y - (least := floor(y, whole))
+        above = y - (least := recurring_minimum(y, whole))
         effects = effects_of_calendar(above, [requests[number].last for number in batch], steps, whole)
         adjusted = without_effects(above, effects)
         effects = effects + least
