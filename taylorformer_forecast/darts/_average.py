@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from darts import TimeSeries
-from jaxtyping import Float
 
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.darts._statistical import Statistics, request_of
@@ -18,17 +17,16 @@ from taylorformer_forecast.engine.state import private_rng
 from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 from taylorformer_forecast.engine.statistics.past_losses import (
     MOST_COMPARED_SERIES,
-    decile_loss,
-    losses_of_statistics,
+    PastForecast,
     origins_to_compare,
-    weights_by_losses,
+    weights_from_past,
 )
 
 # What keeps files or reports of a fit, and what draws components together: nothing that a comparison needs.
 LEFT_OUT = ("force_reset", "joint", "log_tensorboard", "model_name", "save_checkpoints", "work_dir")
 
 
-def weights_from_past(model: Any, series: Sequence[TimeSeries]) -> tuple[float, float]:
+def averaged_weights(model: Any, series: Sequence[TimeSeries]) -> tuple[float, float]:
     """Weights in an average that forecasts from origins in the last quarter of series show.
 
     The pretrained network stands in for a new one, which sees these values when it is trained.
@@ -55,13 +53,13 @@ def weights_from_past(model: Any, series: Sequence[TimeSeries]) -> tuple[float, 
             values = own.values(copy=False).astype(float)
             compared.append((own, robust_columns(np.arange(len(own)), values, lengths), origins))
             early.append(own[: origins[0]])
-    if not compared:
-        return weights_by_losses([], [], [])
-    with private_rng(0), quiet():
-        network = _pretrained(model).fit(early)
-        of_network = [_losses(network, *one) for one in compared]
-    of_others = [_other_losses(model, *one) for one in compared]
-    return weights_by_losses(np.concatenate(of_network), *np.concatenate(of_others, 1))
+    forecasts: list[PastForecast] = []
+    if compared:
+        with private_rng(0), quiet():
+            network = _pretrained(model).fit(early)
+            for number, one in enumerate(compared):
+                forecasts += _past_forecasts(model, network, number, *one)
+    return weights_from_past(forecasts, model._correction(), reach)
 
 
 def _compared(series: Sequence[TimeSeries], reach: int) -> list[TimeSeries]:
@@ -96,9 +94,13 @@ def _pretrained(model: Any) -> Any:
     return found
 
 
-def _losses(model: Any, series: TimeSeries, truth: np.ndarray, origins: range) -> Float[np.ndarray, " C"]:
-    """Losses of a network for every component, sums over origins, compared with the truth (n, C)."""
-    forecasts = model.historical_forecasts(
+def _past_forecasts(
+    model: Any, network: Any, number: int, series: TimeSeries, truth: np.ndarray, origins: range
+) -> Iterator[PastForecast]:
+    """Forecasts of every component from all origins; the truth has shape (n, C)."""
+    # Seasons of the whole series would be known too early.
+    statistics = Statistics(**{**model._statistics(), "correction": None, "periods": ()})
+    forecasts = network.historical_forecasts(
         series,
         start=origins[0],
         start_format="position",
@@ -110,32 +112,12 @@ def _losses(model: Any, series: TimeSeries, truth: np.ndarray, origins: range) -
         show_warnings=False,
         random_state=0,
     )
-    losses = []
-    for one in forecasts:
-        start = series.get_index_at_point(one.start_time())
-        deciles = np.moveaxis(np.quantile(one.all_values(copy=False), DECILES, axis=2), 0, -1)
-        losses.append(decile_loss(deciles, truth[start : start + len(one)]))
-    return np.concatenate(losses).sum(0)
-
-
-def _other_losses(
-    model: Any, series: TimeSeries, truth: np.ndarray, origins: range
-) -> Float[np.ndarray, "2 C"]:
-    """The same of statistics and of analogues."""
-    # Seasons of the whole series would be known too early.
-    statistics = Statistics(**{**model._statistics(), "correction": None, "periods": ()})
-    shift = model.output_chunk_shift
-    n_components, horizon = truth.shape[1], model.output_chunk_length
     values = series.values(copy=False).astype(float)
-    requests, truths = [], []
-    for origin in origins:
+    ahead = model.output_chunk_shift + np.arange(model.output_chunk_length)
+    for origin, found in zip(origins, forecasts, strict=True):
         date = statistics.date_of(series.freq, series.time_index[origin - 1])
-        for y, future in zip(values[:origin].T, truth.T, strict=True):
-            past, ahead = y[-MOST_PAST:], future[origin + shift : origin + shift + horizon]
-            if np.isnan(past).all():  # nothing is forecast: no loss counts, as none of the network's does
-                past, ahead = np.zeros(1), np.full(horizon, np.nan)
-            requests.append(request_of(past, shift + np.arange(horizon), date))
-            truths.append(ahead)
-    requests = statistics.with_seasons(requests, [series.freq] * len(requests))
-    found = losses_of_statistics(requests, truths, model._correction(), shift + horizon)
-    return np.reshape(found, (2, -1, n_components)).sum(1)
+        deciles = np.quantile(found.all_values(copy=False), DECILES, axis=2)
+        for c, y in enumerate(values[max(origin - MOST_PAST, 0) : origin].T):
+            if not np.isnan(y).all():  # else nothing is forecast
+                request = statistics.with_seasons([request_of(y, ahead, date)], [series.freq])[0]
+                yield PastForecast((number, c), deciles[..., c].T, truth[origin + ahead, c], request)

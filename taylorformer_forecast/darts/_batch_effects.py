@@ -11,8 +11,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
-from taylorformer_forecast.baselines.bounds import bounds
-from taylorformer_forecast.engine.effects.series_scale import since_start, spread_with_effects
+from taylorformer_forecast.engine.effects.series_scale import bounds_with_effects, since_start
 from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
@@ -85,9 +84,6 @@ class BatchEffects:
             rearrange(part[:, -found.paths.shape[1] :], "b n c -> n (b c)").cpu().numpy()
             for part in (self.added, self.closed)
         )
-        ends = zip(bounds(rearrange(past, "b l c -> (b c) l").cpu().double()), (-np.inf, np.inf), strict=True)
-        least, most = (np.where(self.demand.ravel(), none, end.numpy()) for end, none in ends)
-        powers = np.tile(self.powers, len(self.y))
-        factor = spread_with_effects(found.mixture.mean(), added, self.usual().ravel(), powers)
-        found = found.wider(np.where(least == 0, factor, 1.0)).shifted(added).within(least, most)
-        return found.zero_at(closed)
+        values = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
+        powers, ends = np.tile(self.powers, len(self.y)), bounds_with_effects(values, self.demand.ravel())
+        return found.with_effects(added, self.usual().ravel(), powers, ends).zero_at(closed)

@@ -15,7 +15,7 @@ from darts.utils.data.torch_datasets.utils import TorchTrainingSample
 from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.darts._adopted import AdoptingModel
-from taylorformer_forecast.darts._average import weights_from_past
+from taylorformer_forecast.darts._average import averaged_weights
 from taylorformer_forecast.darts._checks import gaps_too_wide, warn_of_late_covariates
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
@@ -155,7 +155,7 @@ class PretrainedModel(SharedWeights, AdoptingModel):
             if asked == "auto" and self._are_demand(series):
                 strategy = strategy.of_demand()
             else:
-                strategy = strategy.weighed(asked, *weights_from_past(self, series))
+                strategy = strategy.weighed(asked, *averaged_weights(self, series))
         self._adopt(strategy)
 
     def _are_demand(self, series: Sequence[TimeSeries]) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from taylorformer_forecast.core.families import find_component
 from taylorformer_forecast.core.families.base import CERTAIN, POINT_MASS
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
+from taylorformer_forecast.engine.effects.series_scale import spread_with_effects
 from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
 from taylorformer_forecast.engine.statistics.average import average_quantiles, weight_with_gaps
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
@@ -92,6 +93,17 @@ class Predictive:
             np.where(bounded[..., None], *both) for both in (((low + high) / 2, loc), (half, scale))
         )
         return Predictive(self.paths.clip(least, most), replace(self.mixture, loc=loc, scale=scale))
+
+    def with_effects(
+        self, added: np.ndarray, usual: np.ndarray, power: float | np.ndarray, ends: Sequence[np.ndarray]
+    ) -> Predictive:
+        """The distribution with what covariates add, within bounds of the values.
+
+        Where these are never negative, errors grow with them; see
+        :func:`~taylorformer_forecast.engine.effects.series_scale.spread_with_effects`.
+        """
+        factor = spread_with_effects(self.mixture.mean(), added, usual, power)
+        return self.wider(np.where(ends[0] == 0, factor, 1.0)).shifted(added).within(*ends)
 
     def zero_at(self, closed: np.ndarray) -> Predictive:
         """The distribution with zero for certain in some cells, (R, D) or (R, 1)."""

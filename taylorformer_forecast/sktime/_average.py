@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -12,16 +11,14 @@ from sktime.forecasting.base import ForecastingHorizon
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import DECILES, MIN_SCALE_VALUES
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 from taylorformer_forecast.engine.statistics.past_losses import (
     MOST_COMPARED_SERIES,
-    decile_loss,
-    losses_of_statistics,
+    PastForecast,
     origins_to_compare,
-    weights_by_losses,
+    weights_from_past,
 )
 from taylorformer_forecast.engine.strategy import Strategy
-from taylorformer_forecast.sktime._frames import instances, to_float
+from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import rows_of_instances
 
@@ -34,25 +31,26 @@ class Averaging(Host):
 
         The pretrained network stands in for a new one, which sees these values when it is trained.
         """
-        losses: list[tuple] = []  # of every instance and column
         seen = self._cur_y.dropna(how="all")  # rows without a value say nothing
         stamps = seen.index.get_level_values(-1).unique().sort_values()
-        origins = origins_to_compare(len(stamps), self.horizon_)
-        y = self._compared(seen, stamps[origins[0]], stamps[origins[-1]]) if origins else seen[:0]
+        origins = [stamps[k] for k in origins_to_compare(len(stamps), self.horizon_)]
+        y = self._compared(seen, origins[0], origins[-1]) if origins else seen[:0]
+        statistics = self._with(network_=None, _strategy=Strategy("corrected", ""), _effects=None)
+        statistics._load_correction()
+        forecasts: Iterable[PastForecast] = ()
         if not y.empty:
             times = y.index.get_level_values(-1)
             network = self._with(
-                _cur_y=y[times < stamps[origins[0]]],
+                _cur_y=y[times < origins[0]],
                 strategy="pretrained",
                 pretrained=self.pretrained if strategy.kind.pretrained else "default",
                 _effects=None,
                 _scaler=None,
             )
             network._fit_new(seed)
-            truth, pasts = self._without_outliers(y), [y[times < stamps[k]] for k in origins]
-            of_network, of_others = self._losses(network, truth, pasts), self._other_losses(truth, pasts)
-            losses = [(loss, *of_others[name]) for name, loss in of_network.items()]
-        return strategy.weighed(self.strategy, *weights_by_losses(*np.reshape(losses, (-1, 3)).T))
+            forecasts = self._past_forecasts(network, statistics, y, [y[times < one] for one in origins])
+        weights = weights_from_past(forecasts, statistics._correction, self.horizon_)
+        return strategy.weighed(self.strategy, *weights)
 
     def _compared(self, y, start, end) -> pd.DataFrame:
         """Series whose past is forecast: some of those with values before all origins and after all.
@@ -81,36 +79,14 @@ class Averaging(Host):
         robust = [robust_columns(t, to_float(part), lengths) for t, part in zip(times, parts, strict=True)]
         return pd.DataFrame(np.concatenate(robust), pd.concat(parts).index, y.columns)
 
-    def _losses(self, network, y, pasts) -> dict[tuple, float]:
-        """Losses of a network from all origins, by instance and column."""
-        found: dict = defaultdict(float)
+    def _past_forecasts(self, network, statistics, y, pasts) -> Iterator[PastForecast]:
+        """Forecasts of every instance and column, from all origins."""
+        truth, ahead = self._without_outliers(y), ForecastingHorizon(self._axis.ahead(self.horizon_))
         for past in pasts:
-            index, p = network._with(_cur_y=past, _effects=None)._predictive(self._whole_horizon(), None)
-            loss = decile_loss(p.mixture.at_levels(DECILES), to_float(y.reindex(index)))
-            for key, rows in rows_of_instances(index).items():
-                for d, column in enumerate(y.columns):
-                    found[key, column] += loss[rows, d].sum()
-        return found
-
-    def _other_losses(self, y, pasts) -> dict[tuple, np.ndarray]:
-        """Losses of statistics and of analogues from all origins, by instance and column."""
-        statistics = self._with(network_=None, _strategy=Strategy("corrected", ""), _effects=None)
-        statistics._load_correction()
-        known, names = dict(instances(y)), []
-        requests, truths = [], []
-        for past in pasts:
-            asked, found = statistics._with(_cur_y=past)._of_every_series(self._whole_horizon())
-            names += found
-            for q in found.values():  # no more of the past than counts, as all are held at once
-                cut = max(len(q.y) - MOST_PAST, 0)
-                requests.append(replace(q, y=q.y[cut:].copy(), at=q.at - cut))
-            truths += [known[key][column].reindex(asked[key]).to_numpy(float) for key, column in found]
-        losses = losses_of_statistics(requests, truths, statistics._correction, self.horizon_)
-        sums: dict = defaultdict(lambda: np.zeros(2))
-        for name, *both in zip(names, *losses, strict=True):
-            sums[name] += both
-        return sums
-
-    def _whole_horizon(self) -> ForecastingHorizon:
-        """All steps of a forecast."""
-        return ForecastingHorizon(self._axis.ahead(self.horizon_))
+            index, p = network._with(_cur_y=past)._predictive(ahead, None)
+            _, requests = statistics._with(_cur_y=past)._of_every_series(ahead)
+            rows, deciles = rows_of_instances(index), p.mixture.at_levels(DECILES)
+            values = to_float(truth.reindex(index))
+            for (key, column), request in requests.items():
+                at = rows[key], y.columns.get_loc(column)
+                yield PastForecast((key, column), deciles[at], values[at], request)

@@ -14,7 +14,6 @@ import pandas as pd
 from taylorformer_forecast.calendar.steps import at_steps, on_steps, snapped
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects
-from taylorformer_forecast.engine.effects.series_scale import spread_with_effects
 from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast
@@ -214,15 +213,8 @@ class ExogenousEffects(Host):
         if not self._strategy.kind.statistics:
             found = found.shifted(added)
         else:
-            demand = self._each("of_demand", index)
-            low, high = (
-                np.where(demand, none, self._each(name, index))
-                for name, none in (("low", -np.inf), ("high", np.inf))
-            )
-            factor = spread_with_effects(
-                found.mixture.mean(), added, self._each("usual", index), self._effects.power
-            )
-            found = found.wider(np.where(low == 0, factor, 1.0)).shifted(added).within(low, high)
+            usual, *ends = (self._each(name, index) for name in ("usual", "low", "high"))
+            found = found.with_effects(added, usual, self._effects.power, ends)
         return found.zero_at(closed[:, None]) if closed.any() else found
 
     def _multiplied(

@@ -9,12 +9,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.baselines.zeros import never_negative
 from taylorformer_forecast.defaults import SPARSEST_STEPS
 from taylorformer_forecast.engine.effects.closures import ZeroPlaces, demand_of
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects
-from taylorformer_forecast.engine.effects.series_scale import since_start
+from taylorformer_forecast.engine.effects.series_scale import bounds_with_effects, since_start
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class SeriesEffects:
     unit : float
         Unit of additions.
     low, high : float
-        Bounds of values; infinite for none.
+        Bounds of values; infinite for none, and for demand.
     start : float
         Number of the time stamp before which zeros are missing values.
     places : ZeroPlaces
@@ -79,7 +78,7 @@ class SeriesEffects:
         seasons : sequence of float
             Lengths of seasons.
         """
-        seen, ends, closed = ~np.isnan(y), bounds(torch.as_tensor(y)[None]), effects.closed(x)
+        seen, closed = ~np.isnan(y), effects.closed(x)
         hides = bool((seen & ~closed).sum() * SPARSEST_STEPS > seen.sum())
         while_open = np.where(closed, np.nan, y) if hides else y
         places = _zero_places(steps, while_open, seasons)
@@ -87,10 +86,11 @@ class SeriesEffects:
         number = number if number is not None else -2 if demand else -1
         if number >= 0:
             demand = bool(effects.of_demand[number])
+        low, high = (end.item() for end in bounds_with_effects(y[None], demand))
         unit = 0.0 if demand else float(effects.unit(while_open, x))
         started = ~np.isnan(since_start(y))
         start = numbers[started].min() if started.any() and not demand else -np.inf
-        return cls(number, demand, unit, ends[0].item(), ends[1].item(), start, places, hides)
+        return cls(number, demand, unit, low, high, start, places, hides)
 
     def within(self, steps: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> SeriesEffects:
         """The same with those bounds and zero places alone that further values at some steps keep to."""

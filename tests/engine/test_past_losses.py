@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.statistics.past_losses import losses_of_statistics, weights_by_losses
+from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
+from taylorformer_forecast.engine.statistics.past_losses import (
+    PastForecast,
+    weights_by_losses,
+    weights_from_past,
+)
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 
 
@@ -32,14 +37,35 @@ def test_only_series_that_have_analogues_say_what_these_weigh():
     assert alone[1] < 0.01
 
 
-def test_losses_are_those_of_each_request_by_itself():
+def test_series_count_alike_and_each_is_compared_by_itself():
     rng = np.random.default_rng(0)
     y = np.sin(np.arange(260) / 2) + 0.1 * rng.normal(size=260)
-    requests = [SeriesRequest(y[:n], n + np.arange(6), seasons=[13]) for n in (200, 230)]
-    truths = [y[n : n + 6].copy() for n in (200, 230)]
-    truths[1][2] = np.nan
-    both = losses_of_statistics(requests, truths, None, 6)
-    single = [losses_of_statistics([q], [t], None, 6) for q, t in zip(requests, truths, strict=True)]
-    np.testing.assert_allclose(both, np.concatenate(single, 1), rtol=1e-6)
-    assert (both[0] > 0).all()
-    assert (both[0] != both[1]).all()
+    forecasts = []
+    for number, n in enumerate((200, 230)):
+        truth = y[n : n + 6].copy()
+        deciles = truth[:, None] + np.linspace(-1, 1, 9) * (1 + number)
+        truth[2 : 2 + number] = np.nan
+        forecasts.append(
+            PastForecast(number, deciles, truth, SeriesRequest(y[:n], n + np.arange(6), seasons=[13]))
+        )
+
+    def log_odds(forecasts):
+        statistics, analogues = weights_from_past(forecasts, None, 6)
+        return np.log([(1 - statistics - analogues) / statistics, analogues / statistics])
+
+    each = [log_odds([one]) for one in forecasts]
+    assert (np.abs(each[0] - each[1]) > 0.1).all()
+    np.testing.assert_allclose(log_odds(forecasts), np.mean(each, 0), rtol=1e-6)
+
+
+def test_no_more_of_a_long_past_is_kept_than_counts():
+    y = np.random.default_rng(0).normal(size=MOST_PAST + 50)
+    request = SeriesRequest(y, len(y) + np.arange(2))
+    short = PastForecast("a", np.zeros((2, 9)), np.zeros(2), request).shortened().request
+    np.testing.assert_array_equal(short.y, y[50:])
+    assert short.y.base is None
+    assert short.at.tolist() == [MOST_PAST, MOST_PAST + 1]
+
+
+def test_nothing_to_compare_gives_the_usual_weights():
+    assert weights_from_past([], None, 6) == (0.5, 0.0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from taylorformer_forecast.baselines.bounds import bounds
 from taylorformer_forecast.baselines.zeros import leading_zeros
 from taylorformer_forecast.defaults import EFFECT_SPREAD_POWER, LARGEST_EFFECT_SPREAD, LEAST_EFFECT_LEVEL
 
@@ -54,6 +55,23 @@ def deviation(y: Float[np.ndarray, "*B n"], length: int | None = None) -> Float[
     square = np.maximum(second - first**2 / np.maximum(count, 1), 0.0).sum(-1) / np.maximum(count.sum(-1), 1)
     found, largest = np.sqrt(square), np.abs(np.nan_to_num(y)).max(-1, initial=0.0)
     return np.where(found > 1e-13 * largest, found, 0.0)  # less is rounding
+
+
+def bounds_with_effects(
+    y: Float[np.ndarray, "B n"], demand: Bool[np.ndarray, " B"] | bool
+) -> tuple[Float[np.ndarray, " B"], Float[np.ndarray, " B"]]:
+    """Bounds of series with what covariates add; infinite for intermittent demand, whose mean they multiply.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.effects.series_scale import bounds_with_effects
+    >>> y = np.tile([1.0, 3.0, 2.5, 0.5], (2, 5))
+    >>> [ends.tolist() for ends in bounds_with_effects(y, np.array([False, True]))]
+    [[0.5, -inf], [3.0, inf]]
+    """
+    low, high = (end.numpy() for end in bounds(torch.as_tensor(y)))
+    return np.where(demand, -np.inf, low), np.where(demand, np.inf, high)
 
 
 def spread_with_effects(

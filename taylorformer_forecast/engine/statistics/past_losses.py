@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -15,12 +17,80 @@ from taylorformer_forecast.defaults import (
     WEIGHT_EXPONENT,
 )
 from taylorformer_forecast.engine.statistics.average import with_analogues
-from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.forecast import MOST_PAST, forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 from taylorformer_forecast.models.correction import CorrectionNet
 
 N_COMPARED_ORIGINS = 16  # of forecasts of the past, as time grows with them
 MOST_COMPARED_SERIES = 16  # whose past is forecast, of many
+
+
+@dataclass(frozen=True)
+class PastForecast:
+    """A network's forecast of one series from an origin of its past, and what is asked of statistics there.
+
+    Parameters
+    ----------
+    series : hashable
+        Which series this is of.
+    deciles : ndarray of shape (r, 9)
+        The network's, at ``DECILES``.
+    truth : ndarray of shape (r,)
+        Values that followed, NaN where missing.
+    request : SeriesRequest
+        The series up to the origin, and the times after it.
+    """
+
+    series: Hashable
+    deciles: np.ndarray
+    truth: np.ndarray
+    request: SeriesRequest
+
+    def shortened(self) -> PastForecast:
+        """The same with no more of the past than a forecast may need, as many are held at once."""
+        q, cut = self.request, len(self.request.y) - MOST_PAST
+        return self if cut <= 0 else replace(self, request=replace(q, y=q.y[cut:].copy(), at=q.at - cut))
+
+
+def weights_from_past(
+    forecasts: Iterable[PastForecast], correction: CorrectionNet | None, horizon: int
+) -> tuple[float, float]:
+    """Weights of statistics and of analogues in an average with a network, from forecasts of the past.
+
+    Parameters
+    ----------
+    forecasts : iterable of PastForecast
+        Of several series, from several origins each.
+    correction : CorrectionNet, optional
+        Corrects the statistical forecasts.
+    horizon : int
+        Steps ahead.
+
+    Returns
+    -------
+    statistics, analogues : float
+        Between 0 and 1; the rest is the network's. See :func:`weights_by_losses`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.engine.statistics.past_losses import PastForecast, weights_from_past
+    >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+    >>> y = np.random.default_rng(0).normal(size=40)
+    >>> request = SeriesRequest(y[:37], np.array([37, 38, 39]))
+    >>> near, far = (PastForecast("a", y[37:, None] + np.full(9, d), y[37:], request) for d in (0.1, 9.0))
+    >>> weights_from_past([near], None, 3)[0] < 0.1, weights_from_past([far], None, 3)[0] > 0.9
+    (True, True)
+    """
+    forecasts = [one.shortened() for one in forecasts]
+    found = forecast_series([one.request for one in forecasts], 1, 0, correction, horizon)
+    deciles = np.searchsorted(STATISTICAL_LEVELS, DECILES)
+    losses: dict[Hashable, np.ndarray] = defaultdict(lambda: np.zeros(3))
+    for one, statistical in zip(forecasts, found, strict=True):
+        both = statistical, with_analogues(statistical, one.request, horizon, 1.0)
+        each = np.stack([one.deciles, *(own.quantiles[:, deciles] for own in both)])
+        losses[one.series] += decile_loss(each, one.truth).sum(1)
+    return weights_by_losses(*np.reshape(list(losses.values()), (-1, 3)).T)
 
 
 def origins_to_compare(n: int, horizon: int) -> range:
@@ -73,53 +143,6 @@ def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarra
     levels = np.asarray(DECILES)
     error = np.nan_to_num(y[..., None] - deciles)
     return 2 * np.maximum(levels * error, (levels - 1) * error).mean(-1)
-
-
-def losses_of_statistics(
-    requests: Sequence[SeriesRequest],
-    truths: Sequence[Float[np.ndarray, " r"]],
-    correction: CorrectionNet | None,
-    horizon: int,
-) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
-    """Losses of statistical forecasts and of analogues, from origins of the past.
-
-    Parameters
-    ----------
-    requests : sequence of R SeriesRequest
-        Series up to an origin, and the times after it.
-    truths : sequence of R ndarrays
-        Values there, NaN where missing.
-    correction : CorrectionNet, optional
-        Corrects the statistical forecasts.
-    horizon : int
-        Steps ahead.
-
-    Returns
-    -------
-    statistics, analogues : ndarray of shape (R,)
-        Sums over the times; equal where there are no analogues.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from taylorformer_forecast.engine.statistics.past_losses import losses_of_statistics
-    >>> from taylorformer_forecast.engine.statistics.requests import SeriesRequest
-    >>> y = np.tile([2.0, 8.0, 3.0], 5)
-    >>> request = SeriesRequest(y[:12], np.array([12, 13, 14]), seasons=[3])
-    >>> statistics, analogues = losses_of_statistics([request], [y[12:]], None, 3)
-    >>> bool(statistics[0] == analogues[0])  # these values are too few to compare
-    True
-    """
-    found = forecast_series(requests, 1, 0, correction, horizon)
-    analogues = [with_analogues(*both, horizon, 1.0) for both in zip(found, requests, strict=True)]
-    deciles = np.searchsorted(STATISTICAL_LEVELS, DECILES)
-    statistical, of_analogues = (
-        np.array(
-            [decile_loss(own.quantiles[:, deciles], y).sum() for own, y in zip(some, truths, strict=True)]
-        )
-        for some in (found, analogues)
-    )
-    return statistical, of_analogues
 
 
 def weights_by_losses(
