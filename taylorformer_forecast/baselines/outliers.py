@@ -9,13 +9,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from taylorformer_forecast.baselines.adjusted import large_step, lasting_step, without_season
 from taylorformer_forecast.baselines.seasonal import carry
-from taylorformer_forecast.baselines.seasonal_runs import (
-    large_step,
-    lasting_step,
-    seasonal_runs,
-    without_season,
-)
+from taylorformer_forecast.baselines.seasonal_runs import seasonal_runs
 from taylorformer_forecast.baselines.zeros import is_intermittent, without_closed
 from taylorformer_forecast.defaults import (
     FEWEST_RUNS,
