@@ -93,9 +93,9 @@ def without_season(y: Float[Tensor, "B n"], seasons: Sequence[float | int]) -> F
     >>> import torch
     >>> from taylorformer_forecast.baselines.adjusted import without_season
     >>> y = torch.tensor([[1.0, 2.0, 9.0] * 4])
-    >>> y[0, 6] = 5.0
+    >>> y[0, 8] = 5.0
     >>> without_season(y, [3]).tolist()
-    [[2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 6.0, 2.0, 2.0, 2.0, 2.0, 2.0]]
+    [[2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, -2.0, 2.0, 2.0, 2.0]]
     """
     for season in map(int, seasons):
         if season < 2 or y.shape[1] < LEAST_PAST_CYCLES * season:
