@@ -132,6 +132,9 @@ MIN_CHECKED_VALUES = 12  # of a series; by hand
 LONGEST_RUN = 12  # outliers in a row: more are a shift of the level; by hand
 MOST_EXCEPTIONS = 0.05  # share of the values that leave a constant and come back to it; by hand
 MOST_OUTLIERS = 0.02  # share of the values; more are a part of the series; by hand
+SEASONAL_RUN_SIZE = 3.0  # large steps of a series less its season; measured: dips to .4 of M3 are found
+SEASONAL_JUMP = 2.0  # large steps at least, with which such a run begins or ends; by hand
+SEASONAL_STEP_PART = 0.8  # of a large step, which is less without a season, if there is one; by hand
 
 # --- Forecasts beyond the horizon of a network -------------------------------------------------------------
 ROLLED_GROWTH_POWERS = (0.5, 1.0)  # of the step, of errors: a random walk's, and a trend's; by hand

@@ -10,6 +10,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.seasonal import carry
+from taylorformer_forecast.baselines.seasonal_runs import (
+    large_step,
+    lasting_step,
+    seasonal_runs,
+    without_season,
+)
 from taylorformer_forecast.baselines.zeros import is_intermittent, without_outages
 from taylorformer_forecast.defaults import (
     FEWEST_RUNS,
@@ -22,6 +28,7 @@ from taylorformer_forecast.defaults import (
     MIN_CHECKED_VALUES,
     MOST_EXCEPTIONS,
     MOST_OUTLIERS,
+    SEASONAL_JUMP,
     SPIKE_SIZES,
     STEP_BLOCK,
 )
@@ -132,11 +139,18 @@ def without_wrong_values(
     step = torch.where(seen[:, 1:], carry(y).diff(dim=1).abs(), torch.nan)
     usual = SPIKE_SIZES[0] * step.nanquantile(LARGE_STEP, dim=1)
     rows = (seen.sum(1) >= MIN_CHECKED_VALUES) & (step.nan_to_num(-1.0).amax(1) > usual)
-    rows &= ~is_intermittent(y)[:, -1]
+    rest = without_season(y, seasons)
+    jumps = lasting_step(rest).nan_to_num().amax(1) > SEASONAL_JUMP * large_step(rest)
+    seasonal = jumps & ((rest != y) & seen).any(1)
+    demand = is_intermittent(y)[:, -1]
     found = {}
-    for row in rows.nonzero()[:, 0].tolist():
+    for row in ((rows | seasonal) & ~demand).nonzero()[:, 0].tolist():
         own = seen[row]
-        wrong = _cleaned(at[own], y[row, own], seasons)[1]
+        wrong = torch.zeros_like(y[row, own], dtype=torch.bool)
+        if bool(rows[row]):
+            wrong = _cleaned(at[own], y[row, own], seasons)[1]
+        if bool(seasonal[row]):
+            wrong |= _beside_seasons(at[own], rest[row, own], seasons)
         if bool(wrong.any()):
             found[row] = own.masked_scatter(own, wrong)
     if found:
@@ -144,6 +158,20 @@ def without_wrong_values(
     for row, own in found.items():
         y[row, own] = torch.nan
     return y
+
+
+def _beside_seasons(t: Tensor, rest: Tensor, seasons: Sequence[float | int]) -> Bool[Tensor, " n"]:
+    """Which values less their seasons are in runs that are over; see :mod:`.seasonal_runs`."""
+    found, unit = torch.zeros_like(rest, dtype=torch.bool), _usual_steps(rest)
+    shortest = int(min(season for season in seasons if season > 1))
+    for first in range(1, LONGEST_RUN + 1, shortest):
+        last = first + shortest - 1  # of the lengths: values that long before or after are in no such run
+        apart = [season * math.ceil(last / season) for season in seasons]
+        lengths = range(max(first, 2), min(last, LONGEST_RUN) + 1)
+        runs, beyond = seasonal_runs(rest, _seasonal_values(t, rest, apart), unit, lengths)
+        if not _are_many(beyond):
+            found |= runs
+    return found
 
 
 def _are_many(changed: Tensor) -> bool:
