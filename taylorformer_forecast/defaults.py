@@ -103,6 +103,12 @@ DECIDED_SIZE = 2.0  # steps to which an outlier is moved; measured: M3 after one
 UNDECIDED_SIZE = 4.0  # and one that is the last value; measured: M3 there, 2 steps have 10 to 21 % more loss
 FEWEST_SHIFTS = 2  # and for each outlier; then a value beyond is a shift at once; measured: M3
 LEVEL_SHIFT_MEMORY = 6  # points for which forecasts that do not follow a shift are doubted; measured: not 12
+FEWEST_NEW = 2  # values of a new level; from the next on forecasts move; measured: half the loss if it stays
+MOST_NEW = 6  # after which forecasts have followed; measured: jumps of six deviations
+NEW_LEVEL_SIZE = (
+    3.0  # mean absolute errors, of each of them; measured: M3 monthly has 6 % more loss there with 2
+)
+NEW_LEVEL_HISTORY = 8  # values before them; by hand
 STEP_SIZE_MEMORY = 20  # steps over which the size of a usual step is averaged; by hand
 FIRST_CHECKED_VALUE = 5  # number of the first value that is checked; fewer steps have no usual size; by hand
 WHOLE_IN_SINGLE_PRECISION = 2.0**23  # and more: numbers have no fractions; by definition
