@@ -19,7 +19,7 @@ def new_level(
 ) -> tuple[Float[Tensor, "B 1"], Float[Tensor, "B 1"]]:
     """How far the last forecasts move towards a level that is new, and how far from it they may lie.
 
-    A level is new where each of the last two to six values lies beyond three mean absolute errors on one side
+    A level is new where each of the last two to six values lies beyond 3.5 mean absolute errors on one side
     of what was forecast before the first of them. Whether it stays is not known. After two values forecasts
     stay, and errors reach as far as the level. After more, forecasts lie half way at least. What follows its
     values, as a random walk does, is there by itself.
