@@ -191,7 +191,7 @@ def _curve(
     return torch.where(has.any(-1, keepdim=True), scale, 0.0)
 
 
-def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:
+def shape(standard: ByOrigin, new: Bool[Tensor, "B 1"]) -> Float[Tensor, "B J"]:
     """Quantiles of absolute errors in mean absolute errors, drawn towards those of a normal distribution.
 
     Both sides are taken together; :func:`asymmetry` tells them apart.
@@ -200,6 +200,8 @@ def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:
     ----------
     standard : Tensor of shape (B, n, H)
         Errors over their scale, NaN where unknown.
+    new : bool Tensor of shape (B, 1)
+        Where the scale is that of a new level; of it past errors are small parts.
 
     Returns
     -------
@@ -211,7 +213,7 @@ def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:
     >>> import torch
     >>> from taylorformer_forecast.baselines.errors import BASE, shape
     >>> z = torch.randn(1, 5000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    >>> bool((shape(z)[0] - torch.tensor(BASE)).abs().max() < 0.1)
+    >>> bool((shape(z, torch.zeros(1, 1).bool())[0] - torch.tensor(BASE)).abs().max() < 0.1)
     True
     """
     known = standard[:, :, : standard.shape[1]]  # no origin is farther from the last value
@@ -221,6 +223,7 @@ def shape(standard: ByOrigin) -> Float[Tensor, "B J"]:
     count = (~standard[:, :, 0].isnan()).sum(1, keepdim=True).to(size.dtype)
     normal = math.sqrt(math.pi / 2) * size.new_tensor(BASE)
     part = count / (count + NORMAL_SHAPE_COUNT)
+    own = torch.where(new, torch.maximum(own, normal), own)
     # Errors on new points are larger than those of forecasts that were weighted by few errors.
     return (part * own + (1 - part) * normal) * (1 + 1 / count.clamp_min(1))
 

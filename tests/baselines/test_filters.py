@@ -5,8 +5,10 @@ import torch
 from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.bounds import forecast_range, positive_so_far
+from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.members import members
+from taylorformer_forecast.baselines.new_level import new_level
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.baselines.winsorise import winsorise
@@ -197,6 +199,28 @@ def test_intervals_widen_after_a_shift_of_the_level_and_reach_it_from_its_second
         assert (high - low > 6).all()  # 2.6 without a shift
     if count > 1:
         assert ((low < 200 + size) & (high > 200 + size)).double().mean() > 0.5
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+@pytest.mark.parametrize("week", [0.0, 15.0])
+def test_intervals_cover_a_level_that_is_new_and_is_no_outlier(count, week):
+    g = torch.Generator().manual_seed(0)
+    y = 200 + 5 * torch.randn(30, 98, generator=g, dtype=torch.float64)
+    y += week * torch.sin(torch.arange(98) * 2 * torch.pi / 7)
+    y[:, 84 - count :] -= 30
+    low, high = forecast(y[:, :84], 14, 7 if week else 1).quantiles([0.1, 0.9]).unbind(-1)
+    inside = (low < y[:, 84:]) & (y[:, 84:] < high)
+    assert inside.double().mean() > 0.6
+    if count < 4:  # and the level before
+        before = y[:, 84:] + 30
+        assert ((low < before) & (before < high)).double().mean() > 0.75
+
+
+@pytest.mark.parametrize("growth", [0.0, 3.0])
+def test_what_follows_its_values_has_no_new_level(growth):
+    y = walk(60, rows=50) + growth * torch.arange(60)
+    fit = fit_combination(y, 8)
+    assert (new_level(fit.clean, fit.loc, fit.scale) < fit.scale[:, -1, :1]).all()
 
 
 @pytest.mark.parametrize(("bounded", "lowest"), [(True, 0.0), (False, -2.0)])
