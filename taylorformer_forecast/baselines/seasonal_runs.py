@@ -86,11 +86,12 @@ def seasonal_runs(
 
 
 def without_season(y: Float[Tensor, "B n"], seasons: Sequence[float | int]) -> Float[Tensor, "B n"]:
-    """Series less each season that was seen three times and without which large steps are clearly smaller.
+    """Series less its only season, if that was seen three times and large steps are clearly smaller without.
 
     An index is the median of the values at a place less the level, which leads from the median of one cycle
     to that of the next; or it is relative to the level, if steps are smaller then. So no cycle has a great
-    part.
+    part. Half-hours of some days differ from those of others, as their second season shows: these are no
+    exceptions.
 
     Examples
     --------
@@ -101,25 +102,24 @@ def without_season(y: Float[Tensor, "B n"], seasons: Sequence[float | int]) -> F
     >>> without_season(y, [3]).tolist()
     [[2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, -2.0, 2.0, 2.0, 2.0]]
     """
-    for season in map(int, seasons):
-        if season < 2 or y.shape[1] < LEAST_PAST_CYCLES * season:
-            continue
-        cycles, pad = in_cycles(y, season)
-        middle = carry(carry(cycles.nanmedian(2).values).flip(1)).flip(1)
-        place = torch.arange(pad, pad + y.shape[1], dtype=y.dtype, device=y.device)
-        cycle = ((place - (season - 1) / 2) / season).clamp(0, middle.shape[1] - 1)  # from its middle
-        before = cycle.long().clamp_max(middle.shape[1] - 2)
-        level = torch.lerp(middle[:, before], middle[:, before + 1], (cycle - before).expand_as(y))
-        seen = (~y.isnan()).sum(1) >= LEAST_PAST_CYCLES * season
-        rest, size = y, SEASONAL_STEP_PART * large_step(y)
-        for unit in (torch.ones_like(level), level):
-            index = in_cycles((y - level) / unit, season)[0].nanmedian(1).values
-            less = y - unit * index.repeat(1, cycles.shape[1])[:, pad:]
-            step = large_step(less)
-            better = (step < size) & (unit > 0).all(1) & seen
-            rest, size = torch.where(better[:, None], less, rest), torch.where(better, step, size)
-        y = rest
-    return y
+    (season,) = (int(one) for one in seasons) if len(seasons) == 1 else (1,)
+    if season < 2 or y.shape[1] < LEAST_PAST_CYCLES * season:
+        return y
+    cycles, pad = in_cycles(y, season)
+    middle = carry(carry(cycles.nanmedian(2).values).flip(1)).flip(1)
+    place = torch.arange(pad, pad + y.shape[1], dtype=y.dtype, device=y.device)
+    cycle = ((place - (season - 1) / 2) / season).clamp(0, middle.shape[1] - 1)  # from its middle
+    before = cycle.long().clamp_max(middle.shape[1] - 2)
+    level = torch.lerp(middle[:, before], middle[:, before + 1], (cycle - before).expand_as(y))
+    seen = (~y.isnan()).sum(1) >= LEAST_PAST_CYCLES * season
+    rest, size = y, SEASONAL_STEP_PART * large_step(y)
+    for unit in (torch.ones_like(level), level):
+        index = in_cycles((y - level) / unit, season)[0].nanmedian(1).values
+        less = y - unit * index.repeat(1, cycles.shape[1])[:, pad:]
+        step = large_step(less)
+        better = (step < size) & (unit > 0).all(1) & seen
+        rest, size = torch.where(better[:, None], less, rest), torch.where(better, step, size)
+    return rest
 
 
 def large_step(y: Float[Tensor, "B n"]) -> Float[Tensor, " B"]:
