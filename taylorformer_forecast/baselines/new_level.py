@@ -47,20 +47,18 @@ def new_level(
     n, horizon = loc.shape[1:]
     least = y.new_zeros(len(y), 1)
     # Of longer runs than the horizon less one, it is not known how far forecasts have followed.
-    for run in range(FEWEST_NEW, max(min(MOST_NEW, horizon - 1), FEWEST_NEW) + 1):
+    for run in range(FEWEST_NEW, min(MOST_NEW, horizon - 1) + 1):
         origin = n - run - 1
         if origin < NEW_LEVEL_HISTORY - 1:
             break
-        time = torch.arange(origin + 1, n, device=y.device)
-        step = (time - origin).clamp_max(horizon)
-        before, usual = (part[:, time - step, step - 1] for part in (loc, scale))
-        error = y[:, time] - before
+        before, usual = (part[:, origin, :run] for part in (loc, scale))
+        error = y[:, origin + 1 :] - before
         side = error.sum(1, keepdim=True).sign()
-        error, last = side * error, min(run + 1, horizon)
+        error = side * error
         far = (error > NEW_LEVEL_SIZE * usual).all(1, keepdim=True)
         far &= (~y[:, : origin + 1].isnan()).sum(1, keepdim=True) >= NEW_LEVEL_HISTORY
         jump = error.median(1, keepdim=True).values
-        then = loc[:, n - last, last - 1 : last]  # of the next value, before the run
+        then = loc[:, origin, run : run + 1]  # of the next value, before the run
         followed = side * (loc[:, -1, :1] - then)
         rest = torch.minimum((jump - followed).clamp_min(0.0), jump)
         least = torch.where(far, NEW_LEVEL_REACH * rest, least)

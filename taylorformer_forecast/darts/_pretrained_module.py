@@ -22,7 +22,7 @@ from taylorformer_forecast.engine.calibration import calibrate_pretrained
 from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
 from taylorformer_forecast.engine.pretrained import build_direct
-from taylorformer_forecast.engine.statistics.average import average_quantiles, weight_with_gaps
+from taylorformer_forecast.engine.statistics.average import average_quantiles, weight_of_statistics
 from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 from taylorformer_forecast.models.spec import Task
 
@@ -115,4 +115,4 @@ class PretrainedModule(ForecastModule):
         """Weight of statistics beside the network, whose input chunk may have gaps, also at its end."""
         gap = int(request.at[0]) - self.output_chunk_shift - len(request.y)
         past = np.pad(request.y, (0, gap), constant_values=np.nan)
-        return weight_with_gaps(self.weight_of_others, past, self.input_chunk_length)
+        return weight_of_statistics(self.weight_of_others, past, self.input_chunk_length)

@@ -291,5 +291,5 @@ def _student_t(mixture: Mixture) -> np.ndarray:
     fourth = (w * (d**4 + 2 * d**2 * half**2 + half**4 / 5)).sum(-1)
     excess = fourth / variance**2 - 3
     df = 4 + 6 / np.maximum(excess, 6 / (NEARLY_NORMAL_DF - 4))
-    unit = np.where(unit == CERTAIN, np.finfo(np.float32).tiny, unit)[..., 0]  # not 0 in single precision
+    unit = np.where(unit == CERTAIN, 2 * np.finfo(np.float32).tiny, unit)[..., 0]  # in single precision, too
     return np.stack([loc, unit * np.sqrt(variance * (df - 2) / df), df], -1)

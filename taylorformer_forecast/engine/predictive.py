@@ -12,7 +12,7 @@ from taylorformer_forecast.core.families.base import CERTAIN, POINT_MASS
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.effects.series_scale import spread_with_effects
 from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
-from taylorformer_forecast.engine.statistics.average import average_quantiles, weight_with_gaps
+from taylorformer_forecast.engine.statistics.average import average_quantiles, weight_of_statistics
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
 
@@ -63,7 +63,9 @@ class Predictive:
             d, rows = number % levels.shape[1], slice(first, first + len(request.at))
             own = levels[rows, d], self.paths[:, rows, d]
             found.append(
-                average_quantiles(statistical, request, *own, weight_with_gaps(weight, request.y, n_context))
+                average_quantiles(
+                    statistical, request, *own, weight_of_statistics(weight, request.y, n_context)
+                )
             )
             first += len(request.at) if d == levels.shape[1] - 1 else 0
         return found

@@ -216,6 +216,16 @@ def test_intervals_cover_a_level_that_is_new_and_is_no_outlier(count, week):
         assert ((low < before) & (before < high)).double().mean() > 0.75
 
 
+@pytest.mark.parametrize("horizon", [1, 2])
+def test_near_steps_after_a_jump_are_as_wide_as_noise_where_the_level_is_followed(horizon):
+    """How far forecasts have followed is not known there, and intervals reached back to the old level."""
+    g = torch.Generator().manual_seed(0)
+    y = 50 + torch.randn(50, 43, generator=g, dtype=torch.float64)
+    y[:, 40:] += 20
+    low, high = forecast(y, horizon).quantiles([0.1, 0.9])[:, 0].unbind(-1)
+    assert (high - low).median() < 12
+
+
 @pytest.mark.parametrize("growth", [0.0, 3.0])
 def test_what_follows_its_values_has_no_new_level(growth):
     y = walk(60, rows=50) + growth * torch.arange(60)

@@ -141,7 +141,7 @@ def with_analogues(
     return _moved(statistical, future, quantiles, statistical.quantiles, statistical.paths)
 
 
-def weight_with_gaps(weight: float, y: Float[np.ndarray, " n"], n_context: int) -> float:
+def weight_of_statistics(weight: float, y: Float[np.ndarray, " n"], n_context: int) -> float:
     """Weight of statistics beside a network, where the context has gaps or the series is young.
 
     The weight of the network falls with the square of the part that it sees: what is forecast from a third
@@ -161,16 +161,17 @@ def weight_with_gaps(weight: float, y: Float[np.ndarray, " n"], n_context: int) 
     Examples
     --------
     >>> import numpy as np
-    >>> from taylorformer_forecast.engine.statistics.average import weight_with_gaps
+    >>> from taylorformer_forecast.engine.statistics.average import weight_of_statistics
     >>> y = np.ones(100)
     >>> y[-40:-10] = np.nan
-    >>> round(weight_with_gaps(0.5, y, 20), 2), weight_with_gaps(0.5, np.ones(100), 20)
+    >>> round(weight_of_statistics(0.5, y, 20), 2), weight_of_statistics(0.5, np.ones(100), 20)
     (0.74, 0.5)
-    >>> weight_with_gaps(0.5, np.ones(10), 20)
+    >>> weight_of_statistics(0.5, np.ones(10), 20)
     0.125
     """
-    length = min(n_context, len(y))
-    return 1 - (1 - weight * (length / n_context) ** 2) * _part_seen(y, length)
+    if len(y) < n_context:
+        return weight * (len(y) / n_context) ** 2
+    return 1 - (1 - weight) * _part_seen(y, n_context)
 
 
 def _part_seen(y: Float[np.ndarray, " n"], length: int) -> float:
