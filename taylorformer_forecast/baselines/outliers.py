@@ -150,7 +150,7 @@ def without_wrong_values(
         if bool(rows[row]):
             wrong = _cleaned(at[own], y[row, own], seasons)[1]
         if bool(seasonal[row]):
-            wrong |= _beside_seasons(at[own], rest[row, own], seasons)
+            wrong |= _beside_season(at[own], rest[row, own], int(seasons[0]))
         if bool(wrong.any()):
             found[row] = own.masked_scatter(own, wrong)
     if found:
@@ -160,15 +160,13 @@ def without_wrong_values(
     return y
 
 
-def _beside_seasons(t: Tensor, rest: Tensor, seasons: Sequence[float | int]) -> Bool[Tensor, " n"]:
-    """Which values less their seasons are in runs that are over; see :mod:`.seasonal_runs`."""
+def _beside_season(t: Tensor, rest: Tensor, season: int) -> Bool[Tensor, " n"]:
+    """Which values less their season are in runs that are over; see :mod:`.seasonal_runs`."""
     found, unit = torch.zeros_like(rest, dtype=torch.bool), _usual_steps(rest)
-    shortest = int(min(season for season in seasons if season > 1))
-    for first in range(1, LONGEST_RUN + 1, shortest):
-        last = first + shortest - 1  # of the lengths: values that long before or after are in no such run
-        apart = [season * math.ceil(last / season) for season in seasons]
+    for first in range(1, LONGEST_RUN + 1, season):
+        last = first + season - 1  # whole seasons: values that far apart are in no run of these lengths
         lengths = range(max(first, 2), min(last, LONGEST_RUN) + 1)
-        runs, beyond = seasonal_runs(rest, _seasonal_values(t, rest, apart), unit, lengths)
+        runs, beyond = seasonal_runs(rest, _seasonal_values(t, rest, [last]), unit, lengths)
         if not _are_many(beyond):
             found |= runs
     return found
