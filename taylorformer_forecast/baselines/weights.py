@@ -99,8 +99,9 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     before = torch.where(counts, y.new_tensor([FAMILY_PRIOR[name] for name in FAMILIES]).log(), -torch.inf)
     few = count.clamp_min(1).to(y)  # errors: trends have to be earned
     before[..., [FAMILIES.index(name) for name in EARNED]] += (few / (few + TREND_COUNT)).log()
-    power = torch.where(_in_second_cycle(found), SECOND_CYCLE_POWER, BETWEEN_POWER).to(y)[..., None]
-    families = torch.softmax(before - power * torch.stack(mean, -1), -1)
+    second, other = y.new_tensor([SECOND_CYCLE_POWER, BETWEEN_POWER])
+    power = torch.where(_in_second_cycle(found), second, other)
+    families = torch.softmax(before - power[..., None] * torch.stack(mean, -1), -1)
     weights = [part.mul_(families[..., k, None]) for k, part in enumerate(inside)]
     return torch.cat(weights, -1)[..., torch.cat(of_family).argsort()]
 

@@ -374,7 +374,8 @@ def test_steps_beyond_the_length_of_the_series_say_nothing_of_the_shape_of_error
     """No error is known there: their number may be any."""
     near = torch.randn(2, 30, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     far = torch.full((2, 30, 1), torch.nan, dtype=torch.float64).expand(-1, -1, 2**20)
-    assert torch.equal(shape(torch.cat([near, far], 2)), shape(near))
+    none = torch.zeros(2, 1, dtype=torch.bool)  # of these levels is new
+    assert torch.equal(shape(torch.cat([near, far], 2), none), shape(near, none))
 
 
 def declining(n=60):
