@@ -160,7 +160,7 @@ def cannot(series):
             {"likelihood": GaussianLikelihood()},
             series,
             {},
-            "GaussianLikelihood is given, while",
+            "GaussianLikelihood is given, which",
         ),
         "quantiles": (
             {"likelihood": QuantileRegression([0.1, 0.5, 0.9])},
@@ -171,7 +171,7 @@ def cannot(series):
         "counts": ({"likelihood": PoissonLikelihood()}, series, {}, "PoissonLikelihood is given"),
         "loss": ({"loss_fn": torch.nn.L1Loss()}, series, {}, "a loss_fn is given"),
         "norm": ({"use_reversible_instance_norm": False}, series, {}, "use_reversible_instance_norm=False"),
-        "path": ({"linear_path": False}, series, {}, "linear_path=False, while"),
+        "path": ({"linear_path": False}, series, {}, "linear_path=False, which"),
         "past": ({}, series, {"past_covariates": covariates}, "past_covariates are given, which"),
         "encoders": (
             {"add_encoders": {"cyclic": {"future": ["month"]}}},
