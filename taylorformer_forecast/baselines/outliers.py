@@ -13,6 +13,7 @@ from taylorformer_forecast.baselines.seasonal import carry
 from taylorformer_forecast.baselines.seasonal_runs import (
     large_step,
     lasting_step,
+    running_median,
     seasonal_runs,
     without_season,
 )
@@ -163,10 +164,12 @@ def without_wrong_values(
 def _beside_season(t: Tensor, rest: Tensor, season: int) -> Bool[Tensor, " n"]:
     """Which values less their season are in runs that are over; see :mod:`.seasonal_runs`."""
     found, unit = torch.zeros_like(rest, dtype=torch.bool), _usual_steps(rest)
+    level = running_median(rest)[None]
     for first in range(1, LONGEST_RUN + 1, season):
         last = first + season - 1  # whole seasons: values that far apart are in no run of these lengths
         lengths = range(max(first, 2), min(last, LONGEST_RUN) + 1)
-        runs, beyond = seasonal_runs(rest, _seasonal_values(t, rest, [last]), unit, lengths)
+        away = _beyond(rest, torch.cat([level, _seasonal_values(t, rest, [last])]))
+        runs, beyond = seasonal_runs(rest, away, unit, lengths)
         if not _are_many(beyond):
             found |= runs
     return found

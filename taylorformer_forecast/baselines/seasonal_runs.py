@@ -20,20 +20,20 @@ from taylorformer_forecast.defaults import (
 
 
 def seasonal_runs(
-    rest: Float[Tensor, " n"], around: Float[Tensor, "K n"], unit: Float[Tensor, " n"], lengths: range
+    rest: Float[Tensor, " n"], away: Float[Tensor, " n"], unit: Float[Tensor, " n"], lengths: range
 ) -> tuple[Bool[Tensor, " n"], Bool[Tensor, " n"]]:
     """Which values of a series without its season are in runs that begin or end with a jump and are over.
 
-    Values of a run lie outside the range of the level, a running median over the longest run on both sides,
-    and of the values around: one at least by three large steps, and all by half of that. Of a run that is
-    over, two are so far; its jump is half of that distance and two large steps at least, and lasts.
+    Values of a run lie away from the level and the values around: one at least by three large steps, and all
+    by half of that. Of a run that is over, two are so far; its jump is half of that distance and two large
+    steps at least, and lasts.
 
     Parameters
     ----------
     rest : Tensor of shape (n,)
         Observed values less the season.
-    around : Tensor of shape (K, n)
-        Values to compare each with; NaN where there is none.
+    away : Tensor of shape (n,)
+        How far they lie above or, negative, below the range of the level and of values whole seasons apart.
     unit : Tensor of shape (n,)
         Large steps.
     lengths : range
@@ -49,21 +49,14 @@ def seasonal_runs(
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.seasonal_runs import seasonal_runs
+    >>> from taylorformer_forecast.baselines.seasonal_runs import running_median, seasonal_runs
     >>> y = torch.tensor([1.0, 2.0] * 15)
     >>> y[12:16] -= 9
-    >>> seasonal_runs(y, y.new_empty(0, 30), torch.ones(30), range(2, 13))[0].nonzero()[:, 0].tolist()
+    >>> away = y - running_median(y)
+    >>> seasonal_runs(y, away, torch.ones(30), range(2, 13))[0].nonzero()[:, 0].tolist()
     [12, 13, 14, 15]
     """
-    n, at = len(rest), torch.arange(len(rest), device=rest.device)
-    apart = torch.arange(-LONGEST_RUN, LONGEST_RUN + 1, device=rest.device)
-    near = rest[(at[:, None] + apart).clamp(0, n - 1)]
-    both = torch.minimum(at, n - 1 - at)[:, None]  # as many on each side: a trend has no part
-    level = torch.where(apart.abs() <= both, near, torch.nan).nanmedian(1).values
-    others = torch.cat([level[None], around])
-    high = torch.where(others.isnan(), -torch.inf, others).amax(0)
-    low = torch.where(others.isnan(), torch.inf, others).amin(0)
-    away = (rest - high).clamp_min(0.0) + (rest - low).clamp_max(0.0)
+    n = len(rest)
     least = SEASONAL_RUN_SIZE * unit
     far = (away.abs() > least) & (unit > 0)
     found, beyond = torch.zeros_like(far), torch.zeros_like(far)
@@ -83,6 +76,15 @@ def seasonal_runs(
         least_jump = torch.maximum(away[start:end].abs().max() / 2, SEASONAL_JUMP * unit[start:end].max())
         found[start:end] = ends >= least_jump
     return found, beyond
+
+
+def running_median(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """Medians of the values around each, up to the longest run on both sides."""
+    n, at = len(y), torch.arange(len(y), device=y.device)
+    apart = torch.arange(-LONGEST_RUN, LONGEST_RUN + 1, device=y.device)
+    near = y[(at[:, None] + apart).clamp(0, n - 1)]
+    both = torch.minimum(at, n - 1 - at)[:, None]  # as many on each side: a trend has no part
+    return torch.where(apart.abs() <= both, near, torch.nan).nanmedian(1).values
 
 
 def without_season(y: Float[Tensor, "B n"], seasons: Sequence[float | int]) -> Float[Tensor, "B n"]:
