@@ -33,6 +33,7 @@ from taylorformer_forecast.darts._checks import (
     check_order,
     check_series,
     warn_of_empty_inputs,
+    warn_of_other_steps,
     warn_of_small_scales,
 )
 from taylorformer_forecast.darts._dataset import check_starts
@@ -97,15 +98,13 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
             params["use_reversible_instance_norm"] = {"affine": False}
         length = params["input_chunk_length"]  # of numpy's numbers too
         length = length if isinstance(length, tuple) else int(length)
-        shortest, params["input_chunk_length"] = _parse_input_chunk_length(length)
+        self._shortest_input, params["input_chunk_length"] = _parse_input_chunk_length(length)
         super().__init__(**self._extract_torch_model_params(**params))
-        self._shortest_input = shortest
         self.pl_module_params = self._extract_pl_module_params(**params)
         self._considers_static_covariates = params["use_static_covariates"]
         asked = ("optimizer_cls", "optimizer_kwargs", "lr_scheduler_cls")
         self._own_optimizer = all(params.get(name) is None for name in asked)
-        self._seasonal: SeasonalFeatures | None = None
-        self._floor, self._level = None, 1.0
+        self._seasonal, self._floor, self._level = None, None, 1.0
         self._effects: dict[str, Any] | None = None
         self._flags: dict[str, tuple[int, ...]] = {"past_flags": (), "future_flags": ()}
         self._units: dict[str, list[tuple[float, float]]] = {}
@@ -117,7 +116,7 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
             n_past=dims["past_covariates"] or 0,
             n_future=dims["future_covariates"] or 0,
             n_static=dims["static_covariates"] or 0,
-            n_phases=self._seasonal.width if self._seasonal else 0,
+            n_phases=self._n_phases,
             past_flags=self._flags["past_flags"],
             future_flags=self._flags["future_flags"],
             units=self._units,
@@ -158,13 +157,14 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         self._check_index(own, "series")
         if show_warnings and self._needs_inputs:
             warn_of_empty_inputs(own, self.input_chunk_length)
+        if show_warnings and self._seasonal is not None:
+            warn_of_other_steps(own, self._seasonal.axis)
         if show_warnings and self._arguments["use_reversible_instance_norm"] and not self._is_statistical:
             warn_of_small_scales(own, self._floor or ())
         covariates = {name: series2seq(kwargs.get(name)) for name in ("past_covariates", "future_covariates")}
         check_kinds(own, covariates, static=self.static_covariates)
         if self._requires_training and not self.add_encoders and "future" in self._units:
-            n_phases = self._seasonal.width if self._seasonal else 0
-            check_number(covariates["future_covariates"], len(self._units["future"]) - n_phases)
+            check_number(covariates["future_covariates"], len(self._units["future"]) - self._n_phases)
         kwargs |= {"show_warnings": show_warnings}
         return super()._setup_for_predict_from_dataset(n, series, *args, **kwargs)
 

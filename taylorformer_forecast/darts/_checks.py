@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from darts import TimeSeries
 
+from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.steps import on_steps
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
@@ -170,6 +171,22 @@ def warn_of_empty_inputs(series: Sequence[TimeSeries], length: int) -> None:
             f"forecasts are NaN" + f" (first of {len(empty)})" * (len(empty) > 1),
             stacklevel=2,
         )
+
+
+def warn_of_other_steps(series: Sequence[TimeSeries], axis: TimeAxis) -> None:
+    """Warn if series have other steps of time than those of the fit, whose seasons are theirs then."""
+    for number, one in enumerate(series):
+        if not one.has_datetime_index or axis.freq is None or one.freq == axis.freq:
+            continue
+        own = TimeAxis.of([one.time_index], one.freq)
+        if len(one) > 1 and (own.kind, own.step) != (axis.kind, axis.step):
+            warnings.warn(
+                f"series{f' number {number}' * (len(series) > 1)} has frequency {one.freq_str}, but the "
+                f"model was fitted to {axis.freq.freqstr}: its forecasts have the seasons of that. Fit a "
+                "model of its own",
+                stacklevel=2,
+            )
+            return
 
 
 def warn_of_late_covariates(

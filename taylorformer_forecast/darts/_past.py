@@ -71,19 +71,23 @@ class KnownPast(MixedCovariatesTorchModel):
             self._floor, self._level = scales_of(values)
         return super()._build_train_dataset(series, past_covariates, future_covariates, *args, **kwargs)
 
+    @property
+    def _n_phases(self) -> int:
+        """Number of future covariates that are phases of the calendar and of seasons."""
+        return self._seasonal.width if self._seasonal else 0
+
     def _describe_covariates(self, series: Any, past_covariates: Any, future_covariates: Any) -> None:
         """Units and gaps of the covariates of a fit, and whether they may be what explains outliers."""
-        n_phases = self._seasonal.width if self._seasonal else 0
         self._flags = {
             "past_flags": columns_with_gaps(past_covariates),
             "future_flags": columns_with_gaps(future_covariates),
         }
         self._units = {
             "past": units_of(past_covariates, series),
-            "future": units_of(future_covariates, series, n_phases),
+            "future": units_of(future_covariates, series, self._n_phases),
             "static": units_of_static(series) if self.uses_static_covariates else [],
         }
-        given = bool(past_covariates) or len(self._units["future"]) > n_phases
+        given = bool(past_covariates) or len(self._units["future"]) > self._n_phases
         shown = given and not (self._strategy is not None and self._strategy.kind.pretrained)
         lengths = tuple(self._seasonal.lengths) if self._seasonal else ()
         self._outlier_seasons = lengths if self._requires_training and not shown else None

@@ -473,6 +473,19 @@ def test_a_series_in_a_far_smaller_unit_is_warned_of_where_a_network_sees_it(kin
         model.predict(3, series=from_values(VALUES * 1e-3))
 
 
+@pytest.mark.parametrize("kind", ["train", "corrected"])
+def test_a_series_with_other_steps_of_time_is_warned_of(kind):
+    def series(freq):
+        return TimeSeries.from_times_and_values(pd.date_range("2020", periods=len(VALUES), freq=freq), VALUES)
+
+    model = make(TaylorformerModel, strategy=kind).fit(series("MS"))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*has frequency")
+        model.predict(3, series=series("ME"))
+    with pytest.warns(UserWarning, match="series has frequency h, but the model was fitted to MS"):
+        model.predict(3, series=series("h"))
+
+
 def test_another_number_of_covariates_is_told_without_the_phases_of_the_calendar():
     x = from_values(np.arange(50.0) % 5)
     model = make(LAMModel).fit(from_values(VALUES))
