@@ -257,6 +257,7 @@ LEAST_OPEN_WEEKS = 2  # of a series that show which hours are open; by hand
 SHOWN_OPEN_HOURS = 500  # of a frequency of business hours: more than two weeks of them; by hand
 LEAST_OPEN = 0.5  # of the days or weeks in which an open step has a value; by hand
 LEAST_CLOSED = 0.25  # of a week, in which there are open hours; by hand
+DAILY_WEEKDAYS = 5  # with rows, from which on days are counted, as most follow the one before; by definition
 CLOSED_CHANCE = 0.01  # that a step of the week has values and none was seen; by hand
 FEWEST_SPARSE_DATES = 5  # on steps of a finer grid; fewer are apart by chance, as after gaps; by hand
 N_HARMONICS = 2  # of every cycle; by hand

@@ -19,9 +19,9 @@ from taylorformer_forecast.calendar.frequency import (
     kind_of,
     name_of,
 )
-from taylorformer_forecast.calendar.open_hours import OpenHours
-from taylorformer_forecast.calendar.steps import YEARS_OF_DATES, common_divisor
-from taylorformer_forecast.defaults import SHOWN_OPEN_HOURS, SPARSEST_GRID, SPARSEST_STEPS
+from taylorformer_forecast.calendar.open_hours import OpenHours, open_times
+from taylorformer_forecast.calendar.steps import YEARS_OF_DATES, common_divisor, typical_step
+from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS
 
 STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
 
@@ -58,7 +58,9 @@ class TimeAxis:
     stride : int, default=1
         Steps of a relative horizon in one step here: periods and integers are counted by their unit.
     hours : OpenHours, optional
-        Open hours, where nights or weekends have no rows.
+        Open hours, where nights or most weekdays have no rows.
+    open_days : OpenHours, optional
+        Weekdays that a relative horizon counts, where days are counted and some weekdays have no rows.
     """
 
     kind: str
@@ -69,24 +71,23 @@ class TimeAxis:
     every: int = 1
     stride: int = 1
     hours: OpenHours | None = None
+    open_days: OpenHours | None = None
 
     @classmethod
     def of(
         cls, indexes: Sequence[pd.Index], freq: Any = None, observed: Sequence[pd.Index] | None = None
     ) -> TimeAxis:
         """Look at the stamps of all series, and at those with an observation if they may be sparser."""
-        longest, hours = max(indexes, key=len), None
+        longest, hours, open_days = max(indexes, key=len), None, None
         if isinstance(longest, pd.PeriodIndex):
             kind, freq = "period", longest.freq
         elif isinstance(longest, pd.DatetimeIndex):
             for index in indexes:
                 check_range(index)
             freq = freq if freq is not None else frequency(longest)
-            if freq is None:
-                hours = OpenHours.of(indexes)
-            elif isinstance(freq, pd.offsets.BusinessHour):
-                hours = OpenHours.of([pd.date_range(longest[0], periods=SHOWN_OPEN_HOURS, freq=freq)])
-            kind = kind_of(freq) if hours is None else "open"
+            kind = kind_of(freq)
+            hours, open_days = open_times(indexes, freq) if kind == "clock" else (None, None)
+            kind = kind if hours is None else "open"
         elif pd.api.types.is_integer_dtype(longest.dtype):
             kind, freq = "number", None
         else:
@@ -95,7 +96,8 @@ class TimeAxis:
             )
         raw = cls(kind, freq, 1.0, 0.0, 0.0, hours=hours)
         gaps = np.concatenate([np.diff(x) for x in raw._counts(indexes)])
-        step = float(np.median(gaps)) if len(gaps) else 1.0
+        step = typical_step(gaps, whole=kind in ("number", "period"))
+        step = step if open_days is None else float(open_days.step)
         counts = raw._counts(indexes if observed is None else observed)
         origin = min(x[0] for x in counts).item()
         every, apart = 1, np.concatenate([x - origin for x in counts])
@@ -105,7 +107,7 @@ class TimeAxis:
         of_periods = int(np.gcd.reduce(apart.astype("int64"))) // getattr(freq, "n", 1)
         stride = max(1, {"number": round(step), "period": of_periods}.get(kind, every))
         span = float(max(x[-1] - x[0] for x in counts) / step)
-        return cls(kind, freq, step, origin, span, every, stride, hours)
+        return cls(kind, freq, step, origin, span, every, stride, hours, open_days)
 
     def continued(self, own: TimeAxis, few: bool) -> TimeAxis:
         """The axis of further series, given their own: this one if they are counted alike.
@@ -117,7 +119,7 @@ class TimeAxis:
         if unclear and (own.kind == "number") == (self.kind == "number"):
             return self
         if self.hours is not None and own.hours is None and own.kind == "clock":  # too short to show them
-            return self if own.step == self.hours.step else own
+            return self if own.step % self.hours.step == 0 else own
         alike = own.kind == self.kind and own.freq == self.freq and own.every == self.every
         alike = alike and own.stride == self.stride and own.hours == self.hours
         return self if alike and 0.5 < own.step / self.step < 2 else own
@@ -234,7 +236,8 @@ class TimeAxis:
                 stamps = pd.DatetimeIndex([past[k - 1] for k in back]).append(self._after(cutoff, ahead))
                 return in_unit_of(stamps, like)
             if relative_int:
-                if self.kind != "clock" or not self.freq.is_on_offset(last):  # sktime has no holidays
+                custom = isinstance(self.freq, pd.offsets.CustomBusinessDay)  # sktime has no holidays
+                if custom or self.kind != "clock" or not self.freq.is_on_offset(last):
                     return dates_after(last, fh.to_pandas(), self.freq)
                 cutoff.freq = self.freq
                 fh = type(fh)(fh.to_pandas(), is_relative=True)  # without the frequency of the latest update
@@ -248,8 +251,8 @@ class TimeAxis:
 
     def _after(self, last: pd.DatetimeIndex, steps: list[int]) -> pd.DatetimeIndex:
         """Times some steps after the last one, of dates without a frequency."""
-        if self.hours is not None:
-            return self.hours.stamps(self.hours.count(last) + steps, last)
+        if (hours := self.hours or self.open_days) is not None:
+            return hours.stamps(hours.count(last) + steps, last)
         return pd.DatetimeIndex([last[0] + k * pd.Timedelta(round(self.step), unit="ns") for k in steps])
 
     def cycles(self, index: pd.Index, names: tuple[str, ...]) -> np.ndarray:

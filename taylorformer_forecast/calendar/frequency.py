@@ -61,7 +61,7 @@ def frequency(index: pd.DatetimeIndex) -> object:
             inferred = f"{months}ME"
         elif whole and days > 20 and index.day[0] <= SHORTEST_MONTH and (index.day == index.day[0]).all():
             inferred = pd.DateOffset(months=months)
-        elif whole and days == 1 and len(index) >= FEW_WEEKDAYS and (index.dayofweek < 5).all():
+        elif whole and days == 1 and len(index) >= FEW_WEEKDAYS and set(index.dayofweek) == {*range(5)}:
             inferred = "B"  # holidays are missing
     return None if inferred is None else pd.tseries.frequencies.to_offset(inferred)
 

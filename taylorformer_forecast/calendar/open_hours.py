@@ -1,16 +1,24 @@
-"""Open hours: the steps of a week that have values, where nights or weekends never have any."""
+"""Open hours and days: the steps of a week that have values, where nights or some weekdays never have any."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.frequency import CYCLES, in_unit_of
-from taylorformer_forecast.defaults import CLOSED_CHANCE, LEAST_CLOSED, LEAST_OPEN, LEAST_OPEN_WEEKS
+from taylorformer_forecast.defaults import (
+    CLOSED_CHANCE,
+    DAILY_WEEKDAYS,
+    LEAST_CLOSED,
+    LEAST_OPEN,
+    LEAST_OPEN_WEEKS,
+    SHOWN_OPEN_HOURS,
+)
 
 DAY, WEEK = (pd.Timedelta(days=n).as_unit("ns").value for n in (1, 7))
 MONDAY = pd.Timestamp("1970-01-05").as_unit("ns").value
@@ -41,7 +49,7 @@ class OpenHours:
     Parameters
     ----------
     step : int
-        Between neighbours of one day, in nanoseconds.
+        Of the grid on which all steps lie, in nanoseconds; at most a day.
     first : int
         From midnight to the first step of the grid, in nanoseconds.
     places : tuple of int
@@ -60,7 +68,7 @@ class OpenHours:
         """Open hours of series; None if any step of a week may have values, or if too few weeks tell.
 
         Days that are open have the same hours, or these go on over midnight. Single holidays and missing
-        steps do not matter.
+        steps do not matter. Of dates with one time of day, weekdays are the steps.
 
         Examples
         --------
@@ -76,34 +84,45 @@ class OpenHours:
         gaps = np.diff(longest)
         if not len(gaps) or gaps.min() < 1:
             return None
-        step = int(np.median(gaps))
-        first = int(longest[0] % step)
-        if step >= DAY or DAY % step:
-            return None
-        times = np.unique(np.concatenate([_since_monday(index) for index in indexes]))
+        times, zone = np.unique(np.concatenate([_since_monday(index) for index in indexes])), indexes[0].tz
+        step, divisor = int(np.median(gaps)), min(int(np.gcd.reduce(gaps)), DAY)
+        if step < DAY and (step == divisor or not ((times - longest[0]) % step).any()):
+            found = cls._of_step(times, step, strict=False)
+        else:  # at 8, 12 and 18 o'clock, or on Mondays, Wednesdays and Fridays
+            found = cls._of_step(times, divisor, strict=True)
+        if found is None or zone is None or found.step == DAY:
+            return found
+        return None if _may_change(zone, np.array(found.places) * found.step % DAY) else found
+
+    @classmethod
+    def _of_step(cls, times: np.ndarray, step: int, strict: bool) -> OpenHours | None:
+        """Open hours by times since a Monday; if ``strict``, each open step has a value in most weeks."""
+        first = int(times[0] % step)
         steps, beside = np.divmod(times - first, step)
-        if beside.any():
+        if DAY % step or beside.any():
             return None
         days, at = np.divmod(steps, DAY // step)
         weekdays, on_weekday = np.unique(np.unique(days) % 7, return_counts=True)
         of_day, on_time = np.unique(at, return_counts=True)
         n_days, n_weeks = int(on_weekday.sum()), int(days[-1] // 7 - days[0] // 7) + 1
         # Days and hours that have no value by chance, although they are open.
-        n_open = np.isin(np.arange(days[0], days[-1] + 1) % 7, weekdays).sum()
-        by_chance = 7 * (1 - n_days / n_open) ** n_weeks
+        passed = np.bincount(np.arange(days[0], days[-1] + 1) % 7, minlength=7)
+        by_chance = 7 * (1 - n_days / passed[weekdays].sum()) ** n_weeks
         by_chance += len(of_day) * (1 - len(times) / (n_days * len(of_day))) ** n_days
         seldom = on_weekday.min() < LEAST_OPEN * n_weeks or on_time.min() < LEAST_OPEN * n_days
-        if n_weeks < LEAST_OPEN_WEEKS or by_chance > CLOSED_CHANCE:
+        if n_weeks < LEAST_OPEN_WEEKS or by_chance > CLOSED_CHANCE or (strict and seldom):
             return None
+        if step == DAY:
+            closed = np.delete(passed, weekdays)
+            if len(weekdays) == 1 or not len(closed) or closed.min() < LEAST_OPEN_WEEKS:
+                return None
+            return cls(step, first, tuple(weekdays.tolist()), 1)
         places, per_day = (weekdays[:, None] * (DAY // step) + of_day).ravel(), len(of_day)
         if seldom or not _closes_enough(places, WEEK // step):  # currencies: Sunday night to Friday
             places = np.unique(steps % (WEEK // step))
             each = (places % (DAY // step))[: len(places) // per_day * per_day].reshape(-1, per_day)
             if len(places) % per_day or (each != each[0]).any() or not _closes_enough(places, WEEK // step):
                 return None
-        zone = indexes[0].tz
-        if zone is not None and _may_change(zone, of_day * step):
-            return None
         return cls(step, first, tuple(places.tolist()), per_day)
 
     def count(self, index: pd.DatetimeIndex) -> np.ndarray:
@@ -138,3 +157,25 @@ class OpenHours:
     def cycle(self, name: str) -> float:
         """Open steps of a cycle of the calendar."""
         return self.per_day if name == "day" else len(self.places) * CYCLES[name] / CYCLES["week"]
+
+
+def open_times(
+    indexes: Sequence[pd.DatetimeIndex], freq: Any = None
+) -> tuple[OpenHours | None, OpenHours | None]:
+    """Open hours that are counted one after another; or weekdays that have rows, where days are counted.
+
+    Parameters
+    ----------
+    indexes : sequence of pd.DatetimeIndex
+        Times of all series.
+    freq : pandas offset, optional
+        Their frequency, which may say what is open.
+    """
+    if isinstance(freq, pd.offsets.BusinessHour | pd.offsets.CustomBusinessDay):
+        first = max(indexes, key=len)[0]
+        indexes = [pd.date_range(first, periods=SHOWN_OPEN_HOURS, freq=freq)]
+    elif freq is not None:
+        return None, None
+    found = OpenHours.of(indexes)
+    mostly_daily = found is not None and found.step == DAY and len(found.places) >= DAILY_WEEKDAYS
+    return (None, found) if mostly_daily else (found, None)

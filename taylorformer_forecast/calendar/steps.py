@@ -72,3 +72,29 @@ def common_divisor(positions: np.ndarray) -> int:
     if np.abs(positions - whole).max() > 1e-6:
         return 1
     return max(1, int(np.gcd.reduce(whole.astype(np.int64))))
+
+
+def typical_step(gaps: np.ndarray, whole: bool) -> float:
+    """Median distance of neighbours; 1 without any.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (n,)
+        Distances.
+    whole : bool
+        Whether to take the largest step of which all gaps are multiples, unless most steps would be empty: of
+        days, Mondays, Wednesdays and Fridays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.steps import typical_step
+    >>> gaps = np.array([2, 2, 3])
+    >>> typical_step(gaps, whole=False), typical_step(gaps, whole=True)
+    (2.0, 1.0)
+    """
+    step = float(np.median(gaps)) if len(gaps) else 1.0
+    if whole and (gaps % step).any():
+        divisor = float(np.gcd.reduce(gaps))
+        step = divisor if step <= SPARSEST_STEPS * divisor else step
+    return step

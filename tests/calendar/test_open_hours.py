@@ -1,4 +1,4 @@
-"""Bars of trading hours: only steps of open hours count."""
+"""Bars of trading hours, and weekdays: only steps of open hours and days count."""
 
 import numpy as np
 import pandas as pd
@@ -216,3 +216,72 @@ def test_models_that_need_regular_times_take_bars():
     y = pd.Series(np.sin(np.arange(len(times)) / 7 * 2 * np.pi), times).drop(times[40:44])
     forecaster = LAMForecaster(max_steps=2, verbose=False, random_state=0)
     assert forecaster.fit(y, fh=range(1, 8)).predict().index[0] == pd.Timestamp("2024-02-12 09:00")
+
+
+LEVEL_OF_WEEKDAY = np.array([100.0, 110, 95, 105, 130, 60, 20])
+
+
+def days_of(weekdays, n=260, tz=None):
+    days = pd.date_range("2023-03-01", periods=n, tz=tz)
+    return days[days.dayofweek.isin(weekdays)]
+
+
+SOME_DAYS = [(0, 2, 4), (1, 3, 5), (2, 5), (0, 1, 5), (0, 1, 3, 4), (6, 0, 1, 2, 3), (0, 1, 2, 3, 4, 5)]
+
+
+@pytest.mark.parametrize("tz", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("weekdays", SOME_DAYS)
+def test_relative_steps_are_the_next_days_that_have_rows(weekdays, tz):
+    days = days_of(weekdays, tz=tz)
+    axis = TimeAxis.of([days[:-5]])
+    pd.testing.assert_index_equal(
+        relative(axis, days[:-5], [-2, 0, 1, 2, 3, 4, 5]), days[[-8, -6, -5, -4, -3, -2, -1]]
+    )
+    assert axis.cycle_steps("week") == (len(weekdays) if len(weekdays) < 5 else 7)
+    assert (axis.date_unit == "D") == (len(weekdays) >= 5)
+
+
+@pytest.mark.parametrize("weekdays", SOME_DAYS)
+def test_series_of_some_weekdays_are_forecast_with_their_week(weekdays):
+    days = days_of(weekdays)
+    y = pd.Series(LEVEL_OF_WEEKDAY[days.dayofweek] + np.random.default_rng(0).normal(0, 2, len(days)), days)
+    ahead = 3 * len(weekdays)
+    forecast = TaylorformerForecaster(strategy="baseline", random_state=0).fit(
+        y[:-ahead], fh=range(1, ahead + 1)
+    )
+    pd.testing.assert_index_equal(forecast.predict().index, y.index[-ahead:], exact="equiv")
+    truth = LEVEL_OF_WEEKDAY[days[-ahead:].dayofweek]
+    assert np.abs(forecast.predict().to_numpy() - truth).mean() < 2
+    widths = np.diff(forecast.predict_interval(coverage=0.8).to_numpy(), axis=1)
+    assert widths.mean() < 12
+
+
+@pytest.mark.parametrize("numbered", [lambda days: days.to_period("D"), lambda days: (days - days[0]).days])
+def test_some_weekdays_of_numbers_and_periods_are_regular(numbered):
+    days = days_of((0, 2, 4))
+    index = numbered(days)
+    y = pd.Series(LEVEL_OF_WEEKDAY[days.dayofweek] + np.random.default_rng(0).normal(0, 2, len(days)), index)
+    forecast = TaylorformerForecaster(strategy="baseline", random_state=0).fit(y[:-9], fh=y.index[-9:])
+    assert np.abs(forecast.predict().to_numpy() - LEVEL_OF_WEEKDAY[days[-9:].dayofweek]).mean() < 3
+
+
+def test_readings_at_some_hours_of_all_days_are_steps():
+    times = EVERY[EVERY.hour.isin((8, 12, 18))]
+    axis = TimeAxis.of([times[:-4]])
+    assert (axis.cycle_steps("day"), axis.cycle_steps("week")) == (3, 21)
+    pd.testing.assert_index_equal(relative(axis, times[:-4], [1, 2, 3, 4]), times[-4:])
+
+
+@pytest.mark.parametrize("weekmask", ["Mon Wed Fri", "Mon Tue Wed Thu Fri Sat"])
+def test_a_frequency_of_some_weekdays_skips_the_others(weekmask):
+    days = pd.date_range("2023-03-01", periods=60, freq=pd.offsets.CustomBusinessDay(weekmask=weekmask))
+    axis = TimeAxis.of([days])
+    pd.testing.assert_index_equal(relative(axis, days[:-3], [1, 2, 3]), days[-3:])
+
+
+@pytest.mark.parametrize("kept", [0.4, 0.8])
+def test_days_that_are_missing_at_random_close_no_weekday(kept):
+    days = pd.date_range("2023-01-01", periods=200)
+    axis = TimeAxis.of([days[np.random.default_rng(0).random(200) < kept]])
+    assert axis.hours is None
+    assert axis.open_days is None
