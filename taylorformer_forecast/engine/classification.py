@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -202,6 +203,7 @@ class _LabelledBatches:
     ) -> None:
         self.windows, self.series, self.scores, self.labels = windows, series, scores, labels
         self.batch_size, self.hide = min(int(batch_size), len(series)), hide
+        self.n_batches = math.ceil(len(series) / self.batch_size)
 
     def __iter__(self) -> Iterator[Window]:
         while True:

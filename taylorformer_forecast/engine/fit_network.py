@@ -26,7 +26,7 @@ from taylorformer_forecast.engine.calibration import (
 )
 from taylorformer_forecast.engine.pretrained import Pretrained
 from taylorformer_forecast.engine.state import private_rng
-from taylorformer_forecast.engine.training import data_name, fit
+from taylorformer_forecast.engine.training import bounded, data_name, fit
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 
 
@@ -226,6 +226,7 @@ def _trained(
 ) -> tuple[ForecastNet, dict[str, float]]:
     """Train a network in place, and set its calibration: early where a part is held out for that alone."""
     options = {"lr": lr, **training.options}
+    steps = bounded(steps, training.options.get("trainer_kwargs"), batches.n_batches)
     if held_out is not None and not training.validation_split:
         early = math.ceil(CALIBRATED_AFTER * steps)
         first = fit(net, batches, None, max_steps=early, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -179,6 +180,11 @@ class GapBatches:
         self.starts = maker.starts(maker.n_context)
         if not len(self.starts):  # every series is shorter than a window: each fills the end of one
             self.starts = torch.stack([torch.arange(len(maker.end)), maker.end - 1], -1)
+
+    @property
+    def n_batches(self) -> int:
+        """Batches with as many windows as there are."""
+        return math.ceil(len(self.starts) / self.batch_size)
 
     def __iter__(self) -> Iterator[Window]:
         """Yield scaled windows."""

@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice, pairwise
 from typing import Any
 
 import pytorch_lightning as pl
@@ -124,7 +125,7 @@ class Loader:
     Parameters
     ----------
     batches : iterable of Window
-        Batches of windows, which may be endless.
+        Batches of windows. An epoch has all of them; if they are endless, it has no end.
     """
 
     def __init__(self, batches: Iterable[Window]) -> None:
@@ -133,6 +134,36 @@ class Loader:
     def __iter__(self) -> Iterator[_Shell]:
         """Yield what :meth:`TrainingModule.transfer_batch_to_device` takes."""
         return map(_Shell, self.batches)
+
+
+class Epochs(Loader):
+    """Endless batches in epochs, of which each goes on where the last one ended.
+
+    Parameters
+    ----------
+    batches : iterable of Window
+        Endless batches of windows.
+    n_batches : int
+        Batches of an epoch, at least.
+    of_a_step : int, default=1
+        Batches of an optimiser step. Epochs end after whole steps: Lightning would cut the last one short.
+    """
+
+    def __init__(self, batches: Iterable[Window], n_batches: int, of_a_step: int = 1) -> None:
+        super().__init__(batches)
+        self.length = math.ceil(n_batches / of_a_step) * of_a_step
+        self.rest: Iterator[_Shell] | None = None
+
+    def __len__(self) -> int:
+        """Batches of an epoch, after which Lightning ends it."""
+        return self.length
+
+    def __iter__(self) -> Iterator[_Shell]:
+        """Yield the batches of an epoch."""
+        if self.rest is None:  # not before: a generator cannot be sent to another process
+            # Each is drawn one step ahead, as Lightning does where epochs have no end.
+            self.rest = (batch for batch, _ in pairwise(super().__iter__()))
+        return islice(self.rest, self.length)
 
 
 class TrainingModule(pl.LightningModule):

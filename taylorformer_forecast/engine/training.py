@@ -60,10 +60,10 @@ def fit(
     net : ForecastNet
         The network.
     train, validation : iterable of Window
-        Training batches, and the windows of the validation loss if there is one.
+        Endless training batches, and the windows of the validation loss if there is one. An epoch is a pass
+        of ``train.n_batches``; without such a number it has no end.
     max_steps : int
-        Optimiser steps, unless ``trainer_kwargs`` has others. With 0, or without weights to train, nothing is
-        trained.
+        Optimiser steps, at most. With 0, or without weights to train, nothing is trained.
     lr : float
         Peak learning rate.
     patience : int, default=10
@@ -76,11 +76,12 @@ def fit(
         Whether training that takes more than seconds shows a progress bar, in a terminal or a notebook.
     trainer_kwargs : mapping, optional
         Arguments of ``pytorch_lightning.Trainer`` that take precedence: devices, strategy, precision,
-        loggers, max_time. Its ``callbacks`` are added to ours, and ``ckpt_path`` names the checkpoint that
-        training goes on from. The mapping is not changed.
+        loggers, max_time. Its ``max_steps`` and ``max_epochs`` can only shorten training. Its ``callbacks``
+        are added to ours; early stopping by the validation loss replaces ours. ``ckpt_path`` names the
+        checkpoint that training goes on from. The mapping is not changed.
     data : str, optional
         Name of the data. Training goes on only from checkpoints of data with the same name; without one, it
-        starts from the weights of the network, and ignores ``ckpt_path``.
+        starts from the weights of the network, and with a ``ckpt_path`` neither reads nor saves checkpoints.
 
     Returns
     -------
@@ -92,11 +93,12 @@ def fit(
     RuntimeError
         If training diverged: weights are not finite.
     ValueError
-        If the checkpoint is of other data.
+        If the checkpoint is of other data, or a callback watches a validation loss that there is not.
     """
-    extra, callbacks = dict(trainer_kwargs or {}), []
-    if extra.get("max_steps", -1) >= 0:  # -1 leaves the end to other arguments
-        max_steps = extra["max_steps"]
+    extra = dict(trainer_kwargs or {})
+    n_batches = getattr(train, "n_batches", None)
+    max_steps = bounded(max_steps, extra, n_batches)
+    extra.pop("max_steps", None)
     if max_steps == 0 or not any(p.requires_grad for p in net.parameters()):
         net.eval()
         return {"steps": 0}
@@ -104,34 +106,34 @@ def fit(
     # Imported here: Lightning takes seconds to load, and using a fitted forecaster does not need it.
     import pytorch_lightning as pl
 
-    from taylorformer_forecast.engine.lightning import BestWeights, Loader, ProgressBar, TrainingModule, quiet
+    from taylorformer_forecast.engine.lightning import Epochs, Loader, ProgressBar, TrainingModule, quiet
 
+    callbacks = _callbacks(extra, data, patience if validation is not None else None)
     settings: dict[str, Any] = {
         "max_steps": max_steps,
         "max_epochs": -1,
         "logger": False,
-        "enable_checkpointing": False,
+        "enable_checkpointing": any(isinstance(one, pl.callbacks.Checkpoint) for one in callbacks),
         "enable_model_summary": False,
         "enable_progress_bar": False,
         "gradient_clip_val": GRADIENT_CLIP,
         "num_sanity_val_steps": 0,
         **_accelerator(device, extra),
     }
-    if validation is not None:
-        of_a_step = extra.get("accumulate_grad_batches", 1)  # batches of the optimiser
+    of_a_step = extra.get("accumulate_grad_batches", 1)  # batches of the optimiser
+    if validation is not None and "check_val_every_n_epoch" not in extra:
         settings["val_check_interval"] = max(1, round(max_steps / n_checks)) * of_a_step
         settings["check_val_every_n_epoch"] = None
-        callbacks = [pl.callbacks.EarlyStopping("val_loss", patience=patience), BestWeights()]
     if verbose and is_watched() and not extra.get("enable_progress_bar"):
         callbacks.append(ProgressBar())
-    given, checkpoint = extra.pop("callbacks", None) or [], extra.pop("ckpt_path", None)
-    callbacks += [given] if isinstance(given, pl.Callback) else given
+    checkpoint = extra.pop("ckpt_path", None)
     module = TrainingModule(net, lr, max_steps, data)
     with quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
+        batches = Loader(train) if n_batches is None else Epochs(train, n_batches, of_a_step)
         held_out = None if validation is None else Loader(validation)
         with interruptible():
-            trainer.fit(module, Loader(train), held_out, ckpt_path=None if data is None else checkpoint)
+            trainer.fit(module, batches, held_out, ckpt_path=checkpoint)
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
     net.to("cpu").eval()
     if net.dtype != dtype:  # of the trainer's precision, which is that of training only
@@ -142,6 +144,31 @@ def fit(
     if not math.isfinite(metrics.get("val_loss", 0.0)):
         warnings.warn(diverged.format("the best weights before are kept"), stacklevel=2)
     return {"steps": trainer.global_step, **metrics}
+
+
+def bounded(max_steps: int, trainer_kwargs: Mapping[str, Any] | None, n_batches: int | None) -> int:
+    """Optimiser steps, of which there are no more than a trainer is to take.
+
+    Parameters
+    ----------
+    max_steps : int
+        Steps without that bound.
+    trainer_kwargs : mapping, optional
+        Arguments of ``pytorch_lightning.Trainer``: ``max_steps`` and ``max_epochs`` bound the steps.
+    n_batches : int, optional
+        Batches of an epoch, if that has an end.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.training import bounded
+    >>> bounded(100, {"max_steps": 60}, 5), bounded(100, {"max_epochs": 3, "max_steps": -1}, 5)
+    (60, 15)
+    """
+    extra = trainer_kwargs or {}
+    steps, epochs = (extra.get(name) for name in ("max_steps", "max_epochs"))
+    if n_batches is not None and epochs not in (None, -1):
+        max_steps = min(max_steps, epochs * math.ceil(n_batches / extra.get("accumulate_grad_batches", 1)))
+    return max_steps if steps in (None, -1) else min(max_steps, steps)
 
 
 def data_name(arrays: Iterable[np.ndarray | None]) -> str:
@@ -163,13 +190,16 @@ def data_name(arrays: Iterable[np.ndarray | None]) -> str:
 
 
 def check_accelerator(trainer_kwargs: Mapping[str, Any]) -> None:
-    """Raise a ValueError if the GPU that is asked for is Apple's, which Lightning would take."""
+    """Raise a ValueError if a GPU is asked for that is not there, or is Apple's."""
     from pytorch_lightning.accelerators import MPSAccelerator
 
-    if trainer_kwargs.get("accelerator") == "gpu" and MPSAccelerator.is_available():
+    asked = trainer_kwargs.get("accelerator")
+    if asked == "gpu" and MPSAccelerator.is_available():
         raise ValueError(
             "accelerator='gpu' is Apple's on this machine, which has no double precision: leave it out"
         )
+    if asked in ("gpu", "cuda") and not torch.cuda.is_available():
+        raise ValueError(f"accelerator={asked!r} cannot be used here: PyTorch finds no CUDA device")
 
 
 def is_watched() -> bool:
@@ -196,6 +226,36 @@ def on_device(net: Net, device: str, seed: int) -> tuple[Net, torch.Generator, s
     device = resolve_device(device)
     net = net if device == "cpu" else copy.deepcopy(net).to(device)
     return net, torch.Generator(device).manual_seed(seed), device
+
+
+def _callbacks(extra: dict[str, Any], data: str | None, patience: int | None) -> list[Any]:
+    """Callbacks of one training, which is a fit if it has data, and validates if it has patience.
+
+    Those of the user are taken from ``extra``. Trainings are independent: each counts its own steps without
+    improvement, and the checkpoints of a fit are left alone by others.
+    """
+    from pytorch_lightning.callbacks import Callback, Checkpoint, EarlyStopping
+
+    from taylorformer_forecast.engine.lightning import BestWeights
+
+    given = extra.pop("callbacks", None) or []
+    given = [given] if isinstance(given, Callback) else list(given)
+    watching = [one for one in given if getattr(one, "monitor", None) == "val_loss"]
+    if patience is not None:
+        if not any(isinstance(one, EarlyStopping) for one in watching):  # it may end before a first check
+            given.insert(0, EarlyStopping("val_loss", patience=patience, strict=False))
+        given.insert(0, BestWeights())
+    elif watching and data is not None:
+        raise ValueError(
+            f"{type(watching[0]).__name__} watches val_loss, but nothing is held out for it: give "
+            f"validation_split, or let it watch train_loss"
+        )
+    else:
+        given = [one for one in given if one not in watching]
+    if data is None and extra.pop("ckpt_path", None) is not None:
+        extra["enable_checkpointing"] = False
+        given = [one for one in given if not isinstance(one, Checkpoint)]
+    return [copy.copy(one) if isinstance(one, EarlyStopping) else one for one in given]
 
 
 def _accelerator(device: str, trainer_kwargs: Mapping[str, Any]) -> dict[str, Any]:

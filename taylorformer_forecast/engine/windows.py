@@ -234,7 +234,7 @@ class Batches:
 
     @property
     def n_batches(self) -> int:
-        """Batches in one pass. Endless batches have no length."""
+        """Batches in one pass."""
         return sum(math.ceil(len(group) / self.batch_size) for group in self.groups)
 
     def sample(self, at_most: int = MOST_CLOSED_FORM_WINDOWS) -> tuple[Window, int]:

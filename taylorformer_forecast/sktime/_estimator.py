@@ -76,7 +76,9 @@ class Estimator(Documented, Host):
         Whether training that takes more than seconds shows a progress bar, in a terminal or a notebook.
     trainer_kwargs : dict
         Arguments of ``pytorch_lightning.Trainer``, such as ``{"precision": "bf16-mixed"}``, loggers,
-        callbacks, ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``.
+        callbacks, ``{"devices": 4, "strategy": "ddp"}`` or ``{"max_time": {"seconds": 30}}``. An epoch is a
+        pass over all windows. ``max_steps`` and ``max_epochs`` among them can only shorten training, of
+        updates too.
     """
 
     _tags: dict[str, Any] = {

@@ -233,6 +233,12 @@ def test_apples_gpu_is_not_taken(monkeypatch):
         TaylorformerModel(24, 12, pl_trainer_kwargs={"accelerator": "gpu"})._setup_trainer(None, None)
 
 
+def test_a_gpu_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ValueError, match="accelerator='gpu' cannot be used here"):
+        TaylorformerModel(24, 12, pl_trainer_kwargs={"accelerator": "gpu"})._setup_trainer(None, None)
+
+
 @pytest.mark.parametrize(
     ("given", "devices"), [({}, 1), ({"devices": 2}, 2), ({"strategy": "ddp"}, None)], ids=str
 )

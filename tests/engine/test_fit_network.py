@@ -249,6 +249,14 @@ def test_a_third_of_the_steps_are_of_the_first_part_and_the_others_of_all(monkey
     assert not differ(state(untrained.baseline), state(net.baseline))
 
 
+@pytest.mark.parametrize("asked", [{"max_steps": 6}, {"max_epochs": 1}, {"max_epochs": 1, "max_steps": -1}])
+def test_steps_of_the_users_trainer_count_once_at_irregular_times(asked):
+    one = training(irregular=True, options={"trainer_kwargs": asked})
+    n_batches = one.batches(one.maker(), calibrates=True)[0].n_batches
+    _, record = fit_network(one, around_path, lambda n: 50)
+    assert record["steps"] == (n_batches if "max_epochs" in asked else 6)
+
+
 @pytest.mark.parametrize("irregular", [False, True])
 def test_further_training_at_irregular_times_does_not_take_back_an_inflation(rates, irregular):
     one = training(irregular=irregular)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from pytorch_lightning.callbacks import Callback, LambdaCallback
+from pytorch_lightning.callbacks import Callback, EarlyStopping, LambdaCallback, ModelCheckpoint
 
 from taylorformer_forecast.baselines.linear_path import LinearPathBaseline
 from taylorformer_forecast.engine import lightning
@@ -92,11 +92,46 @@ def test_no_steps_leave_the_network_as_it_was():
     assert not net.training
 
 
-@pytest.mark.parametrize(("own", "of_the_trainer"), [(0, 2), (5, 0)])
-def test_steps_of_the_users_trainer_take_precedence_over_none_and_some(own, of_the_trainer):
+@pytest.mark.parametrize(("own", "of_the_trainer", "steps"), [(0, 2, 0), (5, 0, 0), (5, 2, 2), (2, 5, 2)])
+def test_the_earlier_of_our_steps_and_those_of_the_users_trainer_ends_training(own, of_the_trainer, steps):
     net, result = trained(max_steps=own, trainer_kwargs={"max_steps": of_the_trainer})
-    assert result["steps"] == of_the_trainer
-    assert torch.equal(numbers(net), numbers(network())) == (of_the_trainer == 0)
+    assert result["steps"] == steps
+    assert torch.equal(numbers(net), numbers(network())) == (steps == 0)
+
+
+class Endless:
+    """Batches without passes."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def __iter__(self):
+        return iter(self.batches)
+
+
+def test_passes_that_end_train_the_network_that_endless_batches_do():
+    batches, nets = loaders()[0], []
+    for train in (batches, Endless(batches)):
+        nets.append(network())
+        with private_rng(1):
+            fit(nets[-1], train, max_steps=3 * batches.n_batches + 2, lr=1e-2, **CPU)
+    assert torch.equal(*map(numbers, nets))
+
+
+@pytest.mark.parametrize("accumulated", [None, 2, 3])
+@pytest.mark.parametrize("asked", [{"max_epochs": 2}, {"max_epochs": 2, "max_steps": -1}], ids=str)
+def test_epochs_of_the_users_trainer_are_passes_over_the_windows(asked, accumulated):
+    extra = {} if accumulated is None else {"accumulate_grad_batches": accumulated}
+    rates = []
+    watch = LambdaCallback(on_train_batch_end=lambda trainer, *_: rates.append(rate_of(trainer)))
+    _, result = trained(max_steps=10**6, trainer_kwargs={**asked, **extra, "callbacks": watch})
+    n_batches = -(-loaders()[0].n_batches // (accumulated or 1))
+    assert result["steps"] == 2 * n_batches
+    assert rates[-1] == 0.0  # the schedule has come to its end
+
+
+def rate_of(trainer):
+    return trainer.optimizers[0].param_groups[0]["lr"]
 
 
 def test_equal_seeds_train_equal_networks():
@@ -186,6 +221,38 @@ def test_training_stops_early_without_improvement():
     assert result["steps"] < 400
 
 
+def test_a_callback_of_the_user_stops_training_after_a_pass_and_later_trainings_alike():
+    stop = EarlyStopping("train_loss", patience=0, stopping_threshold=1e9)
+    for _ in range(2):
+        _, result = trained(max_steps=100, trainer_kwargs={"callbacks": [stop]})
+        assert result["steps"] == loaders()[0].n_batches
+
+
+@pytest.mark.parametrize("patience", [1, 3])
+def test_early_stopping_of_the_user_by_the_validation_loss_replaces_ours(patience):
+    hard = {"max_steps": 400, "validation": True, "lr": 3e-2, "series": not_learnable()}
+    stop = EarlyStopping("val_loss", patience=patience)
+    _, asked = trained(**hard, patience=100, trainer_kwargs={"callbacks": [stop]})
+    _, usual = trained(**hard, patience=patience)
+    assert asked["steps"] == usual["steps"] < 400
+
+
+def test_a_callback_that_watches_a_validation_loss_that_there_is_not_is_refused():
+    options = {"callbacks": EarlyStopping("val_loss")}
+    with pytest.raises(ValueError, match="EarlyStopping watches val_loss, but nothing is held out"):
+        trained(3, data="a", trainer_kwargs=options)
+    assert trained(3, trainer_kwargs=options)[1]["steps"] == 3  # an update has no validation
+
+
+@pytest.mark.parametrize("n_passes", [0, 3])
+def test_the_users_trainer_may_check_after_every_pass(n_passes):
+    record = Record()
+    extra = {"check_val_every_n_epoch": 1, "callbacks": record}
+    _, result = trained(2 + n_passes * loaders()[0].n_batches, validation=True, trainer_kwargs=extra)
+    assert len(record.losses) == n_passes
+    assert ("val_loss" in result) == (n_passes > 0)
+
+
 def test_time_can_be_limited():
     start = time.monotonic()
     _, result = trained(max_steps=10**7, trainer_kwargs={"max_time": {"seconds": 1}})
@@ -198,7 +265,7 @@ def test_the_rate_has_decayed_when_the_time_is_up():
 
     class Watch(Callback):
         def on_train_batch_end(self, trainer, *args):
-            rates.append(trainer.optimizers[0].param_groups[0]["lr"])
+            rates.append(rate_of(trainer))
 
     trained(max_steps=1000, trainer_kwargs={"max_time": {"seconds": 1}, "callbacks": [Watch()]})
     assert len(rates) < 1000
@@ -234,14 +301,11 @@ def test_the_users_dict_is_merged_and_left_alone():
     assert record.losses  # and the callback was added to ours
 
 
-@pytest.mark.parametrize("own", [2, 1000])
-def test_rates_and_checks_follow_the_steps_of_the_users_trainer(own):
+def test_rates_and_checks_follow_the_steps_of_the_users_trainer():
     rates, record = [], Record()
-    watch = LambdaCallback(
-        on_train_batch_end=lambda trainer, *_: rates.append(trainer.optimizers[0].param_groups[0]["lr"])
-    )
+    watch = LambdaCallback(on_train_batch_end=lambda trainer, *_: rates.append(rate_of(trainer)))
     extra = {"callbacks": [watch, record], "max_steps": 20}
-    trained(max_steps=own, validation=True, patience=100, n_checks=4, trainer_kwargs=extra)
+    trained(max_steps=1000, validation=True, patience=100, n_checks=4, trainer_kwargs=extra)
     assert len(rates) == 20
     assert max(rates) == pytest.approx(1e-2)
     assert 0 < rates[-2] < 0.1 * max(rates)
@@ -262,6 +326,15 @@ def test_precision_of_training_is_the_trainers_and_the_network_keeps_its_own(pre
     assert seen == [wide.get(precision, torch.float32)] * 2
     assert {p.dtype for p in net.parameters()} == {torch.float32}
     assert not torch.equal(numbers(net), numbers(trained(max_steps=2)[0]))
+
+
+@pytest.mark.parametrize("accelerator", ["gpu", "cuda"])
+def test_a_gpu_that_is_not_there_is_named(monkeypatch, accelerator):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(
+        ValueError, match=f"accelerator='{accelerator}' cannot be used here: PyTorch finds no"
+    ):
+        trained(1, trainer_kwargs={"accelerator": accelerator})
 
 
 def test_auto_is_a_device_of_this_machine():
@@ -426,6 +499,13 @@ def test_private_randomness_is_restored_even_after_an_error():
         one = torch.rand(3)
     with private_rng(3):
         assert torch.equal(torch.rand(3), one)
+
+
+def test_steps_of_the_trainer_bound_a_fit_and_its_updates_have_their_own(y):
+    limits = {"update_steps": 2, "trainer_kwargs": {"max_steps": 4}}
+    forecaster = tiny(max_steps=50, **limits).fit(y.iloc[:50])
+    assert forecaster.training_["steps"] == 4
+    assert forecaster.update(y.iloc[50:]).training_["steps"] == 2
 
 
 class FitsAnother(Callback):
@@ -602,10 +682,37 @@ def test_a_forked_process_does_not_wait_for_threads_of_its_parent(shielded):
 
 def saved_in(folder):
     """Options that save checkpoints in a folder, and go on from the last one."""
-    from pytorch_lightning.callbacks import ModelCheckpoint
-
     callbacks = [ModelCheckpoint(folder, save_last=True, every_n_train_steps=1)]
     return {"callbacks": callbacks, "enable_checkpointing": True, "ckpt_path": "last"}
+
+
+class Break(Callback):
+    """Breaks training off, and counts its steps."""
+
+    def __init__(self, at):
+        self.at, self.steps = at, []
+
+    def on_train_batch_end(self, trainer, *_):
+        self.steps.append(trainer.global_step)
+        if trainer.global_step == self.at:
+            raise RuntimeError("broken off")
+
+
+@pytest.mark.parametrize("every", [None, 1, 7, 10], ids=lambda every: f"every {every}")
+@pytest.mark.parametrize("validation", [False, True])
+def test_training_that_broke_off_goes_on_after_its_last_pass_or_amid_one(tmp_path, every, validation):
+    """By default ``ModelCheckpoint`` saves after every pass, or after every check of the validation."""
+    n_batches, breaks = loaders()[0].n_batches, [Break(12), Break(None)]
+    assert n_batches == 5
+    for one in breaks:
+        saving = ModelCheckpoint(tmp_path, save_last=True, every_n_train_steps=every)
+        extra = {"callbacks": [saving, one], "ckpt_path": "last"}
+        with pytest.raises(RuntimeError, match="broken off") if one.at else nullcontext():
+            net, result = trained(23, validation, n_checks=7, patience=99, data="a", trainer_kwargs=extra)
+    saved = {None: 9 if validation else 10, 1: 11, 7: 7, 10: 10}[every]
+    assert breaks[1].steps == list(range(saved + 1, 24))
+    assert result["steps"] == 23
+    assert torch.isfinite(numbers(net)).all()
 
 
 def test_training_goes_on_from_checkpoints_of_the_same_data_only(tmp_path):
@@ -622,7 +729,9 @@ def test_training_goes_on_from_checkpoints_of_the_same_data_only(tmp_path):
 
 def test_training_without_the_name_of_data_starts_from_the_network_that_there_is(tmp_path):
     trained(3, data="a", trainer_kwargs=saved_in(tmp_path))
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     net, result = trained(2, trainer_kwargs=saved_in(tmp_path))
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
     assert result["steps"] == 2
     for name, value in trained(2)[0].state_dict().items():
         assert torch.equal(value, net.state_dict()[name]), name
@@ -638,6 +747,8 @@ def test_updates_and_other_series_do_not_take_the_checkpoints_of_a_fit(tmp_path)
         found.append(forecaster.update(y[70:]).predict([1]).iloc[0])
         assert forecaster.training_["steps"] == 3
     assert found[0] == found[1]
+    again = TaylorformerForecaster(**small, trainer_kwargs=saved_in(tmp_path)).fit(y[:70])
+    assert again.training_["steps"] == 4  # the update has left the checkpoint of the fit
     with pytest.raises(ValueError, match="give every fit a folder of its own"):
         TaylorformerForecaster(**small, trainer_kwargs=saved_in(tmp_path)).fit(y + np.arange(80.0) ** 2)
 
