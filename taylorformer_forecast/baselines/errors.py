@@ -20,7 +20,6 @@ from taylorformer_forecast.defaults import (
     LARGEST_ASYMMETRY,
     LARGEST_ERROR,
     LARGEST_SKEWED_ERROR,
-    LONG_SIDE,
     MOST_DEPENDENT_STEPS,
     NORMAL_SHAPE_COUNT,
     SHAPE_LEVELS,
@@ -250,8 +249,7 @@ def asymmetry(
     shift : Tensor of shape (B, H)
         Median less mean, in scales.
     below, above : Tensor of shape (B, H)
-        Factors of the distances of quantiles below and above the median; the short side is narrower, and the
-        long side wider after many errors.
+        Factors of the distances of quantiles below and above the median; the short side is narrower.
 
     Examples
     --------
@@ -260,7 +258,7 @@ def asymmetry(
     >>> z = torch.randn(1, 500, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     >>> one = torch.ones(1, 1).double()
     >>> shift, below, above = asymmetry(z.exp() - 1.65, one, one > 0)
-    >>> bool(shift < -0.3), bool(below < 0.7), bool(above > 1.1)
+    >>> bool(shift < -0.3), bool(below < 0.7), bool(above == 1)
     (True, True, True)
     """
     known = ~error.isnan() & steady
@@ -275,8 +273,7 @@ def asymmetry(
     side = LARGEST_ASYMMETRY * torch.tanh(skewness * count / (count + SKEWNESS_COUNT))
     # The root of what it would be if errors were sums of those of single steps.
     side = side * (scale[:, :1] / scale).clamp_max(1.0).sqrt()
-    wider = LONG_SIDE * count / (count + NORMAL_SHAPE_COUNT) * side
-    return -side.sinh(), torch.minimum(-side, -wider).exp(), torch.minimum(side, wider).exp()
+    return -side.sinh(), (-side).clamp_max(0.0).exp(), side.clamp_max(0.0).exp()
 
 
 def at_shape(shape: Float[Tensor, "B J"], z: Float[Tensor, "B S"]) -> Float[Tensor, "B S"]:

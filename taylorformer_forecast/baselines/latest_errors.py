@@ -1,13 +1,14 @@
-"""Levels that a series may have had for a few values only."""
+"""What the latest errors say of the next ones: large ones come together, or the level is new."""
 
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
     FEWEST_NEW,
+    LATEST_ERRORS_POWER,
     MOST_NEW,
     NEW_LEVEL_HISTORY,
     NEW_LEVEL_REACH,
@@ -39,7 +40,7 @@ def new_level(
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.new_level import new_level
+    >>> from taylorformer_forecast.baselines.latest_errors import new_level
     >>> y = torch.tensor([[0.0] * 9 + [8.0] * 3]).double()
     >>> new_level(y, torch.zeros(1, 12, 4), torch.ones(1, 12, 4))
     tensor([[6.4000]], dtype=torch.float64)
@@ -63,3 +64,38 @@ def new_level(
         rest = torch.minimum((jump - followed).clamp_min(0.0), jump)
         least = torch.where(far, NEW_LEVEL_REACH * rest, least)
     return least
+
+
+def after_latest(standard: Float[Tensor, "B n H"], steady: Bool[Tensor, "B 1"]) -> Float[Tensor, "B H"]:
+    """Factor of the scale of every step, by the latest two errors of one step: large ones come together.
+
+    It fades with the root of the step.
+
+    Parameters
+    ----------
+    standard : Tensor of shape (B, n, H)
+        Errors over their scale, NaN where unknown.
+    steady : bool Tensor of shape (B, 1)
+        Whether no shift of the level, which has widths of its own, may have begun.
+
+    References
+    ----------
+    Engle, "Autoregressive conditional heteroscedasticity with estimates of the variance of United Kingdom
+    inflation", Econometrica, 1982.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.latest_errors import after_latest
+    >>> standard = torch.ones(1, 9, 4)
+    >>> standard[0, -2, 0] = 3.0
+    >>> after_latest(standard, torch.ones(1, 1).bool())[0].round(decimals=2).tolist()
+    [1.14, 1.1, 1.08, 1.07]
+    """
+    last, before = standard[:, -2:-1, 0].abs(), standard[:, -3:-2, 0].abs()
+    if not before.numel():
+        return torch.ones_like(standard[:, -1])
+    size = torch.where(before.isnan(), last, (2 * last + before) / 3)
+    factor = torch.where(size.isnan() | ~steady, 1.0, ((1 + size) / 2) ** LATEST_ERRORS_POWER)
+    h = torch.arange(1, standard.shape[2] + 1, dtype=size.dtype, device=size.device)
+    return 1 + (factor - 1) / h.sqrt()
