@@ -51,6 +51,12 @@ class KnownData(Host):
         check_panel_observed(panel)
         return panel
 
+    def _last_dates(self, panel):
+        """Dates of the last values of every series, where effects of the calendar are sought; else None."""
+        if self.time_features == "auto":
+            return panel.last_dates(self._axis)
+        return [None] * (len(panel.keys) * len(panel.columns))
+
     def _covariates(self, index, X, key=(), target=False):
         """Phases of calendar cycles and seasons, and scaled exogenous columns, at points or at targets."""
         features = [self._seasonal(index)] if self._seasonal else []

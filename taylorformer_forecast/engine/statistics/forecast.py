@@ -141,13 +141,9 @@ def _forecast(
         most = max(STEPS_AT_ONCE // (max(-size, n_paths) * steps), 1)
         batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
         given = ending_together([requests[number].y for number in batch], -size)
-        y = without_negligible(without_wrong_values(given, whole))
+        y, adjusted, effects = prepared(given, [requests[number].last for number in batch], steps, whole)
         left_out = y.isnan() & ~given.isnan()
         some_left_out = left_out.any(1).tolist()
-        above = y - (least := recurring_minimum(y, whole))
-        effects = effects_of_calendar(above, [requests[number].last for number in batch], steps, whole)
-        adjusted = without_effects(above, effects)
-        effects = effects + least
         found = forecast_clean(adjusted, steps, whole, correct)
         generators = [torch.Generator().manual_seed(seeds[number]) for number in batch]
         paths, ends = found.sample(n_paths, generators), found.quantiles(STATISTICAL_LEVELS)
@@ -170,6 +166,20 @@ def _forecast(
                 one = with_exceptions(one, requests[number], y[row], given[row][left_out[row]], seeds[number])
             forecasts[number] = one
     return [forecasts[number] for number in range(len(requests))]
+
+
+def prepared(
+    given: Tensor, last: Sequence[np.datetime64 | None], horizon: int, seasons: tuple[int, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Series (B, n) without wrong values, what statistics forecast of them, and what is added to that.
+
+    Added are the effects of the calendar and a minimum that recurs, (B, n + horizon). Series end together;
+    ``last`` has the dates of their ends, see :func:`~.days.effects_of_calendar`.
+    """
+    y = without_negligible(without_wrong_values(given, seasons))
+    least = recurring_minimum(y, seasons)
+    effects = effects_of_calendar(y - least, last, horizon, seasons)
+    return y, without_effects(y - least, effects), effects + least
 
 
 def whole_seasons(seasons: Sequence[float]) -> tuple[int, ...]:
