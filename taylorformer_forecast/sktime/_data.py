@@ -57,6 +57,10 @@ class KnownData(Host):
             return panel.last_dates(self._axis)
         return [None] * (len(panel.keys) * len(panel.columns))
 
+    def _own_seasons(self, y):
+        """Seasons of a series on its grid that statistics try, in steps."""
+        return self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods)
+
     def _covariates(self, index, X, key=(), target=False):
         """Phases of calendar cycles and seasons, and scaled exogenous columns, at points or at targets."""
         features = [self._seasonal(index)] if self._seasonal else []

@@ -14,12 +14,8 @@ from scipy.special import ndtri
 from taylorformer_forecast.baselines.errors import past_errors
 from taylorformer_forecast.baselines.forecast import forecast_clean
 from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, LONGEST_PAST, N_COPULA_ORIGINS
-from taylorformer_forecast.engine.statistics.forecast import (
-    STEPS_AT_ONCE,
-    ending_together,
-    prepared,
-    whole_seasons,
-)
+from taylorformer_forecast.engine.statistics.forecast import STEPS_AT_ONCE, prepared
+from taylorformer_forecast.engine.statistics.requests import ending_together, whole_seasons
 
 PAIRED_AT_ONCE = 1000  # series, of which every pair has its own correlation where scores are missing
 
