@@ -1,4 +1,4 @@
-"""How far each side of skewed errors reaches, its tail, and densities between quantiles."""
+"""How far each side of skewed errors reaches, and its tail."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.errors import BASE, at_shape
-from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
-    DECILES,
     LARGEST_ERROR,
     LARGEST_TAIL,
     NORMAL_SHAPE_COUNT,
     REACH_ERRORS,
     REACH_LEVEL,
-    STATISTICAL_LEVELS,
     TAIL_LEVEL,
-    TAIL_WIDTH,
 )
 
 SMALLEST_PART = 1e-6  # of the median, of a value whose logarithm is taken
@@ -112,44 +108,3 @@ def with_tails(
     part = ((z.abs() - BASE[-1]) / (end - BASE[-1])).clamp_min(0.0)  # beyond the last quantile of the shape
     more, far = (torch.where(z < 0, one[:, None, :1], one[:, None, 1:]) - 1 for one in (reach, tails))
     return error * (1 + more * (z.abs() / near).clamp_max(1.0)) * (1 + far * part)
-
-
-def pieces_between(edges: Tensor, low: Tensor, high: float = math.inf) -> tuple[Tensor, Tensor, Tensor]:
-    """Pieces of constant density between quantiles, and tails of a millionth of the probability each.
-
-    A tail is as wide as the piece beside it, and ten times as wide as the central 80 % at least: what nobody
-    expected is no impossible event, of which the logarithm of the density would be infinite.
-
-    Parameters
-    ----------
-    edges : Tensor of shape (r, L)
-        Quantiles at ``STATISTICAL_LEVELS``.
-    low : Tensor of shape (r,)
-        Where the lower tail ends at the latest.
-    high : float, optional
-        Where the upper one does.
-
-    Returns
-    -------
-    loc, scale, weights : Tensor of shape (r, L + 1)
-        Middles, half widths and probabilities of the pieces.
-    """
-    first, last = edges[:, :1], edges[:, -1:]
-    low_decile, high_decile = (STATISTICAL_LEVELS.index(level) for level in (DECILES[0], DECILES[-1]))
-    least = TAIL_WIDTH * (edges[:, high_decile] - edges[:, low_decile])[:, None]
-    below = torch.maximum(edges[:, 1:2] - first, least)
-    above = torch.maximum(last - edges[:, -2:-1], least)
-    first = torch.maximum(first - below, torch.minimum(low[:, None], first))
-    last = torch.maximum((last + above).clamp_max(high), last)
-    edges = torch.cat([first, edges, last], 1)
-    tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
-    half = torch.maximum(edges.diff(dim=1) / 2, tiny)
-    weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().repeat(len(half), 1)
-    # Where quantiles coincide, as at a bound, a piece lies on both sides of them: it stands for that value.
-    middle, zero = (edges[:, :-1] + edges[:, 1:]) / 2, (edges == 0).all(1)
-    # Whether a scale stands for a value is told beside the largest one: one of no weight, where all are zero.
-    unit = float(edges.abs().max()) or 1.0
-    middle[zero, -1], half[zero] = unit, POINT_MASS * unit
-    weights[zero, 0] += weights[zero, -1]
-    weights[zero, -1] = 0.0
-    return middle, half, weights

@@ -14,13 +14,13 @@ from taylorformer_forecast.defaults import DECILES, HOLDOUT_START, MIN_SCALE_VAL
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.engine.lightning import quiet
 from taylorformer_forecast.engine.state import private_rng
-from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 from taylorformer_forecast.engine.statistics.past_losses import (
     MOST_COMPARED_SERIES,
     PastForecast,
     origins_to_compare,
     weights_from_past,
 )
+from taylorformer_forecast.engine.statistics.requests import MOST_PAST
 
 # What keeps files or reports of a fit, and what draws components together: nothing that a comparison needs.
 LEFT_OUT = ("force_reset", "joint", "log_tensorboard", "model_name", "save_checkpoints", "work_dir")

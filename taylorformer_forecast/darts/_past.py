@@ -20,7 +20,7 @@ from taylorformer_forecast.darts._dataset import WholePast
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._outliers import series_without_outliers
 from taylorformer_forecast.engine.rules import is_whole
-from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
+from taylorformer_forecast.engine.statistics.requests import MOST_PAST
 from taylorformer_forecast.engine.strategy import Strategy
 
 # Values that each fit of a running backtest sees, where that is limited, and how many it holds out.

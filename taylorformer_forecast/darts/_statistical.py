@@ -224,9 +224,9 @@ class StatisticalModule(PLForecastingModule):
         for one in series:
             values = one.values(copy=False).astype(float).T
             seasons = self.statistics.seasons(values, [one.freq] * len(values))
-            scores.append(
-                np.stack(standardised_errors(list(values), seasons, self.output_chunk_length or 1), -1)
-            )
+            last = [self.statistics.date_of(one.freq, one.end_time())] * len(values)
+            errors = standardised_errors(list(values), last, seasons, self.output_chunk_length or 1)
+            scores.append(np.stack(errors, -1))
         rows = np.concatenate(scores)
         n_times = int((~np.isnan(rows)).any((1, 2)).sum())
         self.joint.fit(rows.reshape(-1, rows.shape[-1]), n_times)

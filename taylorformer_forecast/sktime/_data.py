@@ -51,6 +51,16 @@ class KnownData(Host):
         check_panel_observed(panel)
         return panel
 
+    def _last_dates(self, panel):
+        """Dates of the last values of every series, where effects of the calendar are sought; else None."""
+        if self.time_features == "auto":
+            return panel.last_dates(self._axis)
+        return [None] * (len(panel.keys) * len(panel.columns))
+
+    def _own_seasons(self, y):
+        """Seasons of a series on its grid that statistics try, in steps."""
+        return self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods)
+
     def _covariates(self, index, X, key=(), target=False):
         """Phases of calendar cycles and seasons, and scaled exogenous columns, at points or at targets."""
         features = [self._seasonal(index)] if self._seasonal else []

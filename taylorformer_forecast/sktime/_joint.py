@@ -72,12 +72,13 @@ class JointPaths(Host):
         panel = self._known_panel()
         found = list(panel.on_grids(self._axis))
         seasons = [self._own_seasons(y) for _, _, y in found]
+        last = self._last_dates(panel)
         first = np.array([round(start) for _, start, _ in found])
         first, series = first - first.min(), [y for _, _, y in found]
         size = max(k + len(y) for k, y in zip(first, series, strict=True))
         every = np.full((size, self.horizon_, len(series)), np.nan)
         for d, (k, own) in enumerate(
-            zip(first, standardised_errors(series, seasons, self.horizon_), strict=True)
+            zip(first, standardised_errors(series, last, seasons, self.horizon_), strict=True)
         ):
             every[k : k + len(own), :, d] = own
         seen = ~np.isnan(every).all((1, 2))

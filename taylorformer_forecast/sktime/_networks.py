@@ -76,10 +76,6 @@ class NetworkFitting(Averaging):
         series = [y for _, _, y in panel.on_grids(self._axis)]
         return are_demand(series, lambda: [self._own_seasons(y) for y in series])
 
-    def _own_seasons(self, y):
-        """Seasons of a series on its grid that statistics try, in steps."""
-        return self._seasonal.own_lengths(y, self.time_features, self.seasonal_periods)
-
     def _load_correction(self):
         """Load what corrects statistical forecasts, if the strategy has any."""
         corrects = self._strategy.kind.corrects

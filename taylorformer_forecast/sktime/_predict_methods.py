@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -104,9 +103,8 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
                 alike[at.tobytes()] = stamps, axis.numbers(stamps)
             asked[key], steps = alike[at.tobytes()]
             numbers.append(steps)
-        requests, sought = {}, self.time_features == "auto"  # effects of the calendar
-        dates = panel.last_dates(axis) if sought else repeat(None)
-        for k, ((key, first, y), last) in enumerate(zip(panel.on_grids(axis), dates, strict=False)):
+        requests, dates = {}, self._last_dates(panel)
+        for k, ((key, first, y), last) in enumerate(zip(panel.on_grids(axis), dates, strict=True)):
             if y is None:
                 raise ValueError(
                     f"y{of_instance(key)} is no longer regular, which statistical forecasts need"

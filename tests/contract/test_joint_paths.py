@@ -135,6 +135,25 @@ def test_totals_of_joint_paths_are_covered_and_those_of_independent_ones_are_not
     assert np.mean(inside[False]) < 0.6
 
 
+@pytest.mark.parametrize("host", ["sktime", "darts"])
+def test_effects_of_the_calendar_that_forecasts_have_join_no_paths(host):
+    """More on the first five days of a month is all that these series have in common."""
+    dates = pd.date_range("2020-12-01", periods=500)
+    values = 50 + 4.0 * (dates.day <= 5)[:, None] + np.random.default_rng(0).normal(size=(len(dates), 3))
+    y = pd.DataFrame(values, dates, columns=[*"abc"])
+    found = {}
+    for time_features in ("auto", None):
+        options = {"strategy": "baseline", "time_features": time_features, "seasonal_periods": 7}
+        if host == "sktime":
+            drawn = sktime_paths("Taylorformer", options, y, True)[1]
+        else:
+            model = darts_model("Taylorformer", options, True).fit(TimeSeries.from_dataframe(y))
+            drawn = np.moveaxis(model.predict(H, num_samples=S, random_state=1).all_values(), 2, 0)
+        found[time_features] = mean_correlation(drawn)
+    assert found["auto"] < 0.15
+    assert found[None] > 0.4  # no calendar is seen
+
+
 def as_panel(y):
     return pd.concat({name: part.to_frame("y") for name, part in y.items()}, names=["series", "month"])
 

@@ -52,7 +52,7 @@ def test_constants_are_independent_and_leave_the_correlations_of_others():
 
 @pytest.mark.parametrize("y", [np.zeros(60), np.full(60, 0.1), np.full(60, -7.0)], ids=str)
 def test_errors_of_constants_do_not_vary(y):
-    found = standardised_errors([y, np.random.default_rng(0).normal(size=60)], [[], []], 3)
+    found = standardised_errors([y, np.random.default_rng(0).normal(size=60)], [None] * 2, [[], []], 3)
     assert np.nanmax(np.abs(found[0])) == 0 < np.nanmin(np.nanstd(found[1], 0))
 
 
@@ -173,9 +173,10 @@ def test_scores_of_statistical_forecasts_end_with_their_series_and_do_not_depend
     rng = np.random.default_rng(0)
     series = [rng.normal(size=n).cumsum() for n in (60, 30, 1100)]
     series[0][50:55] = np.nan
-    whole = standardised_errors(series, [[], [7], []], 4)
+    given = series, [None] * 3, [[], [7], []], 4
+    whole = standardised_errors(*given)
     monkeypatch.setattr("taylorformer_forecast.engine.statistics.copula.STEPS_AT_ONCE", size)
-    for y, scores, again in zip(series, whole, standardised_errors(series, [[], [7], []], 4), strict=True):
+    for y, scores, again in zip(series, whole, standardised_errors(*given), strict=True):
         assert scores.shape == (len(y), 4)
         np.testing.assert_allclose(scores, again, atol=1e-9)
         n = len(y)
@@ -200,12 +201,24 @@ def test_series_are_measured_once_for_all_batches(monkeypatch):
     monkeypatch.setattr("taylorformer_forecast.engine.statistics.copula.STEPS_AT_ONCE", 1)
     rng = np.random.default_rng(0)
     series = Counted(rng.normal(size=n) for n in (12, 8, 10, 9))
-    standardised_errors(series, [[]] * 4, 2)
+    standardised_errors(series, [None] * 4, [[]] * 4, 2)
     assert Counted.taken <= 2 * len(series)
 
 
 def test_scores_of_series_with_common_noise_go_together():
     rng = np.random.default_rng(0)
     noise = correlated(rng, (200,), [[1.0, 0.8], [0.8, 1.0]]).cumsum(0)
-    scores = np.stack(standardised_errors(list(noise.T), [[], []], 3), -1).reshape(-1, 2)
+    scores = np.stack(standardised_errors(list(noise.T), [None] * 2, [[], []], 3), -1).reshape(-1, 2)
     assert GaussianCopula.of(scores, 100).correlation[0, 1] == pytest.approx(0.8, abs=0.1)
+
+
+def test_common_effects_of_the_calendar_are_no_errors():
+    days = np.datetime64("2022-09-03") - np.arange(500)[::-1]
+    early = (days - days.astype("datetime64[M]")).astype(int) < 5
+    series = list((50 + 4.0 * early[:, None] + np.random.default_rng(0).normal(size=(500, 2))).T)
+    seen, unseen = (
+        np.stack(standardised_errors(series, [last] * 2, [[7]] * 2, 3), -1) for last in (days[-1], None)
+    )
+    seen, unseen = (GaussianCopula.of(one.reshape(-1, 2), 250).correlation[0, 1] for one in (seen, unseen))
+    assert seen < 0.25
+    assert unseen > 0.5

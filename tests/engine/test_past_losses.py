@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.engine.statistics.forecast import MOST_PAST
 from taylorformer_forecast.engine.statistics.past_losses import (
     PastForecast,
     weights_by_losses,
     weights_from_past,
 )
-from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+from taylorformer_forecast.engine.statistics.requests import MOST_PAST, SeriesRequest
 
 
 def test_weights_add_up_and_grow_as_losses_fall():

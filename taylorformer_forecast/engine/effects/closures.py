@@ -13,7 +13,7 @@ from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_place
 from taylorformer_forecast.baselines.zeros import is_intermittent
 from taylorformer_forecast.defaults import MOST_CODES, SPARSEST_STEPS, ZEROS_CHANCE
 from taylorformer_forecast.engine.effects.series_scale import since_start
-from taylorformer_forecast.engine.statistics.forecast import past_length, whole_seasons
+from taylorformer_forecast.engine.statistics.requests import past_length, whole_seasons
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,15 @@ import torch
 from jaxtyping import Bool, Float
 
 from taylorformer_forecast.baselines.analogues import analogue_paths
-from taylorformer_forecast.baselines.tails import pieces_between
 from taylorformer_forecast.defaults import DECILES, SPARSEST_STEPS, STATISTICAL_LEVELS
 from taylorformer_forecast.engine.contexts import robust_columns
-from taylorformer_forecast.engine.statistics.forecast import MOST_PAST, whole_seasons
-from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
+from taylorformer_forecast.engine.statistics.requests import (
+    MOST_PAST,
+    SeriesForecast,
+    SeriesRequest,
+    pieces_between,
+    whole_seasons,
+)
 
 
 def average_quantiles(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,13 +12,10 @@ from jaxtyping import Float
 from scipy.special import ndtri
 
 from taylorformer_forecast.baselines.errors import past_errors
-from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.defaults import (
-    LARGEST_COPULA_ERROR,
-    LONGEST_PAST,
-    N_COPULA_ORIGINS,
-)
-from taylorformer_forecast.engine.statistics.forecast import STEPS_AT_ONCE, ending_together, whole_seasons
+from taylorformer_forecast.baselines.forecast import forecast_clean
+from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, LONGEST_PAST, N_COPULA_ORIGINS
+from taylorformer_forecast.engine.statistics.forecast import STEPS_AT_ONCE, prepared
+from taylorformer_forecast.engine.statistics.requests import ending_together, whole_seasons
 
 PAIRED_AT_ONCE = 1000  # series, of which every pair has its own correlation where scores are missing
 
@@ -74,14 +72,21 @@ def scores_among(draws: Float[np.ndarray, "S ..."], y: np.ndarray) -> np.ndarray
 
 
 def standardised_errors(
-    series: Sequence[np.ndarray], seasons: Sequence[Sequence[float]], horizon: int
+    series: Sequence[np.ndarray],
+    last: Sequence[np.datetime64 | None],
+    seasons: Sequence[Sequence[float]],
+    horizon: int,
 ) -> list[Float[np.ndarray, "n H"]]:
     """Errors of statistical forecasts from all origins in the second half of series, in units of scales.
+
+    Effects of the calendar are no errors: forecasts have them.
 
     Parameters
     ----------
     series : sequence of ndarray
         Values on regular grids, NaN where missing.
+    last : sequence of datetime64, optional
+        Of daily and monthly series the days or months of the last values.
     seasons : sequence of sequence of float
         Lengths of the seasons of each.
     horizon : int
@@ -99,29 +104,34 @@ def standardised_errors(
     >>> import numpy as np
     >>> from taylorformer_forecast.engine.statistics.copula import standardised_errors
     >>> y = np.random.default_rng(0).normal(size=12)
-    >>> np.isfinite(standardised_errors([y], [[]], 2)[0]).sum(0).tolist()
+    >>> np.isfinite(standardised_errors([y], [None], [[]], 2)[0]).sum(0).tolist()
     [5, 4]
     """
-    found: list[np.ndarray] = []
-    lengths = np.minimum([len(own) for own in series], LONGEST_PAST)  # more would say little more
-    longest = np.maximum.accumulate(lengths[::-1])[::-1]  # of each series and those after it
-    while len(found) < len(series):
-        size = max(1, STEPS_AT_ONCE // (int(longest[len(found)]) * horizon))
-        part = slice(len(found), len(found) + size)
-        y = ending_together(series[part])
-        past = forecast(y, horizon, [whole_seasons(own) for own in seasons[part]])
-        error = past_errors(y, past.loc) / past.scale.clamp_min(np.finfo(float).tiny)
-        seen = ~y.isnan()
-        still = torch.where(seen, y, -torch.inf).amax(1) <= torch.where(seen, y, torch.inf).amin(1)
-        error[still] *= 0.0  # constants have errors of rounding alone
-        for own, scores in zip(
-            series[part], error.numpy().clip(-LARGEST_COPULA_ERROR, LARGEST_COPULA_ERROR), strict=True
-        ):
-            scores = np.pad(scores, ((max(len(own) - len(scores), 0), 0), (0, 0)), constant_values=np.nan)
-            scores = scores[-len(own) :]
-            scores[: len(own) // 2] = np.nan
-            found.append(scores)
-    return found
+    found: dict[int, np.ndarray] = {}
+    lengths = [min(len(own), LONGEST_PAST) for own in series]  # more would say little more
+    alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for number in np.argsort(lengths, kind="stable").tolist():
+        alike[whole_seasons(seasons[number])].append(number)
+    for whole, numbers in alike.items():
+        while numbers:  # the longest first
+            size = max(1, STEPS_AT_ONCE // (lengths[numbers[-1]] * horizon))
+            batch = numbers[-size:]
+            del numbers[-size:]
+            y = ending_together([series[number] for number in batch])
+            _, adjusted, effects = prepared(y, [last[number] for number in batch], horizon, whole)
+            past = forecast_clean(adjusted, horizon, whole)
+            error = past_errors(y - effects[:, : y.shape[1]], past.loc)
+            error /= past.scale.clamp_min(np.finfo(float).tiny)
+            seen = ~y.isnan()
+            still = torch.where(seen, y, -torch.inf).amax(1) <= torch.where(seen, y, torch.inf).amin(1)
+            error[still] *= 0.0  # constants have errors of rounding alone
+            held = error.numpy().clip(-LARGEST_COPULA_ERROR, LARGEST_COPULA_ERROR)
+            for number, scores in zip(batch, held, strict=True):
+                n = len(series[number])
+                scores = np.pad(scores, ((max(n - len(scores), 0), 0), (0, 0)), constant_values=np.nan)[-n:]
+                scores[: n // 2] = np.nan
+                found[number] = scores
+    return [found[number] for number in range(len(series))]
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,11 @@ from torch import Tensor
 from taylorformer_forecast.baselines.bounds import bounds, recurring_minimum, without_negligible
 from taylorformer_forecast.baselines.forecast import Forecast, forecast_clean
 from taylorformer_forecast.baselines.outliers import without_wrong_values
-from taylorformer_forecast.baselines.tails import pieces_between
 from taylorformer_forecast.baselines.zeros import is_intermittent, may_be_broken
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
-    LEAST_PAST_CYCLES,
     LONGEST_PAST,
-    LONGEST_TRIED_SEASON,
     MIN_SCALE_VALUES,
-    MOST_TRIED_SEASONS,
     STATISTICAL_LEVELS,
 )
 from taylorformer_forecast.engine.statistics.days import effects_of_calendar, without_effects
@@ -29,12 +25,15 @@ from taylorformer_forecast.engine.statistics.exceptions import with_exceptions
 from taylorformer_forecast.engine.statistics.requests import (
     SeriesForecast,
     SeriesRequest,
+    ending_together,
     joined,
+    past_length,
+    pieces_between,
     split,
+    whole_seasons,
 )
 from taylorformer_forecast.models.correction import CorrectionNet
 
-MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a forecast may need
 STEPS_AT_ONCE = 2**20  # steps of all paths, or of forecasts from all origins, in one batch
 
 
@@ -141,13 +140,9 @@ def _forecast(
         most = max(STEPS_AT_ONCE // (max(-size, n_paths) * steps), 1)
         batch = [k for k in rest[:most] if keys[k][:2] == (whole, steps) and 2 * keys[k][2] <= size]
         given = ending_together([requests[number].y for number in batch], -size)
-        y = without_negligible(without_wrong_values(given, whole))
+        y, adjusted, effects = prepared(given, [requests[number].last for number in batch], steps, whole)
         left_out = y.isnan() & ~given.isnan()
         some_left_out = left_out.any(1).tolist()
-        above = y - (least := recurring_minimum(y, whole))
-        effects = effects_of_calendar(above, [requests[number].last for number in batch], steps, whole)
-        adjusted = without_effects(above, effects)
-        effects = effects + least
         found = forecast_clean(adjusted, steps, whole, correct)
         generators = [torch.Generator().manual_seed(seeds[number]) for number in batch]
         paths, ends = found.sample(n_paths, generators), found.quantiles(STATISTICAL_LEVELS)
@@ -172,24 +167,18 @@ def _forecast(
     return [forecasts[number] for number in range(len(requests))]
 
 
-def whole_seasons(seasons: Sequence[float]) -> tuple[int, ...]:
-    """Seasons that are tried, the first ones given."""
-    whole = dict.fromkeys(round(s) for s in seasons if 1 < round(s) <= LONGEST_TRIED_SEASON)
-    return tuple(sorted([*whole][:MOST_TRIED_SEASONS]))
+def prepared(
+    given: Tensor, last: Sequence[np.datetime64 | None], horizon: int, seasons: tuple[int, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Series (B, n) without wrong values, what statistics forecast of them, and what is added to that.
 
-
-def past_length(seasons: Sequence[float]) -> int:
-    """How many of the latest values a forecast is made from, for seasons that are given."""
-    return max(LONGEST_PAST, LEAST_PAST_CYCLES * max(whole_seasons(seasons), default=0))
-
-
-def ending_together(values: Sequence[np.ndarray], most: int = LONGEST_PAST) -> Tensor:
-    """Latest values of series that end together, NaN in front of shorter ones."""
-    size = min(max(map(len, values)), most)
-    y = np.full((len(values), size), np.nan)
-    for row, own in zip(y, values, strict=True):
-        row[max(size - len(own), 0) :] = own[-size:]
-    return torch.as_tensor(y)
+    Added are the effects of the calendar and a minimum that recurs, (B, n + horizon). Series end together;
+    ``last`` has the dates of their ends, see :func:`~.days.effects_of_calendar`.
+    """
+    y = without_negligible(without_wrong_values(given, seasons))
+    least = recurring_minimum(y, seasons)
+    effects = effects_of_calendar(y - least, last, horizon, seasons)
+    return y, without_effects(y - least, effects), effects + least
 
 
 def _at_times_of(

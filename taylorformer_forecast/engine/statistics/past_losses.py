@@ -17,8 +17,8 @@ from taylorformer_forecast.defaults import (
     WEIGHT_EXPONENT,
 )
 from taylorformer_forecast.engine.statistics.average import with_analogues
-from taylorformer_forecast.engine.statistics.forecast import MOST_PAST, forecast_series
-from taylorformer_forecast.engine.statistics.requests import SeriesRequest
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.requests import MOST_PAST, SeriesRequest
 from taylorformer_forecast.models.correction import CorrectionNet
 
 N_COMPARED_ORIGINS = 16  # of forecasts of the past, as time grows with them

@@ -7,9 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from taylorformer_forecast.core.families.base import POINT_MASS
-from taylorformer_forecast.defaults import LONGEST_PAST
+from taylorformer_forecast.defaults import (
+    DECILES,
+    LEAST_PAST_CYCLES,
+    LONGEST_PAST,
+    LONGEST_TRIED_SEASON,
+    MOST_TRIED_SEASONS,
+    STATISTICAL_LEVELS,
+    TAIL_WIDTH,
+)
+
+MOST_PAST = LEAST_PAST_CYCLES * LONGEST_TRIED_SEASON  # values that a forecast may need
 
 
 @dataclass(frozen=True)
@@ -65,6 +77,67 @@ class SeriesForecast:
     quantiles: np.ndarray
     intermittent: bool = False
     bounds: tuple[float, float] = (-math.inf, math.inf)
+
+
+def whole_seasons(seasons: Sequence[float]) -> tuple[int, ...]:
+    """Seasons that are tried, the first ones given."""
+    whole = dict.fromkeys(round(s) for s in seasons if 1 < round(s) <= LONGEST_TRIED_SEASON)
+    return tuple(sorted([*whole][:MOST_TRIED_SEASONS]))
+
+
+def past_length(seasons: Sequence[float]) -> int:
+    """How many of the latest values a forecast is made from, for seasons that are given."""
+    return max(LONGEST_PAST, LEAST_PAST_CYCLES * max(whole_seasons(seasons), default=0))
+
+
+def ending_together(values: Sequence[np.ndarray], most: int = LONGEST_PAST) -> Tensor:
+    """Latest values of series that end together, NaN in front of shorter ones."""
+    size = min(max(map(len, values)), most)
+    y = np.full((len(values), size), np.nan)
+    for row, own in zip(y, values, strict=True):
+        row[max(size - len(own), 0) :] = own[-size:]
+    return torch.as_tensor(y)
+
+
+def pieces_between(edges: Tensor, low: Tensor, high: float = math.inf) -> tuple[Tensor, Tensor, Tensor]:
+    """Pieces of constant density between quantiles, and tails of a millionth of the probability each.
+
+    A tail is as wide as the piece beside it, and ten times as wide as the central 80 % at least: what nobody
+    expected is no impossible event, of which the logarithm of the density would be infinite.
+
+    Parameters
+    ----------
+    edges : Tensor of shape (r, L)
+        Quantiles at ``STATISTICAL_LEVELS``.
+    low : Tensor of shape (r,)
+        Where the lower tail ends at the latest.
+    high : float, optional
+        Where the upper one does.
+
+    Returns
+    -------
+    loc, scale, weights : Tensor of shape (r, L + 1)
+        Middles, half widths and probabilities of the pieces.
+    """
+    first, last = edges[:, :1], edges[:, -1:]
+    low_decile, high_decile = (STATISTICAL_LEVELS.index(level) for level in (DECILES[0], DECILES[-1]))
+    least = TAIL_WIDTH * (edges[:, high_decile] - edges[:, low_decile])[:, None]
+    below = torch.maximum(edges[:, 1:2] - first, least)
+    above = torch.maximum(last - edges[:, -2:-1], least)
+    first = torch.maximum(first - below, torch.minimum(low[:, None], first))
+    last = torch.maximum((last + above).clamp_max(high), last)
+    edges = torch.cat([first, edges, last], 1)
+    tiny = POINT_MASS * edges.abs().amax(1, keepdim=True).clamp_min(1e-300)
+    half = torch.maximum(edges.diff(dim=1) / 2, tiny)
+    weights = torch.tensor([0.0, *STATISTICAL_LEVELS, 1.0], dtype=torch.float64).diff().repeat(len(half), 1)
+    # Where quantiles coincide, as at a bound, a piece lies on both sides of them: it stands for that value.
+    middle, zero = (edges[:, :-1] + edges[:, 1:]) / 2, (edges == 0).all(1)
+    # Whether a scale stands for a value is told beside the largest one: one of no weight, where all are zero.
+    unit = float(edges.abs().max()) or 1.0
+    middle[zero, -1], half[zero] = unit, POINT_MASS * unit
+    weights[zero, 0] += weights[zero, -1]
+    weights[zero, -1] = 0.0
+    return middle, half, weights
 
 
 def split(request: SeriesRequest) -> list[tuple[np.ndarray, SeriesRequest]]:
