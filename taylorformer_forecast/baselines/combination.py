@@ -174,7 +174,9 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     scale[:, -1] = torch.maximum(scale[:, -1], doubt)
     reaching = new_level(clean, loc, scale)
     new = (reaching > scale[:, -1]).any(1, keepdim=True)
-    scale[:, -1] = torch.maximum(scale[:, -1], reaching) * after_latest(standard, steady & ~new)
+    after = after_latest(error, scale, steady & ~new)
+    scale[:, -1] = torch.maximum(scale[:, -1], reaching)
+    scale = scale * after
     # An error cannot be much larger than the range that forecasts and values share.
     usual = torch.nan_to_num(clean).abs().sum(1) / observed.sum(1).clamp_min(1)
     least = ROUNDING * torch.where(usual > 0, usual, 1.0)[:, None, None]

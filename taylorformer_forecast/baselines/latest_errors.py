@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.defaults import (
     FEWEST_NEW,
+    LARGEST_ERROR,
     LATEST_ERRORS_POWER,
     MOST_NEW,
     NEW_LEVEL_HISTORY,
@@ -66,17 +68,21 @@ def new_level(
     return least
 
 
-def after_latest(standard: Float[Tensor, "B n H"], steady: Bool[Tensor, "B 1"]) -> Float[Tensor, "B H"]:
-    """Factor of the scale of every step, by the latest two errors of one step: large ones come together.
+def after_latest(
+    error: Float[Tensor, "B n H"], scale: Float[Tensor, "B n H"], steady: Bool[Tensor, "B 1"]
+) -> Float[Tensor, "B n H"]:
+    """Factor of the scale from every origin, by the latest two errors of one step: large ones come together.
 
     It fades with the root of the step.
 
     Parameters
     ----------
-    standard : Tensor of shape (B, n, H)
-        Errors over their scale, NaN where unknown.
+    error : Tensor of shape (B, n, H)
+        Errors from every origin, NaN where unknown.
+    scale : Tensor of shape (B, n, H)
+        Their scale.
     steady : bool Tensor of shape (B, 1)
-        Whether no shift of the level, which has widths of its own, may have begun.
+        Whether no shift of the level, which has widths of its own, may have begun at the end.
 
     References
     ----------
@@ -87,15 +93,15 @@ def after_latest(standard: Float[Tensor, "B n H"], steady: Bool[Tensor, "B 1"]) 
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.latest_errors import after_latest
-    >>> standard = torch.ones(1, 9, 4)
-    >>> standard[0, -2, 0] = 3.0
-    >>> after_latest(standard, torch.ones(1, 1).bool())[0].round(decimals=2).tolist()
+    >>> error = torch.ones(1, 9, 4).double()
+    >>> error[0, -2, 0] = 3.0
+    >>> after_latest(error, torch.ones(1, 9, 4), torch.ones(1, 1).bool())[0, -1].round(decimals=2).tolist()
     [1.14, 1.1, 1.08, 1.07]
     """
-    last, before = standard[:, -2:-1, 0].abs(), standard[:, -3:-2, 0].abs()
-    if not before.numel():
-        return torch.ones_like(standard[:, -1])
-    size = torch.where(before.isnan(), last, (2 * last + before) / 3)
-    factor = torch.where(size.isnan() | ~steady, 1.0, ((1 + size) / 2) ** LATEST_ERRORS_POWER)
-    h = torch.arange(1, standard.shape[2] + 1, dtype=size.dtype, device=size.device)
-    return 1 + (factor - 1) / h.sqrt()
+    size = (error[..., 0].abs() / scale[..., 0]).clamp_max(LARGEST_ERROR)
+    last, before = (F.pad(size, (back, 0), value=torch.nan)[:, : size.shape[1]] for back in (1, 2))
+    latest = torch.where(before.isnan(), last, (2 * last + before) / 3)
+    factor = torch.where(latest.isnan(), 1.0, ((1 + latest) / 2) ** LATEST_ERRORS_POWER)
+    factor[:, -1:] = torch.where(steady, factor[:, -1:], 1.0)
+    h = torch.arange(1, scale.shape[2] + 1, dtype=size.dtype, device=size.device)
+    return 1 + (factor[..., None] - 1) / h.sqrt()
