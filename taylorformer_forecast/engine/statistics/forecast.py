@@ -11,8 +11,8 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import bounds, recurring_minimum, without_negligible
 from taylorformer_forecast.baselines.forecast import Forecast, forecast_clean
-from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.tails import pieces_between
+from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 from taylorformer_forecast.baselines.zeros import is_intermittent, may_be_broken
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
