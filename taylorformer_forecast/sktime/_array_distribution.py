@@ -123,6 +123,10 @@ class ArrayDistribution(BaseDistribution):
     def _ppf(self, p):
         return self._quantiles(np.asarray(p, dtype=float)[None])[0]
 
+    def _log_pmf(self, x):
+        with np.errstate(divide="ignore"):
+            return np.log(self._pmf(x))
+
     def _energy_self(self):
         return self._energy_x(None)
 
