@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from skpro.distributions.base import BaseDistribution
 
-from taylorformer_forecast.engine.rules import NATURAL, check_rule
+from taylorformer_forecast.engine.parameters import NATURAL, check_rule
 
 
 class ArrayDistribution(BaseDistribution):

@@ -23,9 +23,9 @@ from taylorformer_forecast.defaults import (
     MOST_TRIED_SEASONS,
     STATISTICAL_LEVELS,
 )
+from taylorformer_forecast.engine.statistics.constant_exceptions import with_exceptions
 from taylorformer_forecast.engine.statistics.days import effects_of_calendar, without_effects
 from taylorformer_forecast.engine.statistics.demand_season import with_season
-from taylorformer_forecast.engine.statistics.exceptions import with_exceptions
 from taylorformer_forecast.engine.statistics.requests import (
     SeriesForecast,
     SeriesRequest,
