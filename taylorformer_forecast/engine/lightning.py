@@ -218,10 +218,16 @@ class BestWeights(pl.Callback):
 
 
 class ProgressBar(pl.Callback):
-    """One line for training that lasts: steps, time left, loss. It goes when training ends."""
+    """One line for training that lasts: steps, time left, loss. It goes when training ends.
 
-    def __init__(self) -> None:
-        self.bar = tqdm(disable=True)
+    Parameters
+    ----------
+    delay : float, default=3.0
+        Seconds of training before it shows.
+    """
+
+    def __init__(self, delay: float = 3.0) -> None:
+        self.delay, self.bar = delay, tqdm(disable=True)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock."""
@@ -229,7 +235,7 @@ class ProgressBar(pl.Callback):
             total=trainer.max_steps if trainer.max_steps > 0 else None,
             desc="training",
             unit="step",
-            delay=3.0,  # seconds of training before it shows
+            delay=self.delay,
             leave=False,
             disable=not trainer.is_global_zero,
         )
