@@ -61,8 +61,7 @@ REGRESSION_PENALTIES = (0.3, 3.0, 30.0)  # in values; measured: each alone is at
 LARGEST_REGRESSED_CHANGE = 4.0  # mean ones; measured: with 8 an outlier moves airline by 1.4 deviations
 
 # --- Statistical forecasts: weights of members -------------------------------------------------------------
-WITHIN_POWER = 1.0  # of errors, in weights inside a family; by definition: the posterior of Laplace errors
-BETWEEN_POWER = 0.2  # the same of families, whose errors overlap; measured: M3
+BETWEEN_POWER = 0.2  # of errors, in weights of families; inside one it is 1, of Laplace errors; measured: M3
 SECOND_CYCLE_POWER = 0.7  # the same in the second cycle; measured: .2 loses 9 % on NN5 after 12 days, 2 on M3
 # Seasonal naive has nothing to choose; by hand. Of the last, 1 is worse where growth breaks; measured.
 FAMILY_PRIOR = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taylorformer_forecast.engine.rules import NATURAL, POSITIVE, Rule, check_rule
+from taylorformer_forecast.engine.parameters import NATURAL, POSITIVE, Rule, check_rule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

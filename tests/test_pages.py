@@ -169,6 +169,15 @@ def test_commands_files_and_links_of_a_page_exist(name):
         assert (ROOT / script).exists(), script
 
 
+def test_the_guards_and_tests_of_the_page_on_ablations_exist():
+    tests = "".join(path.read_text() for path in (ROOT / "tests/baselines").glob("*.py"))
+    rows = re.findall(r"^\| `(\w+)\.(\w+)` \|.*\| `(\w+)` \|$", PAGES["docs/ablations.md"], re.M)
+    assert rows
+    for module, guard, test in rows:
+        assert f"def {guard}(" in (ROOT / f"taylorformer_forecast/baselines/{module}.py").read_text(), guard
+        assert f"def {test}(" in tests, test
+
+
 def test_the_page_on_long_horizons_shows_the_speeds_that_were_recorded():
     rows = json.loads((ROOT / "docs/results/lam_speed.json").read_text())["rows"]
     for row in rows:

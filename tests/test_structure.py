@@ -307,6 +307,12 @@ def passed(work: Callable[[], object]) -> set[tuple[str, str]]:
     return found
 
 
+def test_the_map_of_the_baselines_has_every_module():
+    named = importlib.import_module(f"{NAME}.baselines").__doc__
+    for path in (ROOT / "baselines").glob("[!_]*.py"):
+        assert re.search(rf"^    {path.stem} |``{path.stem}``", named, re.M), path.stem
+
+
 def test_a_reader_of_the_default_fit_and_forecast_passes_few_files():
     """144 months of airline-like data; what was loaded or compiled by a fit before does not count."""
     month = np.arange(144)

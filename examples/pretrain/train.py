@@ -36,11 +36,7 @@ SETTINGS: dict[str, Any] = {
     "n_heads": 4,
     "n_layers": 2,
     "distribution": "studentt",
-    "linear_path": True,
     "n_derivative_neighbours": 1,
-    "attention": "full",
-    "taylor_order": 0,
-    "order": "time",
 }
 SERIES = 48  # of a chunk, all of one length
 KEPT = 100  # chunks that batches are drawn from, the latest

@@ -16,8 +16,8 @@ from taylorformer_forecast.baselines.errors import error_level, error_scale, pas
 from taylorformer_forecast.baselines.families import FAMILIES
 from taylorformer_forecast.baselines.latest_errors import after_latest, new_level
 from taylorformer_forecast.baselines.members import Members, members
+from taylorformer_forecast.baselines.outliers import step_sizes
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
-from taylorformer_forecast.baselines.smoothing import mean_step
 from taylorformer_forecast.baselines.weights import combine, weigh
 from taylorformer_forecast.baselines.winsorise import winsorise
 from taylorformer_forecast.baselines.zeros import leading_zeros, never_negative
@@ -166,8 +166,8 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     unit_of_end = level ** power[:, -1:, None]
     relative = scale / unit_of_end
     standard = error / unit_of_end / least_units(relative, relative[:, -1:])
-    foreign = (share[:, -1:] * own).sum(-1, keepdim=True) < 0.5  # errors of others than those used at the end
-    standard = torch.where(foreign, torch.nan, standard)
+    other_season = (share[:, -1:] * own).sum(-1, keepdim=True) < 0.5  # than those that count at the end
+    standard = torch.where(other_season, torch.nan, standard)
     # A shift of the level says more than earlier errors where forecasts have not followed it.
     steady = ((doubt == 0) & shifted.isnan())[:, None]
     doubt = doubt[:, None].fmax((shifted[:, None] - loc[:, -1]).abs())
@@ -197,3 +197,20 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
         error_quantiles=shape(standard, new),
         closed=closed,
     )
+
+
+def mean_step(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
+    """Mean absolute difference of neighbouring values so far, or of those a season apart where it is less.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.combination import mean_step
+    >>> mean_step(torch.tensor([[1.0, 4.0, 1.0, 5.0]]), 2)[0].tolist()
+    [0.0, 3.0, 0.0, 0.5]
+    """
+    apart = F.pad(y[:, season:] - y[:, :-season], (season, 0), value=torch.nan)
+    both = torch.stack([step_sizes(y), apart[:, : y.shape[1]].abs()], -1)
+    known = (~both.isnan()).cumsum(1)
+    mean = torch.nan_to_num(both).cumsum(1) / known.clamp_min(1)
+    return torch.where((known[..., 1] > 0) & (mean[..., 1] < mean[..., 0]), mean[..., 1], mean[..., 0])

@@ -16,9 +16,9 @@ from taylorformer_forecast.baselines.demand import Intermittent, fit_intermitten
 from taylorformer_forecast.baselines.dependence import dependence, walk_memory
 from taylorformer_forecast.baselines.errors import asymmetry, at_shape
 from taylorformer_forecast.baselines.few_values import widened
-from taylorformer_forecast.baselines.outliers import without_wrong_values
 from taylorformer_forecast.baselines.seasonal import zero_places
 from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
+from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 from taylorformer_forecast.baselines.zeros import is_intermittent
 
 POINTS_AT_ONCE = 35_000  # of all streams of members in one pass: more would leave the processor's cache
@@ -243,16 +243,15 @@ def forecast_clean(
         most = largest_rise(fit.clean, fit.loc[:, -1]) / fit.scale[:, -1]
         shift = shift + torch.minimum(added.shift, most)
         below, above = below * added.below, above * added.above
-    count = (~y.isnan()).sum(1, keepdim=True) * (torch.nan_to_num(y) != 0).any(1, keepdim=True)
-    few = (count == 1) | (count == 2)  # values, which say little of errors
-    few, single = few[:, 0] & ~intermittent[:, -1], (count == 1) & ~intermittent[:, -1:]
     low, high = fit.members.low[:, -1] * fit.unit, fit.members.high[:, -1] * fit.unit
     low, high = range_of_quantiles(y, low, high)
     if bool(fit.closed.any()):
         rest = ~(fit.closed[:, None] & zero_places(y, y.shape[1] + torch.arange(horizon), seasons))
         loc[:, -1], scale[:, -1], low, high = (part * rest for part in (loc[:, -1], scale[:, -1], low, high))
-    if bool(few.any()):
-        scale[:, -1], low, high = widened(y, few, scale[:, -1], low, high)
+    count, smooth = (~y.isnan()).sum(1, keepdim=True), ~intermittent[:, -1:]
+    if int(count.min()) <= 2:  # which say little of errors
+        scale[:, -1], low, high = widened(y, smooth[:, 0], scale[:, -1], low, high)
+    single = (count == 1) & smooth
     known = ((~y.isnan()).cumsum(1) > 0)[..., None]
     shared, memory, power = dependence(fit.standard, fit.scale[:, -1])
     return Forecast(

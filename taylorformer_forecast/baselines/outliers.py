@@ -1,8 +1,7 @@
-"""Outliers in view of the values on both sides of them."""
+"""Outliers in view of the values on both sides of them, in large steps of a series."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -10,14 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from taylorformer_forecast.baselines.seasonal import carry
-from taylorformer_forecast.baselines.seasonal_runs import (
-    large_step,
-    lasting_step,
-    running_median,
-    seasonal_runs,
-    without_season,
-)
-from taylorformer_forecast.baselines.zeros import is_intermittent, without_outages
+from taylorformer_forecast.baselines.zeros import is_intermittent
 from taylorformer_forecast.defaults import (
     FEWEST_RUNS,
     FEWEST_SHIFTS,
@@ -29,7 +21,6 @@ from taylorformer_forecast.defaults import (
     MIN_CHECKED_VALUES,
     MOST_EXCEPTIONS,
     MOST_OUTLIERS,
-    SEASONAL_JUMP,
     SPIKE_SIZES,
     STEP_BLOCK,
 )
@@ -77,16 +68,16 @@ def without_outliers(
     values = y[seen]
     if len(values) < MIN_CHECKED_VALUES or bool(is_intermittent(values[None])[0, -1]):
         return y
-    clean = _cleaned(t[seen], values, seasons)[0]
+    clean = cleaned(t[seen], values, seasons)[0]
     return y if bool((clean == values).all()) else y.masked_scatter(seen, clean)
 
 
-def _cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tensor, Tensor]:
+def cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tensor, Tensor]:
     """Observed values without outliers, and those of them that values before them do not show."""
-    unit, size = _usual_steps(y), SPIKE_SIZES[len(y) > LONG_SERIES]
+    unit, size = usual_steps(y), SPIKE_SIZES[len(y) > LONG_SERIES]
     if bool(y.diff().abs().max() <= size / 2 * unit.min()):  # two steps lead to the median of three values
         return y, torch.zeros_like(y, dtype=torch.bool)
-    around = _seasonal_values(t, y, seasons)
+    around = seasonal_values(t, y, seasons)
     runs, spikes = _in_runs(y, around, size * unit), _spikes(y, around, size * unit)
     exceptions = (unit == 0) & (runs | spikes)
     rest = y[~exceptions]
@@ -99,83 +90,10 @@ def _cleaned(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> tuple[Tens
         clean = _with_near_end(clean.flip(0), ahead, around, unit, size)
     changed = clean != y  # NaN too
     first = changed & (torch.arange(len(y), device=y.device) < FIRST_CHECKED_VALUE - 1)
-    return (y, first) if _are_many(changed) else (clean, runs | first)
+    return (y, first) if are_many(changed) else (clean, runs | first)
 
 
-def without_wrong_values(
-    y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ()
-) -> Float[Tensor, "B n"]:
-    """Series without what only later values show to be no part of them.
-
-    That are zeros while something was closed or broken, extreme values that last for some steps and are over,
-    and outliers among the first values. Others are left to :func:`~.winsorise.winsorise`, which finds each by
-    the values before it.
-
-    Parameters
-    ----------
-    y : Tensor of shape (B, n)
-        Series; NaN where nothing was observed.
-    seasons : sequence of float or int, optional
-        Lengths of seasons, in steps.
-
-    Returns
-    -------
-    Tensor of shape (B, n)
-        NaN in the place of such values; ``y`` itself if there are none.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.outliers import without_wrong_values
-    >>> y = torch.tensor([[1.0, 2.0, 1.5, 1.0, 2.0, 1.0, 2.0] * 6])
-    >>> y[0, [1, 20, 21, 22]] = 1e6
-    >>> without_wrong_values(y).isnan().nonzero()[:, 1].tolist()
-    [1, 20, 21, 22]
-    """
-    if y.shape[1] < MIN_CHECKED_VALUES:
-        return y
-    y = without_outages(y, seasons)
-    seen = ~y.isnan()
-    at = torch.arange(y.shape[1], dtype=y.dtype, device=y.device)
-    step = torch.where(seen[:, 1:], carry(y).diff(dim=1).abs(), torch.nan)
-    usual = SPIKE_SIZES[0] * step.nanquantile(LARGE_STEP, dim=1)
-    rows = (seen.sum(1) >= MIN_CHECKED_VALUES) & (step.nan_to_num(-1.0).amax(1) > usual)
-    rest = without_season(y, seasons)
-    jumps = lasting_step(rest).nan_to_num().amax(1) > SEASONAL_JUMP * large_step(rest)
-    seasonal = jumps & ((rest != y) & seen).any(1)
-    demand = is_intermittent(y)[:, -1]
-    found = {}
-    for row in ((rows | seasonal) & ~demand).nonzero()[:, 0].tolist():
-        own = seen[row]
-        wrong = torch.zeros_like(y[row, own], dtype=torch.bool)
-        if bool(rows[row]):
-            wrong = _cleaned(at[own], y[row, own], seasons)[1]
-        if bool(seasonal[row]):
-            wrong |= _beside_season(at[own], rest[row, own], int(seasons[0]))
-        if bool(wrong.any()):
-            found[row] = own.masked_scatter(own, wrong)
-    if found:
-        y = y.clone()
-    for row, own in found.items():
-        y[row, own] = torch.nan
-    return y
-
-
-def _beside_season(t: Tensor, rest: Tensor, season: int) -> Bool[Tensor, " n"]:
-    """Which values less their season are in runs that are over; see :mod:`.seasonal_runs`."""
-    found, unit = torch.zeros_like(rest, dtype=torch.bool), _usual_steps(rest)
-    level = running_median(rest)[None]
-    for first in range(1, LONGEST_RUN + 1, season):
-        last = first + season - 1  # whole seasons: values that far apart are in no run of these lengths
-        lengths = range(max(first, 2), min(last, LONGEST_RUN) + 1)
-        away = _beyond(rest, torch.cat([level, _seasonal_values(t, rest, [last])]))
-        runs, beyond = seasonal_runs(rest, away, unit, lengths)
-        if not _are_many(beyond):
-            found |= runs
-    return found
-
-
-def _are_many(changed: Tensor) -> bool:
+def are_many(changed: Tensor) -> bool:
     """Whether outliers, or runs of them, are so many that they are a part of the series."""
     n_runs = int((changed & ~torch.nn.functional.pad(changed, (1, 0))[:-1]).sum())
     return n_runs >= FEWEST_RUNS and float(changed.float().mean()) > MOST_OUTLIERS
@@ -206,24 +124,47 @@ def _in_runs(y: Tensor, around: Float[Tensor, "K n"], most: Tensor) -> Tensor:
     return found
 
 
-def _usual_steps(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+def step_sizes(y: Float[Tensor, "B n"]) -> Float[Tensor, "B n"]:
+    """Absolute differences of values from the last one observed before; NaN where there is none of either.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.outliers import step_sizes
+    >>> step_sizes(torch.tensor([[1.0, float("nan"), 4.0, 2.0]]))[0].tolist()
+    [nan, nan, 3.0, 2.0]
+    """
+    return (y - torch.nn.functional.pad(carry(y)[:, :-1], (1, 0), value=torch.nan)).abs()
+
+
+def large_step(steps: Float[Tensor, "B n"]) -> Float[Tensor, " B"]:
+    """The 0.9 quantile of sizes of steps that are not NaN, in a tenth of the time of ``Tensor.nanquantile``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.outliers import large_step
+    >>> steps = torch.tensor([[1.0, 3.0, 0.0, 2.0, float("nan")]])
+    >>> large_step(steps).item() == steps.nanquantile(0.9).item()
+    True
+    """
+    ordered = steps.sort(dim=1).values  # NaN are the last
+    at = LARGE_STEP * ((~steps.isnan()).sum(1, keepdim=True) - 1).clamp_min(0).to(steps)
+    low, high = (ordered.gather(1, end.long()) for end in (at.floor(), at.ceil()))
+    return torch.lerp(low, high, at % 1)[:, 0]
+
+
+def usual_steps(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
     """Size of a large step around every value: that of its block, or of one beside it."""
     steps = y.diff().abs()
     blocks = steps.tensor_split(max(1, len(steps) // STEP_BLOCK))
-    size = torch.stack([_large(block) for block in blocks])
+    size = large_step(torch.nn.utils.rnn.pad_sequence(list(blocks), True, torch.nan))
     size = torch.nn.functional.max_pool1d(size[None], 3, stride=1, padding=1)[0]
     every = torch.cat([one.expand(len(block)) for one, block in zip(size, blocks, strict=True)])
     return torch.cat([every[:1], every])
 
 
-def _large(steps: Float[Tensor, " n"]) -> Float[Tensor, ""]:
-    """The 0.9 quantile, in a tenth of the time of ``Tensor.quantile``."""
-    at = LARGE_STEP * (len(steps) - 1)
-    ordered = steps.sort().values
-    return torch.lerp(ordered[math.floor(at)], ordered[math.ceil(at)], at % 1)
-
-
-def _seasonal_values(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> Float[Tensor, "K n"]:
+def seasonal_values(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> Float[Tensor, "K n"]:
     """Values one season before and after each; NaN where there is none."""
     found = [torch.full_like(y, torch.nan)]
     for season in seasons:
@@ -233,7 +174,7 @@ def _seasonal_values(t: Tensor, y: Tensor, seasons: Sequence[float | int]) -> Fl
     return torch.stack(found)
 
 
-def _beyond(y: Tensor, around: Float[Tensor, "K n"]) -> Float[Tensor, " n"]:
+def beyond(y: Tensor, around: Float[Tensor, "K n"]) -> Float[Tensor, " n"]:
     """How far values lie above (or, negative, below) the range of what is around them."""
     low = torch.where(around.isnan(), torch.inf, around).amin(0)
     high = torch.where(around.isnan(), -torch.inf, around).amax(0)
@@ -251,7 +192,7 @@ def _spikes(y: Tensor, around: Tensor, most: Tensor) -> Bool[Tensor, " n"]:
         apart = (side - level[other][:, None]).abs().nan_to_num(torch.inf)
         nearest = side.gather(1, apart.argmin(1, keepdim=True))[:, 0]
         row[few] = nearest[few]
-    away = _beyond(y, torch.cat([level, around]))
+    away = beyond(y, torch.cat([level, around]))
     far = (away.abs() > most) & ((most > 0) | (level[0] == level[1]))
     far[[0, -1]] = False
     return far
@@ -269,7 +210,7 @@ def _with_near_end(
         first = len(y) - count
         step = torch.maximum(unit[first:], y[first - 3 : first].diff().abs().max())
         level = y[first - 3 : first].median().expand(1, count)
-        away = _beyond(y[first:], torch.cat([level, around[:, first:]]))
+        away = beyond(y[first:], torch.cat([level, around[:, first:]]))
         if bool((away.abs() > size * step).all() & (step > 0).all() & (away.sign().diff() == 0).all()):
             moved = y[first:] - away + LAST_OUTLIER_SIZE * step * away.sign()
             return torch.cat([clean[:first], moved])
@@ -280,7 +221,7 @@ def _shifts_often(clean: Tensor, y: Tensor, around: Tensor, unit: Tensor, size: 
     """Whether values far from those before were shifts twice, and twice more for each that was an outlier."""
     before = y.unfold(0, 3, 1)[:-2]  # the three values before each but the last
     step = torch.maximum(unit[3:-1], before.diff(dim=1).abs().amax(1))
-    away = _beyond(y[3:-1], torch.cat([before.median(1).values[None], around[:, 3:-1]]))
+    away = beyond(y[3:-1], torch.cat([before.median(1).values[None], around[:, 3:-1]]))
     far, outlier = away.abs() > size * step, clean[3:-1].isnan()
     far[1:] &= ~far[:-1]
     return int((far & ~outlier).sum()) >= FEWEST_SHIFTS * (1 + int((far & outlier).sum()))

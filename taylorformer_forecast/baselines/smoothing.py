@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -158,24 +157,3 @@ def slope_so_far(y: Float[Tensor, "B n"]) -> tuple[Float[Tensor, "B n"], Float[T
     slope = torch.where(known, joint / spread.clamp_min(FLAT), 0.0)
     r2 = torch.where(known & (size > 0), slope * joint / size.clamp_min(1e-300), 0.0)
     return slope, r2.clamp(0.0, 1.0)
-
-
-def mean_step(y: Float[Tensor, "B n"], season: int) -> Float[Tensor, "B n"]:
-    """Mean absolute difference of neighbouring values so far, or of those a season apart where it is less.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from taylorformer_forecast.baselines.smoothing import mean_step
-    >>> mean_step(torch.tensor([[1.0, 4.0, 1.0, 5.0]]), 2)[0].tolist()
-    [0.0, 3.0, 0.0, 0.5]
-    """
-    n = y.shape[1]
-    at = torch.where(~y.isnan(), torch.arange(n, device=y.device), -1).cummax(1).values
-    before = F.pad(at[:, :-1], (1, 0), value=-1)
-    step = torch.where(before >= 0, (y - y.gather(1, before.clamp_min(0))).abs(), torch.nan)
-    apart = F.pad(y[:, season:] - y[:, :-season], (season, 0), value=torch.nan)
-    both = torch.stack([step, apart[:, :n].abs()], -1)
-    known = (~both.isnan()).cumsum(1)
-    mean = torch.nan_to_num(both).cumsum(1) / known.clamp_min(1)
-    return torch.where((known[..., 1] > 0) & (mean[..., 1] < mean[..., 0]), mean[..., 1], mean[..., 0])

@@ -18,7 +18,6 @@ from taylorformer_forecast.defaults import (
     SECOND_CYCLE_POWER,
     TREND_COUNT,
     WAKING_CYCLES,
-    WITHIN_POWER,
 )
 
 EARNED = ("theta", "damped trend")  # families of trends, which few errors do not show
@@ -68,7 +67,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     hit = torch.zeros_like(started)
     asleep = ~found.awake
     asleep = asleep[:, : int(asleep.any(-1).any(0).cumsum(0).argmax()) + 1]  # origins until all are awake
-    foreign, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
+    stand_in, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
     for step, share in loss_steps(horizon):
         if step >= n - 1:
             break
@@ -80,11 +79,13 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
         loss[:, step + 1 :].addcmul_(error, known, value=share / (step + 1))
         idle = known[:, : asleep.shape[1]] * asleep[:, : n - step - 1]
         late = slice(step + 1, step + 1 + idle.shape[1])
-        foreign[:, late].addcmul_(error[:, : idle.shape[1]], idle[..., found.group], value=share / (step + 1))
+        stand_in[:, late].addcmul_(
+            error[:, : idle.shape[1]], idle[..., found.group], value=share / (step + 1)
+        )
         part[:, late] += idle * share / (step + 1)
         whole[:, step + 1 :] += known * share / (step + 1)
     count = hit.cumsum(1)[..., None]
-    loss = lost(loss, foreign, part / whole.clamp_min(1e-300), found)
+    loss = lost(loss, stand_in, part / whole.clamp_min(1e-300), found)
     loss = of_phase(loss, found, started.cumsum(1))
     # Relative to the best; errors that are rounding only are equal.
     loss += 1e-12 * torch.nan_to_num(y).abs().cummax(1).values[..., None] + 1e-300
@@ -93,7 +94,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     # A finite number, as of a family none may count.
     never = torch.finfo(loss.dtype).min
     prior = torch.where(found.counts[..., found.group], found.prior, never)
-    inside = [torch.softmax(prior[..., at] - WITHIN_POWER * excess[..., at], -1) for at in of_family]
+    inside = [torch.softmax(prior[..., at] - excess[..., at], -1) for at in of_family]
     mean = [(part * excess[..., at]).sum(-1) for part, at in zip(inside, of_family, strict=True)]
     counts = torch.stack([found.counts[..., found.group[at].unique()].any(-1) for at in of_family], -1)
     before = torch.where(counts, y.new_tensor([FAMILY_PRIOR[name] for name in FAMILIES]).log(), -torch.inf)
@@ -134,7 +135,7 @@ def combine(found: Members, weights: Float[Tensor, "B n M"]) -> Float[Tensor, "B
 
 def lost(
     loss: Float[Tensor, "B n M"],
-    foreign: Float[Tensor, "B n M"],
+    stand_in: Float[Tensor, "B n M"],
     asleep: Float[Tensor, "B n F"],
     found: Members,
 ) -> Float[Tensor, "B n M"]:
@@ -146,7 +147,7 @@ def lost(
     for rank in found.rank[slept].unique().tolist():
         lower, at = (found.rank < rank).nonzero()[:, 0], (found.rank == rank).nonzero()[:, 0]
         best = lower[total[..., lower].argmin(-1, keepdim=True)]
-        instead = loss.gather(-1, best) * asleep[..., found.group[at]] - foreign[..., at]
+        instead = loss.gather(-1, best) * asleep[..., found.group[at]] - stand_in[..., at]
         total[..., at] += free[..., found.group[at]] * instead.cumsum(1)
     return total
 

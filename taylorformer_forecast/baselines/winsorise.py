@@ -49,7 +49,7 @@ def winsorise(y: Float[Tensor, "B n"], seasons: Sequence[int] = ()) -> Winsorise
     as to the range before, the level has shifted, and the outlier stays as it is. Else it is moved to two
     steps. The last value is moved to four, unless the level shifted twice, and twice more for each outlier.
     The first change of a constant is such a shift. The first four values are not checked; see
-    :func:`~.outliers.without_wrong_values`.
+    :func:`~.wrong_values.without_wrong_values`.
 
     Parameters
     ----------

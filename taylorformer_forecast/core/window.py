@@ -1,6 +1,6 @@
 """The one data type of the package: a window of a time series, split into context and targets.
 
-Shape legend, used in every module::
+Shape legend, used in ``core`` and ``models`` (that of series is in ``baselines``)::
 
     B  windows in a batch          S  sample paths of a window
     N  points of a window          L  context points (the first of the N)

@@ -47,7 +47,7 @@ from taylorformer_forecast.darts._refit import Refitted
 from taylorformer_forecast.darts._state import as_before_a_failure, in_own_state
 from taylorformer_forecast.darts._tuning import Tuned
 from taylorformer_forecast.darts.likelihoods import StudentTLikelihood, family_of_likelihood
-from taylorformer_forecast.engine.rules import check_rules
+from taylorformer_forecast.engine.parameters import check_rules
 from taylorformer_forecast.engine.strategy import Strategy, log_decision
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.spec import ModelSpec

@@ -15,7 +15,7 @@ from taylorformer_forecast.calendar.steps import on_steps
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, MIN_SERIES_POINTS
 from taylorformer_forecast.engine.covariates import warn_of_values
-from taylorformer_forecast.engine.rules import LARGEST, POSITIVE, check_rule, is_whole
+from taylorformer_forecast.engine.parameters import LARGEST, POSITIVE, check_rule, is_whole
 from taylorformer_forecast.engine.statistics.requests import MOST_PAST
 
 ROUNDING = 1e-12  # standard deviation of a constant, in its value

@@ -10,9 +10,9 @@ from darts import TimeSeries
 from einops import rearrange
 from torch import Tensor
 
-from taylorformer_forecast.baselines.outliers import without_outliers
+from taylorformer_forecast.baselines.outliers import large_step, without_outliers
 from taylorformer_forecast.darts._effects import Additions
-from taylorformer_forecast.defaults import LARGE_STEP, SPIKE_SIZES, STEP_BLOCK
+from taylorformer_forecast.defaults import SPIKE_SIZES, STEP_BLOCK
 from taylorformer_forecast.engine.contexts import robust_columns
 
 
@@ -86,6 +86,6 @@ def _may_have_outliers(rows: Tensor, n_last: int) -> Tensor:
     if near.shape[1] <= 3:
         return torch.zeros(len(rows), dtype=torch.bool)
     level = near.unfold(1, 3, 1)[:, :-1].median(-1).values
-    step = near.diff().abs().quantile(LARGE_STEP, 1)
+    step = large_step(near.diff().abs())
     away = (near[:, 3:] - level).abs().amax(1)
     return ~(away <= min(SPIKE_SIZES) * step)  # also where some values are missing

@@ -19,7 +19,7 @@ from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of
 from taylorformer_forecast.darts._dataset import WholePast
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._outliers import series_without_outliers
-from taylorformer_forecast.engine.rules import is_whole
+from taylorformer_forecast.engine.parameters import is_whole
 from taylorformer_forecast.engine.statistics.requests import MOST_PAST
 from taylorformer_forecast.engine.strategy import Strategy
 

@@ -20,6 +20,7 @@ from taylorformer_forecast.darts._checks import gaps_too_wide, warn_of_late_cova
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._statistical import StatisticalModule, Statistics, request_of
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
+from taylorformer_forecast.engine.parameters import check_network
 from taylorformer_forecast.engine.pretrained import (
     USUAL_DISTRIBUTION,
     Pretrained,
@@ -27,7 +28,6 @@ from taylorformer_forecast.engine.pretrained import (
     find_own,
     load_pretrained,
 )
-from taylorformer_forecast.engine.rules import check_network
 from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (

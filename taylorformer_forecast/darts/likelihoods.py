@@ -38,7 +38,12 @@ from taylorformer_forecast.darts._adapters import (
     QuantileAdapter,
     RegisteredAdapter,
 )
-from taylorformer_forecast.darts._levels import CountAdapter, GeometricAdapter, LevelAdapter, LogLevelAdapter
+from taylorformer_forecast.darts._count_adapters import (
+    CountAdapter,
+    GeometricAdapter,
+    LevelAdapter,
+    LogLevelAdapter,
+)
 
 
 class FamilyLikelihood(TorchLikelihood):

@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.engine.rules import POSITIVE, check_rule
+from taylorformer_forecast.engine.parameters import POSITIVE, check_rule
 
 
 def split(

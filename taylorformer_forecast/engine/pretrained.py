@@ -28,9 +28,8 @@ from taylorformer_forecast.engine.weights_file import (
 from taylorformer_forecast.models.direct import DirectTaylorformer
 
 DEFAULT = PACKAGED / "default.safetensors"
-NETWORK = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours")
 # What a file says of its network. Attention is always full, which reaches from far targets to the context.
-SETTINGS = (*NETWORK, "attention", "linear_path", "taylor_order", "order")
+SETTINGS = ("d_model", "n_heads", "n_layers", "distribution", "n_derivative_neighbours")
 USUAL_DISTRIBUTION = "studentt"  # of a network, where no file says another
 HEADER = "pretrained"  # name of the header of its files
 OWN = ("baseline.", "calibration.")  # parts of a network that are set for every series anew
@@ -125,13 +124,14 @@ def build_direct(
     DirectTaylorformer
         The network.
     """
-    known = {name: settings[name] for name in NETWORK if name in settings}
-    known["derivative_clip"] = LARGEST_SLOPE * n_context  # slopes are per context length
+    known = {name: settings[name] for name in SETTINGS if name in settings}
+    clip = LARGEST_SLOPE * n_context  # slopes are per context length
     baseline = LinearBaseline(n_context, horizon, shift)
     width = 2 * N_HARMONICS * max_cycles
-    net = DirectTaylorformer(baseline, dim_covariates=width, n_phases=n_phases, **known, **options)
-    about = {name: settings[name] for name in SETTINGS if name in settings}
-    net.shared = {"settings": about, "max_cycles": max_cycles}
+    net = DirectTaylorformer(
+        baseline, dim_covariates=width, n_phases=n_phases, derivative_clip=clip, **known, **options
+    )
+    net.shared = {"settings": known, "max_cycles": max_cycles}
     return net
 
 
@@ -208,7 +208,7 @@ def find_own(strategy: str, source: str | PathLike[str]) -> Pretrained | None:
 
 def _build(header: dict[str, Any], weights: dict[str, Tensor]) -> Pretrained:
     settings, max_cycles = dict(header["settings"]), header["max_cycles"]
-    sizes = {"d_model", "n_heads", "n_layers"} | {"n_derivative_neighbours", "taylor_order"} & settings.keys()
+    sizes = {"d_model", "n_heads", "n_layers"} | {"n_derivative_neighbours"} & settings.keys()
     check_sizes({**settings, "max_cycles": max_cycles}, sizes | {"max_cycles"})
     if not isinstance(settings["distribution"], str):
         raise ValueError("distribution is no name")

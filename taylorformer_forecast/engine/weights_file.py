@@ -16,7 +16,6 @@ from taylorformer_forecast.engine.state import own_state
 
 PACKAGED = Path(__file__).parents[1] / "weights"  # files of the package
 CHECKSUM = "checksum"
-OLDER = {"prior": "pretrained", "trust": "weight", "slots": "max_cycles"}  # names in files of before
 # The largest that a file may hold: numbers, which half precision counts up to 65,504, and sizes of networks.
 FILE_LIMITS: dict[str, float] = {
     "d_model": 1024,
@@ -24,8 +23,9 @@ FILE_LIMITS: dict[str, float] = {
     "n_layers": 24,
     "n_derivative_neighbours": 64,
     "max_cycles": 8,
+    "weight": 1e5,
+    "characters of a header": 100_000,
 }
-FILE_LIMITS |= {"taylor_order": 8, "weight": 1e5, "characters of a header": 100_000}
 ERRORS = (AttributeError, KeyError, OSError, RecursionError, RuntimeError, TypeError, ValueError)
 
 Built = TypeVar("Built")
@@ -133,7 +133,7 @@ def _read(path: Path, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     from safetensors import safe_open
 
     with safe_open(path, "pt") as file:
-        metadata = {OLDER.get(key, key): text for key, text in (file.metadata() or {}).items()}
+        metadata = file.metadata() or {}
         tensors = {key: file.get_tensor(key) for key in sorted(file.keys())}
     if name not in metadata:
         raise ValueError(f"it has no header {name!r}")
@@ -146,7 +146,7 @@ def _read(path: Path, name: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         if value.is_floating_point() and not bool((value.abs() <= FILE_LIMITS["weight"]).all()):
             raise ValueError(f"it is damaged: a number of {key} is not finite, or too large")
     weights = {key: value.float() if value.is_floating_point() else value for key, value in tensors.items()}
-    return {OLDER.get(key, key): value for key, value in header.items()}, weights
+    return header, weights
 
 
 def checksum(header: Mapping, tensors: Mapping[str, Tensor]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from skpro.distributions.base import BaseDistribution
 
-from taylorformer_forecast.engine.rules import NATURAL, check_rule
+from taylorformer_forecast.engine.parameters import NATURAL, check_rule
 
 
 class ArrayDistribution(BaseDistribution):
@@ -122,6 +122,10 @@ class ArrayDistribution(BaseDistribution):
 
     def _ppf(self, p):
         return self._quantiles(np.asarray(p, dtype=float)[None])[0]
+
+    def _log_pmf(self, x):
+        with np.errstate(divide="ignore"):
+            return np.log(self._pmf(x))
 
     def _energy_self(self):
         return self._energy_x(None)

@@ -10,7 +10,7 @@ import torch
 
 from taylorformer_forecast.calendar.axis import content
 from taylorformer_forecast.core.families import find_family
-from taylorformer_forecast.engine.rules import NATURAL, check_rule, check_rules
+from taylorformer_forecast.engine.parameters import NATURAL, check_rule, check_rules
 from taylorformer_forecast.sktime._frames import (
     check_values,
     instances,

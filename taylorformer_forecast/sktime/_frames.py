@@ -11,7 +11,7 @@ import pandas as pd
 
 from taylorformer_forecast.defaults import FARTHEST_X
 from taylorformer_forecast.engine.covariates import mean_and_deviation, warn_of_values
-from taylorformer_forecast.engine.rules import LARGEST
+from taylorformer_forecast.engine.parameters import LARGEST
 from taylorformer_forecast.sktime._panel import Panel
 
 

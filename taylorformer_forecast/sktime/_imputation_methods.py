@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.engine.rules import POSITIVE, check_rule
+from taylorformer_forecast.engine.parameters import POSITIVE, check_rule
 from taylorformer_forecast.sktime._checks import check_levels
 from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._gap_frames import GapMethods, fill_frame

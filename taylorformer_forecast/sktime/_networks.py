@@ -10,8 +10,8 @@ from typing import Any
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
 from taylorformer_forecast.engine.fit_network import Training, fit_network, fit_pretrained, train_further
 from taylorformer_forecast.engine.lengths import longer_context
+from taylorformer_forecast.engine.parameters import check_network
 from taylorformer_forecast.engine.pretrained import USUAL_DISTRIBUTION, find_own, load_pretrained
-from taylorformer_forecast.engine.rules import check_network
 from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (

@@ -184,10 +184,6 @@ class PathMixture(ArrayDistribution):
     def _pmf(self, x):
         return self._by_rows(Mixture.pmf, x)
 
-    def _log_pmf(self, x):
-        with np.errstate(divide="ignore"):
-            return np.log(self._pmf(x))
-
     def _quantiles(self, p):
         return np.stack([self._by_rows(Mixture.quantiles, one) for one in p])
 

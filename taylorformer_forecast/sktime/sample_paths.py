@@ -101,10 +101,6 @@ class SamplePaths(ArrayDistribution):
     def _pmf(self, x):
         return (self._values == x).mean(0)
 
-    def _log_pmf(self, x):
-        with np.errstate(divide="ignore"):
-            return np.log(self._pmf(x))
-
     def _quantiles(self, p):
         s = len(self._values)
         valid = (p >= 0) & (p <= 1)

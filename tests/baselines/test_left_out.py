@@ -9,7 +9,8 @@ import torch
 
 from taylorformer_forecast.baselines.bounds import bounds, recurring_minimum
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.baselines.outliers import without_outliers, without_wrong_values
+from taylorformer_forecast.baselines.outliers import without_outliers
+from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 from taylorformer_forecast.baselines.zeros import without_outages
 from taylorformer_forecast.defaults import STATISTICAL_LEVELS
 from taylorformer_forecast.engine.contexts import robust_columns

@@ -398,13 +398,3 @@ def test_in_a_panel_a_flag_in_one_month_of_some_years_leaves_the_season_what_is_
             y.append(200 + season[place] + 40 * flag + rng.normal(0, 10, 50))
         found.append(difference(fit_effects(y, x, [12]), np.concatenate(y)))
     assert np.mean(found) == pytest.approx(40, rel=0.3)
-
-
-def test_models_that_were_saved_without_places_in_the_season_have_effects():
-    rng = np.random.default_rng(0)
-    x = [promotions(80, rng) for _ in range(8)]
-    y = [(30 if k % 2 else 5) * one[:, 0] + rng.normal(size=80) for k, one in enumerate(x)]
-    effects = fit_effects(y, x, [7])
-    before = replace(effects, prior=effects.prior[: len(effects.columns)])
-    slopes = [one.slopes_of(y[1], x[1], [7], one.unit(y[1], x[1])) for one in (effects, before)]
-    np.testing.assert_allclose(slopes[1], slopes[0], rtol=0.1, atol=0.05)

@@ -75,16 +75,6 @@ def test_numbers_out_of_range_are_refused_in_files_that_are_whole(name, path, we
     refuse(name, path, "it is damaged: a number of")
 
 
-@pytest.mark.parametrize("name", ["pretrained"])
-def test_files_with_the_names_of_before_are_read(name, path):
-    before, header = load_pretrained(path), headers(name, path)[1]
-    older = {"settings": header["settings"], "trust": 0.25, "slots": 3}
-    write(path, "prior", older)
-    found = load_pretrained(path)
-    assert (found.settings, found.weight, found.max_cycles) == (before.settings, 0.25, 3)
-    assert all(torch.equal(value, before.weights[key]) for key, value in found.weights.items())
-
-
 def test_a_folder_that_is_missing_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         weights_file.write_weights(tmp_path / "lost" / "net.safetensors", "net", {"x": torch.ones(2)}, {})
@@ -168,7 +158,7 @@ def test_a_header_of_another_kind_is_refused(name, path, header):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("distribution", "cauchy"), ("distribution", []), ("taylor_order", 99)]
+    ("key", "value"), [("distribution", "cauchy"), ("distribution", []), ("n_derivative_neighbours", 99)]
 )
 def test_other_settings_of_a_network_are_checked_too(tmp_path, key, value):
     path = shutil.copy(pretrained.DEFAULT, tmp_path / "copy.safetensors")

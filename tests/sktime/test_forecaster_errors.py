@@ -11,7 +11,7 @@ import pytest
 from all_models import forecasters
 from pytorch_lightning import Callback
 
-from taylorformer_forecast.engine.rules import RULES
+from taylorformer_forecast.engine.parameters import RULES
 from taylorformer_forecast.sktime import (
     ContiFormerForecaster,
     LAMForecaster,

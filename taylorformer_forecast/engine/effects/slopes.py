@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import EFFECT_EVIDENCE
-from taylorformer_forecast.engine.effects.relevance import LEAST_VARIANCE, Regressions, relevant_slopes
+from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
 from taylorformer_forecast.engine.effects.rows import Rows
 
 N_ROUNDS = 6  # of slopes and autoregression in turn
@@ -62,16 +62,13 @@ def slopes_of(
 
 
 def slopes_of_one(
-    rows: Any, common: Float[np.ndarray, " P"], prior: Float[np.ndarray, " P"]
-) -> Float[np.ndarray, " P"]:
+    rows: Any, common: Float[np.ndarray, " P"], prior: Float[np.ndarray, " P+S"]
+) -> Float[np.ndarray, " P+S"]:
     """Slopes of one more series, given those in common and the variances of deviations from these.
 
-    Of places in the season nothing need be given: they have none in common then.
+    Of places in the season only variances need be given: they have none in common then.
     """
-    n_terms = rows.terms.shape[1]
-    common = np.append(common, np.zeros(n_terms - len(common)))
-    prior = np.append(prior, np.full(n_terms - len(prior), LEAST_VARIANCE))  # saved before: none
-    found = common
+    found = common = np.append(common, np.zeros(len(prior) - len(common)))
     for _ in range(2):
         found = common + Regressions.of([rows.whitened(found)]).deviations(common, prior)[0]
         rows = rows.without_outliers(found)

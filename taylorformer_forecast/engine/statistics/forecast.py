@@ -11,7 +11,7 @@ from torch import Tensor
 
 from taylorformer_forecast.baselines.bounds import bounds, recurring_minimum, without_negligible
 from taylorformer_forecast.baselines.forecast import Forecast, forecast_clean
-from taylorformer_forecast.baselines.outliers import without_wrong_values
+from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 from taylorformer_forecast.baselines.zeros import is_intermittent, may_be_broken
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
@@ -19,9 +19,9 @@ from taylorformer_forecast.defaults import (
     MIN_SCALE_VALUES,
     STATISTICAL_LEVELS,
 )
+from taylorformer_forecast.engine.statistics.constant_exceptions import with_exceptions
 from taylorformer_forecast.engine.statistics.days import effects_of_calendar, without_effects
 from taylorformer_forecast.engine.statistics.demand_season import with_season
-from taylorformer_forecast.engine.statistics.exceptions import with_exceptions
 from taylorformer_forecast.engine.statistics.requests import (
     SeriesForecast,
     SeriesRequest,

@@ -7,8 +7,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
+from taylorformer_forecast.core.families.quantile import pinball_loss
 from taylorformer_forecast.defaults import (
     ANALOGUE_ODDS,
     DECILES,
@@ -140,9 +142,8 @@ def decile_loss(deciles: Float[np.ndarray, "... 9"], y: np.ndarray) -> np.ndarra
     >>> decile_loss(np.zeros((2, 9)), np.array([3.0, np.nan])).round(2).tolist()
     [3.0, 0.0]
     """
-    levels = np.asarray(DECILES)
-    error = np.nan_to_num(y[..., None] - deciles)
-    return 2 * np.maximum(levels * error, (levels - 1) * error).mean(-1)
+    error = torch.as_tensor(np.nan_to_num(y[..., None] - deciles))
+    return pinball_loss(error, error.new_tensor(DECILES)).numpy().mean(-1)
 
 
 def weights_by_losses(

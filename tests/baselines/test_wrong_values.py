@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.baselines.outliers import without_wrong_values
+from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 
 MONTH = np.arange(96)
 

@@ -1,4 +1,4 @@
-"""Runs of values that a season does not explain, as of months in which a shop was closed."""
+"""Values that only later ones show to be wrong: outages, first outliers, runs that a season hides."""
 
 from __future__ import annotations
 
@@ -8,15 +8,99 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from taylorformer_forecast.baselines.outliers import (
+    are_many,
+    beyond,
+    cleaned,
+    large_step,
+    seasonal_values,
+    step_sizes,
+    usual_steps,
+)
 from taylorformer_forecast.baselines.seasonal import carry, in_cycles
+from taylorformer_forecast.baselines.zeros import is_intermittent, without_outages
 from taylorformer_forecast.defaults import (
-    LARGE_STEP,
     LEAST_PAST_CYCLES,
     LONGEST_RUN,
+    MIN_CHECKED_VALUES,
     SEASONAL_JUMP,
     SEASONAL_RUN_SIZE,
     SEASONAL_STEP_PART,
+    SPIKE_SIZES,
 )
+
+
+def without_wrong_values(
+    y: Float[Tensor, "B n"], seasons: Sequence[float | int] = ()
+) -> Float[Tensor, "B n"]:
+    """Series without what only later values show to be no part of them.
+
+    That are zeros while something was closed or broken, extreme values that last for some steps and are over,
+    and outliers among the first values. Others are left to :func:`~.winsorise.winsorise`, which finds each by
+    the values before it.
+
+    Parameters
+    ----------
+    y : Tensor of shape (B, n)
+        Series; NaN where nothing was observed.
+    seasons : sequence of float or int, optional
+        Lengths of seasons, in steps.
+
+    Returns
+    -------
+    Tensor of shape (B, n)
+        NaN in the place of such values; ``y`` itself if there are none.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.wrong_values import without_wrong_values
+    >>> y = torch.tensor([[1.0, 2.0, 1.5, 1.0, 2.0, 1.0, 2.0] * 6])
+    >>> y[0, [1, 20, 21, 22]] = 1e6
+    >>> without_wrong_values(y).isnan().nonzero()[:, 1].tolist()
+    [1, 20, 21, 22]
+    """
+    if y.shape[1] < MIN_CHECKED_VALUES:
+        return y
+    y = without_outages(y, seasons)
+    seen = ~y.isnan()
+    at = torch.arange(y.shape[1], dtype=y.dtype, device=y.device)
+    step = step_sizes(y)
+    usual = SPIKE_SIZES[0] * large_step(step)
+    rows = (seen.sum(1) >= MIN_CHECKED_VALUES) & (step.nan_to_num(-1.0).amax(1) > usual)
+    rest = without_season(y, seasons)
+    jumps = lasting_step(rest).nan_to_num().amax(1) > SEASONAL_JUMP * large_step(rest.diff(dim=1).abs())
+    seasonal = jumps & ((rest != y) & seen).any(1)
+    demand = is_intermittent(y)[:, -1]
+    found = {}
+    for row in ((rows | seasonal) & ~demand).nonzero()[:, 0].tolist():
+        own = seen[row]
+        wrong = torch.zeros_like(y[row, own], dtype=torch.bool)
+        if bool(rows[row]):
+            wrong = cleaned(at[own], y[row, own], seasons)[1]
+        if bool(seasonal[row]):
+            wrong |= _beside_season(at[own], rest[row, own], int(seasons[0]))
+        if bool(wrong.any()):
+            found[row] = own.masked_scatter(own, wrong)
+    if found:
+        y = y.clone()
+    for row, own in found.items():
+        y[row, own] = torch.nan
+    return y
+
+
+def _beside_season(t: Tensor, rest: Tensor, season: int) -> Bool[Tensor, " n"]:
+    """Which values less their season are in runs that are over; see :func:`seasonal_runs`."""
+    found, unit = torch.zeros_like(rest, dtype=torch.bool), usual_steps(rest)
+    level = running_median(rest)[None]
+    for first in range(1, LONGEST_RUN + 1, season):
+        last = first + season - 1  # whole seasons: values that far apart are in no run of these lengths
+        lengths = range(max(first, 2), min(last, LONGEST_RUN) + 1)
+        away = beyond(rest, torch.cat([level, seasonal_values(t, rest, [last])]))
+        runs, in_any = seasonal_runs(rest, away, unit, lengths)
+        if not are_many(in_any):
+            found |= runs
+    return found
 
 
 def seasonal_runs(
@@ -43,13 +127,13 @@ def seasonal_runs(
     -------
     found : Tensor of shape (n,)
         Which values are in runs of these lengths that are over.
-    beyond : Tensor of shape (n,)
+    in_any : Tensor of shape (n,)
         Which values are in any run.
 
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.seasonal_runs import running_median, seasonal_runs
+    >>> from taylorformer_forecast.baselines.wrong_values import running_median, seasonal_runs
     >>> y = torch.tensor([1.0, 2.0] * 15)
     >>> y[12:16] -= 9
     >>> away = y - running_median(y)
@@ -59,9 +143,9 @@ def seasonal_runs(
     n = len(rest)
     least = SEASONAL_RUN_SIZE * unit
     far = (away.abs() > least) & (unit > 0)
-    found, beyond = torch.zeros_like(far), torch.zeros_like(far)
+    found, in_any = torch.zeros_like(far), torch.zeros_like(far)
     if int(far.sum()) < 2:
-        return found, beyond
+        return found, in_any
     side = torch.where(away.abs() > least / 2, away.sign(), 0.0)
     jump = torch.nn.functional.pad(lasting_step(rest), (2, 1))  # to each value
     which, counts = side.unique_consecutive(return_counts=True)
@@ -69,13 +153,13 @@ def seasonal_runs(
     for sign, start, count in zip(which.tolist(), starts.tolist(), counts.tolist(), strict=True):
         end = start + count
         n_far = int(far[start:end].sum())
-        beyond[start:end] = sign != 0 and n_far > 0
+        in_any[start:end] = sign != 0 and n_far > 0
         if sign == 0 or n_far < 2 or count not in lengths or start < 3 or end > n - 3:
             continue
         ends = torch.cat([jump[start : start + 2], jump[end - 1 : end + 1]]).max()
         least_jump = torch.maximum(away[start:end].abs().max() / 2, SEASONAL_JUMP * unit[start:end].max())
         found[start:end] = ends >= least_jump
-    return found, beyond
+    return found, in_any
 
 
 def running_median(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
@@ -98,7 +182,7 @@ def without_season(y: Float[Tensor, "B n"], seasons: Sequence[float | int]) -> F
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.seasonal_runs import without_season
+    >>> from taylorformer_forecast.baselines.wrong_values import without_season
     >>> y = torch.tensor([[1.0, 2.0, 9.0] * 4])
     >>> y[0, 8] = 5.0
     >>> without_season(y, [3]).tolist()
@@ -114,21 +198,14 @@ def without_season(y: Float[Tensor, "B n"], seasons: Sequence[float | int]) -> F
     before = cycle.long().clamp_max(middle.shape[1] - 2)
     level = torch.lerp(middle[:, before], middle[:, before + 1], (cycle - before).expand_as(y))
     seen = (~y.isnan()).sum(1) >= LEAST_PAST_CYCLES * season
-    rest, size = y, SEASONAL_STEP_PART * large_step(y)
+    rest, size = y, SEASONAL_STEP_PART * large_step(y.diff(dim=1).abs())
     for unit in (torch.ones_like(level), level):
         index = in_cycles((y - level) / unit, season)[0].nanmedian(1).values
         less = y - unit * index.repeat(1, cycles.shape[1])[:, pad:]
-        step = large_step(less)
+        step = large_step(less.diff(dim=1).abs())
         better = (step < size) & (unit > 0).all(1) & seen
         rest, size = torch.where(better[:, None], less, rest), torch.where(better, step, size)
     return rest
-
-
-def large_step(y: Float[Tensor, "B n"]) -> Float[Tensor, " B"]:
-    """The step of each series that a tenth of its steps is larger than; NaN without steps."""
-    ordered = y.diff(dim=1).abs().sort(dim=1).values  # NaN are the last
-    count = (~ordered.isnan()).sum(1, keepdim=True)
-    return ordered.gather(1, (LARGE_STEP * (count - 1)).long().clamp_min(0))[:, 0]
 
 
 def lasting_step(y: Float[Tensor, "... n"]) -> Float[Tensor, "... n-3"]:
