@@ -43,7 +43,14 @@ from taylorformer_forecast.baselines.families import FAMILIES
 SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
 NONE = 1e-12  # prior of a family that is left out
 FASTER, LATEST = "errors that grow as the level", "latest errors"
-PARTS = (*FAMILIES, "skewness of errors", "logarithms below the median", "a reach of each side", FASTER, LATEST)
+PARTS = (
+    *FAMILIES,
+    "skewness of errors",
+    "logarithms below the median",
+    "a reach of each side",
+    FASTER,
+    LATEST,
+)
 COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline")
 
 
