@@ -10,6 +10,7 @@ from torch import Tensor
 from taylorformer_forecast.defaults import (
     FEWEST_NEW,
     LARGEST_ERROR,
+    LATEST_ERRORS_COUNT,
     LATEST_ERRORS_POWER,
     MOST_NEW,
     NEW_LEVEL_HISTORY,
@@ -73,7 +74,7 @@ def after_latest(
 ) -> Float[Tensor, "B n H"]:
     """Factor of the scale from every origin, by the latest two errors of one step: large ones come together.
 
-    It fades with the root of the step.
+    It fades with the root of the step, and counts for less where few errors say what is usual.
 
     Parameters
     ----------
@@ -93,15 +94,17 @@ def after_latest(
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.latest_errors import after_latest
-    >>> error = torch.ones(1, 9, 4).double()
+    >>> error = torch.ones(1, 200, 4).double()
     >>> error[0, -2, 0] = 3.0
-    >>> after_latest(error, torch.ones(1, 9, 4), torch.ones(1, 1).bool())[0, -1].round(decimals=2).tolist()
-    [1.14, 1.1, 1.08, 1.07]
+    >>> after_latest(error, torch.ones(1, 200, 4), torch.ones(1, 1).bool())[0, -1].round(decimals=2).tolist()
+    [1.13, 1.09, 1.07, 1.06]
     """
     size = (error[..., 0].abs() / scale[..., 0]).clamp_max(LARGEST_ERROR)
     last, before = (F.pad(size, (back, 0), value=torch.nan)[:, : size.shape[1]] for back in (1, 2))
     latest = torch.where(before.isnan(), last, (2 * last + before) / 3)
-    factor = torch.where(latest.isnan(), 1.0, ((1 + latest) / 2) ** LATEST_ERRORS_POWER)
+    count = (~last.isnan()).cumsum(1)
+    power = LATEST_ERRORS_POWER * count / (count + LATEST_ERRORS_COUNT)
+    factor = torch.where(latest.isnan(), 1.0, ((1 + latest) / 2) ** power)
     factor[:, -1:] = torch.where(steady, factor[:, -1:], 1.0)
     h = torch.arange(1, scale.shape[2] + 1, dtype=size.dtype, device=size.device)
     return 1 + (factor[..., None] - 1) / h.sqrt()
