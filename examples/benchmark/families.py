@@ -1,8 +1,8 @@
 """What each part of the statistical combination is worth: losses of the combination without it.
 
 Parts are the families of its members, what skewed errors change, the logarithms in which quantiles of
-positive values are taken below the median, factors by which each side reaches as far as its errors, errors
-that grow faster than the root of the level, and scales that follow the latest two errors::
+positive values are taken below the median, factors by which each side reaches as far as its errors, and
+errors that grow faster than the root of the level::
 
     python examples/benchmark/families.py --data FOLDER --series DIR --out docs/results/families.json
 
@@ -36,21 +36,14 @@ from series_windows import windows
 from short_series import Collection
 from short_series_report import NAMES, table
 
-from taylorformer_forecast.baselines import combination, errors, forecast, latest_errors, tails, weights
+from taylorformer_forecast.baselines import combination, errors, forecast, tails, weights
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.families import FAMILIES
 
 SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
 NONE = 1e-12  # prior of a family that is left out
-FASTER, LATEST = "errors that grow as the level", "latest errors"
-PARTS = (
-    *FAMILIES,
-    "skewness of errors",
-    "logarithms below the median",
-    "a reach of each side",
-    FASTER,
-    LATEST,
-)
+FASTER = "errors that grow as the level"
+PARTS = (*FAMILIES, "skewness of errors", "logarithms below the median", "a reach of each side", FASTER)
 COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline")
 
 
@@ -75,8 +68,6 @@ def without(part: str | None) -> AbstractContextManager:
         return patch.object(tails, "REACH_ERRORS", np.inf)
     if part == FASTER:
         return patch.object(errors, "ERROR_LEVEL_EVIDENCE", np.inf)
-    if part == LATEST:
-        return patch.object(latest_errors, "LATEST_ERRORS_POWER", 0.0)
     return patch.dict(weights.FAMILY_PRIOR, {part: NONE})
 
 

@@ -136,9 +136,6 @@ Errors of values that are never negative grow with the root of the level. They g
 itself, or nearly so, where past errors of a series that has grown say so clearly. The two exceptions above
 are exceptions here, too.
 
-Large errors come together. So widths change with the latest two, most for the next step. In a long series
-they are a fifth wider after errors three times as large as usual, and 16 % narrower after none.
-
 Where past errors are skewed, the median lies on their short side, and quantiles of that side lie nearer to
 it. Below the median of positive values, distances are those of logarithms. Each side reaches as far as its
 own errors do, where one in ten lies farther by three standard errors.

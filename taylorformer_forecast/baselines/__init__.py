@@ -30,7 +30,7 @@ The statistical combination::
     outliers        in view of both sides; large steps
     wrong_values    what only later values show to be wrong
     winsorise       outliers in view of the past and the next value
-    latest_errors   large errors that come together; levels of the last few values
+    new_level       levels of the last few values
     calendar        working days, days of the month, holidays
     analogues       what followed windows like the latest one; averaged with networks
 
@@ -53,8 +53,7 @@ A statistical forecast is made in this order. ``engine.statistics.forecast`` has
 3. ``combination``: zeros before the first other value are left out, and outliers are winsorised.
 4. Members are fitted and weighted, from every origin.
 5. Level and scale of their errors follow, without places that are always zero.
-6. A doubtful end, a shift or a new level widens the last scale, and large latest errors any; small ones
-   narrow it.
+6. A doubtful end, a shift or a new level widens the last scale.
 7. ``forecast``: intermittent demand has distributions of its own.
 8. Asymmetry of the errors, reach and tails of each side; then the correction by a network.
 9. Ranges of quantiles; places that are always zero; widths from one value or two.

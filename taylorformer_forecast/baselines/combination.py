@@ -14,8 +14,8 @@ from taylorformer_forecast.baselines.bounds import positive_so_far
 from taylorformer_forecast.baselines.dependence import least_units
 from taylorformer_forecast.baselines.errors import error_level, error_scale, past_errors, shape
 from taylorformer_forecast.baselines.families import FAMILIES
-from taylorformer_forecast.baselines.latest_errors import after_latest, new_level
 from taylorformer_forecast.baselines.members import Members, members
+from taylorformer_forecast.baselines.new_level import new_level
 from taylorformer_forecast.baselines.outliers import step_sizes
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.baselines.weights import combine, weigh
@@ -174,9 +174,7 @@ def fit_combination(y: Float[Tensor, "B n"], horizon: int, seasons: Sequence[int
     scale[:, -1] = torch.maximum(scale[:, -1], doubt)
     reaching = new_level(clean, loc, scale)
     new = (reaching > scale[:, -1]).any(1, keepdim=True)
-    after = after_latest(error, scale, steady & ~new)
     scale[:, -1] = torch.maximum(scale[:, -1], reaching)
-    scale = scale * after
     # An error cannot be much larger than the range that forecasts and values share.
     usual = torch.nan_to_num(clean).abs().sum(1) / observed.sum(1).clamp_min(1)
     least = ROUNDING * torch.where(usual > 0, usual, 1.0)[:, None, None]

@@ -118,10 +118,10 @@ class TimeAxis:
         unclear = few and own.freq is None and "period" not in (self.kind, own.kind)
         if unclear and (own.kind == "number") == (self.kind == "number"):
             return self
-        if self.hours is not None and own.hours is None and own.kind == "clock":  # too short to show them
-            return self if own.step % self.hours.step == 0 else own
-        alike = own.kind == self.kind and own.freq == self.freq and own.every == self.every
-        alike = alike and own.stride == self.stride and own.hours == self.hours
+        if self.hours is not None and own.hours is None and own.kind == "clock":
+            return self if self.hours.may_be(own.step, own.span * own.step, own.freq) else own
+        names = ("kind", "freq", "every", "stride", "hours", "open_days")
+        alike = all(getattr(own, name) == getattr(self, name) for name in names)
         return self if alike and 0.5 < own.step / self.step < 2 else own
 
     def count(self, index: pd.Index) -> np.ndarray:
@@ -171,8 +171,10 @@ class TimeAxis:
         """The next ``n`` steps as a relative horizon counts them."""
         return range(self.stride, n * self.stride + 1, self.stride)
 
-    def between(self, first: Any, last: Any, like: pd.Index) -> pd.Index:
-        """Regular stamps from ``first`` to ``last``, both included if they lie on the grid."""
+    def between(self, first: Any, last: Any, like: pd.Index, opened: bool = False) -> pd.Index:
+        """Regular stamps from ``first`` to ``last``, those on the grid, or only days that may have rows."""
+        if opened and self.open_days is not None:
+            return (days := self.between(first, last, like))[self.open_days.count(days) % 1 == 0]
         if isinstance(like, pd.PeriodIndex):
             return pd.period_range(first, last, freq=like.freq)[:: self.stride]
         if self.hours is not None:

@@ -154,6 +154,19 @@ class OpenHours:
             stamps = stamps.tz_localize(like.tz, ambiguous=first, nonexistent="shift_forward")
         return in_unit_of(stamps, like)
 
+    def may_be(self, step: float, span: float, freq: Any) -> bool:
+        """Whether times that are too few to show open hours, this typical step apart, may have these.
+
+        Parameters
+        ----------
+        step, span : float
+            Typical distance of neighbours, and of the first and the last, in nanoseconds.
+        freq : pandas offset or None
+            Frequency of the times.
+        """
+        alike = step == self.step if self.step < DAY else freq is None and step % DAY == 0
+        return alike and span < LEAST_OPEN_WEEKS * WEEK
+
     def cycle(self, name: str) -> float:
         """Open steps of a cycle of the calendar."""
         return self.per_day if name == "day" else len(self.places) * CYCLES[name] / CYCLES["week"]

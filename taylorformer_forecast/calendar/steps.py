@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taylorformer_forecast.defaults import LARGEST_OFFSET, SPARSEST_STEPS
+from taylorformer_forecast.defaults import LARGEST_OFFSET, OFF_STEP_SHARE, SPARSEST_STEPS
 
 YEARS_OF_DATES = (1678, 2261)  # first and last: nanoseconds count no others
 
@@ -82,8 +82,8 @@ def typical_step(gaps: np.ndarray, whole: bool) -> float:
     gaps : ndarray of shape (n,)
         Distances.
     whole : bool
-        Whether to take the largest step of which all gaps are multiples, unless most steps would be empty: of
-        days, Mondays, Wednesdays and Fridays.
+        Whether to take the largest step of which all gaps are multiples, unless most steps would be empty, or
+        few gaps ask for it: of days, Mondays, Wednesdays and Fridays.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def typical_step(gaps: np.ndarray, whole: bool) -> float:
     (2.0, 1.0)
     """
     step = float(np.median(gaps)) if len(gaps) else 1.0
-    if whole and (gaps % step).any():
+    if whole and len(gaps) and (gaps % step > 0).mean() > OFF_STEP_SHARE:
         divisor = float(np.gcd.reduce(gaps))
         step = divisor if step <= SPARSEST_STEPS * divisor else step
     return step

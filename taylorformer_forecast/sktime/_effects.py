@@ -266,7 +266,7 @@ class ExogenousEffects(Host):
             ahead = ahead[ahead.get_level_values(-1) > end]  # before that, rows may be missing
             if self._effects.reach and len(ahead):  # steps on the way count too
                 times = ahead.get_level_values(-1)
-                between = self._axis.between(end, times.max(), times)
+                between = self._axis.between(end, times.max(), times, opened=True)
                 ahead = ahead.union(on_the_way(between[between > end], ahead))
             needed.append(ahead)
         return needed[0].append(needed[1:])

@@ -202,8 +202,8 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         )
 
     def _ahead(self, y, upto):
-        """Regular steps after the last row of y."""
-        stamps = self._axis.between(y.index[-1], upto, y.index)
+        """Regular steps after the last row of y, without weekdays that never have one."""
+        stamps = self._axis.between(y.index[-1], upto, y.index, opened=True)
         return stamps[stamps > y.index[-1]]
 
     def _given_after(self, key, last):

@@ -7,8 +7,8 @@ from torch.testing import assert_close as close
 from taylorformer_forecast.baselines.bounds import forecast_range, positive_so_far
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.forecast import forecast
-from taylorformer_forecast.baselines.latest_errors import new_level
 from taylorformer_forecast.baselines.members import members
+from taylorformer_forecast.baselines.new_level import new_level
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.baselines.winsorise import winsorise

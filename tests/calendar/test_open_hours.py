@@ -285,3 +285,30 @@ def test_days_that_are_missing_at_random_close_no_weekday(kept):
     axis = TimeAxis.of([days[np.random.default_rng(0).random(200) < kept]])
     assert axis.hours is None
     assert axis.open_days is None
+
+
+def test_other_series_than_short_ones_do_not_take_open_hours_of_those_before():
+    bars, some = TimeAxis.of([office(weeks=8)]), TimeAxis.of([days_of((0, 2, 4))])
+    daily, weekly = (pd.date_range("2024-01-01", periods=40, freq=freq) for freq in ("D", "W"))
+    for axis in (bars, some):
+        for times in (daily, weekly, daily[:5]):
+            own = TimeAxis.of([times])
+            assert axis.continued(own, few=False) is own
+    few = TimeAxis.of([days_of((0, 2, 4), n=12)[:4]])
+    assert some.continued(few, few=False) is some
+
+
+def test_one_number_beside_the_steps_is_an_exception():
+    numbers = np.sort(np.append(3 * np.arange(100), 100))
+    assert TimeAxis.of([pd.Index(numbers)]).step == 3
+
+
+@pytest.mark.parametrize(
+    "model", [TaylorformerForecaster(strategy="baseline"), LAMForecaster(max_steps=2, verbose=False)]
+)
+def test_covariates_of_open_days_are_enough(model):
+    days = days_of((0, 1, 2, 3, 4, 5), n=120)
+    x = pd.DataFrame({"x": np.random.default_rng(0).random(len(days))}, days)
+    y = pd.Series(np.arange(len(days)) % 6 + 10 * x["x"], days)
+    model = model.clone().set_params(random_state=0).fit(y[:-7], X=x[:-7], fh=range(1, 8))
+    pd.testing.assert_index_equal(model.predict(X=x[-7:]).index, y.index[-7:], exact="equiv")
