@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.frequency import CYCLES, in_unit_of
+from taylorformer_forecast.calendar.steps import common_divisor
 from taylorformer_forecast.defaults import (
     CLOSED_CHANCE,
     DAILY_WEEKDAYS,
@@ -85,11 +86,11 @@ class OpenHours:
         if not len(gaps) or gaps.min() < 1:
             return None
         times, zone = np.unique(np.concatenate([_since_monday(index) for index in indexes])), indexes[0].tz
-        step, divisor = int(np.median(gaps)), min(int(np.gcd.reduce(gaps)), DAY)
-        if step < DAY and (step == divisor or not ((times - longest[0]) % step).any()):
+        step = int(np.median(gaps))
+        if step < DAY and not ((times - times[0]) % step).any():
             found = cls._of_step(times, step, strict=False)
         else:  # at 8, 12 and 18 o'clock, or on Mondays, Wednesdays and Fridays
-            found = cls._of_step(times, divisor, strict=True)
+            found = cls._of_step(times, min(common_divisor(gaps), DAY), strict=True)
         if found is None or zone is None or found.step == DAY:
             return found
         return None if _may_change(zone, np.array(found.places) * found.step % DAY) else found

@@ -95,6 +95,6 @@ def typical_step(gaps: np.ndarray, whole: bool) -> float:
     """
     step = float(np.median(gaps)) if len(gaps) else 1.0
     if whole and len(gaps) and (gaps % step > 0).mean() > OFF_STEP_SHARE:
-        divisor = float(np.gcd.reduce(gaps))
+        divisor = float(common_divisor(gaps))
         step = divisor if step <= SPARSEST_STEPS * divisor else step
     return step
