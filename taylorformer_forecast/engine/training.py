@@ -121,7 +121,8 @@ def fit(
         **_accelerator(device, extra),
     }
     of_a_step = extra.get("accumulate_grad_batches", 1)  # batches of the optimiser
-    if validation is not None and "check_val_every_n_epoch" not in extra:
+    of_an_epoch = isinstance(extra.get("val_check_interval"), float)  # Lightning counts it within epochs
+    if validation is not None and "check_val_every_n_epoch" not in extra and not of_an_epoch:
         settings["val_check_interval"] = max(1, round(max_steps / n_checks)) * of_a_step
         settings["check_val_every_n_epoch"] = None
     if verbose and is_watched() and not extra.get("enable_progress_bar"):

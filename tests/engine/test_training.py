@@ -253,6 +253,13 @@ def test_the_users_trainer_may_check_after_every_pass(n_passes):
     assert ("val_loss" in result) == (n_passes > 0)
 
 
+def test_the_users_trainer_may_check_several_times_in_a_pass():
+    record, n_batches = Record(), loaders()[0].n_batches
+    extra = {"val_check_interval": 0.5, "callbacks": record}
+    trained(2 * n_batches, validation=True, trainer_kwargs=extra)
+    assert len(record.losses) == 2 * (n_batches // (n_batches // 2))
+
+
 def test_time_can_be_limited():
     start = time.monotonic()
     _, result = trained(max_steps=10**7, trainer_kwargs={"max_time": {"seconds": 1}})
