@@ -75,6 +75,7 @@ NO_DEFAULTS = {
         "UNIT_SCALE",
         "WEEK",
         "YEAR",
+        "WEEKDAYS",
         "YEARS_OF_DATES",
     ),
     "rounds that more would not change": ("N_ITERATIONS", "N_ROUNDS", "N_STEPS"),

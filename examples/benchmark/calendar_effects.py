@@ -2,10 +2,11 @@
 
 Forecasts are those of ``strategy="corrected"``, which looks for effects of the days of the month, Easter and
 Christmas on daily series, and of the number of working days on monthly ones; and the same with
-``time_features`` given, which looks for seasons only. NN5 is cut at several dates. Transformers and exchange
-rates have no holidays that matter: there the effects should cost nothing. Their hourly values are daily means
-here, and days of exchange rates follow each other without weekends, as if they were dates. Monthly series
-with wrong dates show the same. Losses are weighted quantile losses over those of seasonal naive forecasts::
+``time_features`` given, which looks for seasons only. NN5 is cut at several dates, with all days and with
+Mondays to Fridays alone. Transformers and exchange rates have no holidays that matter: there the effects
+should cost nothing. Their hourly values are daily means here, and days of exchange rates follow each other
+without weekends, as if they were dates. Monthly series with wrong dates show the same. Losses are weighted
+quantile losses over those of seasonal naive forecasts::
 
     python examples/benchmark/calendar_effects.py --data DIR --out docs/results/calendar_effects.json
     python examples/benchmark/calendar_effects.py --page     # only the tables of docs/calendar_effects.md
@@ -34,7 +35,7 @@ from run import fill_page, machine, write_json
 
 SEED, N, HORIZON, ORIGINS = 0, 400, 28, 10
 LATE = 19  # months
-YEAR = 1.9 * 365.25  # values from which the year is a season by default
+YEAR = 1.9 * 365.25  # days from which the year is a season by default
 ENDS = {735: "April and May", 679: "February and March", 615: "December", 540: "September and October"}
 FORECASTER = "taylorformer_forecast.sktime:TaylorformerForecaster"
 
@@ -45,6 +46,18 @@ def cuts(collection: Collection) -> Iterator[tuple[str, Collection]]:
     for end, name in ENDS.items():
         train, test = [y[:end] for y in whole], [y[end : end + collection.horizon] for y in whole]
         yield f"cash machines (NN5), {name}", replace(collection, train=train, test=test)
+
+
+def working_days(collection: Collection) -> Collection:
+    """The values of Mondays to Fridays alone, and as many weeks ahead."""
+    starts, parts = [], []
+    for start, train, test in zip(collection.starts, collection.train, collection.test, strict=True):
+        dates = pd.date_range(start[:10], periods=len(train) + len(test))
+        working = np.asarray(dates.dayofweek < 5)
+        starts.append(str(dates[working][0].date()))
+        parts.append((train[working[: len(train)]], test[working[len(train) :]]))
+    train, test = map(list, zip(*parts, strict=True))
+    return Collection(collection.name, "B", 5, len(test[0]), starts, train, test)
 
 
 def monthly(data: Path) -> Iterator[tuple[str, Collection]]:
@@ -82,7 +95,9 @@ def row(name: str, collection: Collection) -> dict[str, Any]:
     n = int(np.median([len(y) for y in collection.train]))
     steps = "months" if collection.freq == "M" else "days"
     found: dict[str, Any] = {"series": name, "steps": steps, "values": n, "forecasts": len(collection.train)}
-    seasons = ["year"] if steps == "months" else ["week", "year"] if n >= YEAR else ["week"]
+    seasons = (
+        ["year"] if steps == "months" else ["week", "year"] if n * 7 >= YEAR * collection.season else ["week"]
+    )
     for key, settings in {"without": {"time_features": seasons}, "with": {}}.items():
         options = json.dumps({"strategy": "corrected", "random_state": SEED, **settings})
         score = short_series.score(collection, short_series.of_sktime(f"{FORECASTER}:{options}", panel=True))
@@ -121,7 +136,8 @@ def main(argv: list[str] | None = None) -> None:
     book = {"machine": machine(), "seed": SEED, "rows": []}
     nn5 = Collection.read(args.data / "collections" / "nn5_daily.jsonl.gz", None, SEED)
     others = ((name, pieces(name, table)) for name, table in daily(args.data))
-    sets = [*cuts(nn5), *others, *monthly(args.data)]
+    working = [(name.replace(",", ", Mondays to Fridays,"), working_days(part)) for name, part in cuts(nn5)]
+    sets = [*cuts(nn5), *working, *others, *monthly(args.data)]
     for name, collection in sets:
         book["rows"].append(row(name, collection))
         print(book["rows"][-1], flush=True)

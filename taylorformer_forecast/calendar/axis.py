@@ -20,19 +20,10 @@ from taylorformer_forecast.calendar.frequency import (
     name_of,
 )
 from taylorformer_forecast.calendar.open_hours import OpenHours, open_times
-from taylorformer_forecast.calendar.steps import YEARS_OF_DATES, common_divisor, typical_step
+from taylorformer_forecast.calendar.steps import WEEKDAYS, common_divisor, content, have_dates, typical_step
 from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS
 
 STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
-
-
-def content(index: pd.Index) -> str:
-    """What an index holds, in words."""
-    if isinstance(index, pd.PeriodIndex):
-        return f"periods of frequency {index.freqstr}"
-    if isinstance(index, pd.DatetimeIndex):
-        return "dates" if index.tz is None else f"dates in the time zone {index.tz}"
-    return "integers" if pd.api.types.is_integer_dtype(index.dtype) else str(index.dtype)
 
 
 @dataclass(frozen=True)
@@ -277,13 +268,18 @@ class TimeAxis:
         counts = cycle_counts(name, self.kind, self.freq) if self.hours is None else self.hours.cycle(name)
         return counts / self.step
 
-    @property
-    def date_unit(self) -> str | None:
-        """Unit of numpy's dates, "D" or "M", if steps are days or months, whose calendar has effects."""
-        if self.kind in ("clock", "period") and self.cycle_steps("day") == 1:
-            return "D"
-        months = self.kind in ("month", "period") and round(self.cycle_steps("month"), 2) == 1
-        return "M" if months else None
+    def dates(self, index: pd.Index) -> tuple[np.ndarray | None, tuple[int, ...]]:
+        """Days or months of stamps if steps are days or months, else None; and weekdays that are steps."""
+        if self.kind == "number":
+            return None, WEEKDAYS
+        is_day = (self.step if self.kind == "business" else self.cycle_steps("day")) == 1
+        is_month = self.kind in ("month", "period") and round(self.cycle_steps("month"), 2) == 1
+        numbers = index.asi8 if self.kind == "period" else index.tz_localize(None).to_numpy()
+        dates = numbers.astype("datetime64[D]" if is_day else "datetime64[M]")
+        years = dates[[0, -1]].astype("datetime64[Y]").astype(int) + 1970
+        weekdays = WEEKDAYS[:5] if self.kind == "business" else WEEKDAYS
+        weekdays = weekdays if self.hours is None else self.hours.places
+        return dates if (is_day or is_month) and have_dates(years) else None, weekdays
 
     def usual_cycles(self, span: float | None = None, least: float = 2) -> tuple[str, ...]:
         """Cycles of several steps that are seen some times at least in a span; by default, in the data."""
@@ -291,10 +287,8 @@ class TimeAxis:
             return ()
         if self.kind == "period":
             ends = [self.origin, self.origin + round(self.span * self.step)]
-            years = pd.PeriodIndex.from_ordinals(ends, freq=self.freq).year
-            first, last = YEARS_OF_DATES  # cycles need dates, which do not go farther
-            if years[0] < first or years[1] > last:
-                return ()
+            if not have_dates(pd.PeriodIndex.from_ordinals(ends, freq=self.freq).year):
+                return ()  # cycles need dates
         span = self.span if span is None else span
         most = max(span / 1.9, (span + 1.5) / least)  # 8 quarters are two years
         return tuple(name for name in ("day", "week", "year") if 3 <= self.cycle_steps(name) <= most)

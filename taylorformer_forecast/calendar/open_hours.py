@@ -192,4 +192,4 @@ def open_times(
         return None, None
     found = OpenHours.of(indexes)
     mostly_daily = found is not None and found.step == DAY and len(found.places) >= DAILY_WEEKDAYS
-    return (None, found) if mostly_daily else (found, None)
+    return (None, found) if mostly_daily and freq is None else (found, None)

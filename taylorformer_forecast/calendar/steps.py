@@ -1,12 +1,68 @@
-"""Times that are counted in steps, and whether they are whole ones."""
+"""Time stamps and their steps: what an index holds, dates of steps, whole steps."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
 import numpy as np
+import pandas as pd
 
 from taylorformer_forecast.defaults import LARGEST_OFFSET, OFF_STEP_SHARE, SPARSEST_STEPS
 
 YEARS_OF_DATES = (1678, 2261)  # first and last: nanoseconds count no others
+
+
+WEEKDAYS = tuple(range(7))
+
+
+def content(index: pd.Index) -> str:
+    """What an index holds, in words."""
+    if isinstance(index, pd.PeriodIndex):
+        return f"periods of frequency {index.freqstr}"
+    if isinstance(index, pd.DatetimeIndex):
+        return "dates" if index.tz is None else f"dates in the time zone {index.tz}"
+    return "integers" if pd.api.types.is_integer_dtype(index.dtype) else str(index.dtype)
+
+
+def have_dates(years: Iterable[int]) -> bool:
+    """Whether years have dates that can be counted in nanoseconds."""
+    first, last = YEARS_OF_DATES
+    return all(first <= year <= last for year in years)
+
+
+@dataclass(frozen=True)
+class StepDate:
+    """The day or the month of a step, from which those of other steps are counted.
+
+    Parameters
+    ----------
+    date : datetime64
+        A day (unit "D") or a month (unit "M").
+    weekdays : tuple of int, optional
+        Days of the week that are steps, from 0 on Mondays. All by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from taylorformer_forecast.calendar.steps import StepDate
+    >>> friday = StepDate(np.datetime64("2024-03-01"), weekdays=(0, 1, 2, 3, 4))
+    >>> friday.others(np.array([-1, 0, 1])).tolist(), (friday - 5).date
+    ([19782, 19783, 19786], np.datetime64('2024-02-23'))
+    """
+
+    date: np.datetime64
+    weekdays: tuple[int, ...] = WEEKDAYS
+
+    def others(self, steps: np.ndarray) -> np.ndarray:
+        """Days or months since January 1970 of steps, counted from this one."""
+        if self.weekdays == WEEKDAYS:
+            return self.date.astype(int) + steps
+        is_step = [day in self.weekdays for day in WEEKDAYS]
+        return np.busday_offset(self.date, steps, roll="forward", weekmask=is_step).astype(int)
+
+    def __sub__(self, steps: int) -> StepDate:
+        return replace(self, date=self.others(np.array([-steps])).astype(self.date.dtype)[0])
 
 
 def snapped(steps: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.core.families.base import CERTAIN
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
@@ -124,12 +125,13 @@ class Statistics(nn.Module):
             for y, freq in zip(values, frequencies, strict=True)
         ]
 
-    def date_of(self, freq: Any, time: Any) -> np.datetime64 | None:
+    def date_of(self, freq: Any, time: Any) -> StepDate | None:
         """Day or month of a time stamp, where effects of the calendar are sought; else None."""
-        unit = _axis_of(freq)[0].date_unit if self.asked[0] == "auto" else None
-        return None if unit is None else pd.Timestamp(time).to_numpy().astype(f"datetime64[{unit}]")
+        axis, _ = _axis_of(freq)
+        dates, weekdays = axis.dates(pd.Index([time]))
+        return None if dates is None or self.asked[0] != "auto" else StepDate(dates[0], weekdays)
 
-    def _dates_before(self, batch: TorchInferenceBatch, shift: int) -> list[np.datetime64 | None]:
+    def _dates_before(self, batch: TorchInferenceBatch, shift: int) -> list[StepDate | None]:
         """Day or month of the end of every series, or None."""
         if batch.series_schema is None or batch.pred_time is None:
             return [None] * len(batch.past_target)
@@ -270,7 +272,7 @@ def _seasonal_features(freq: Any, time_features: object, seasonal_periods: objec
     return SeasonalFeatures.choose(axis, [(index, np.zeros((12, 1)))], time_features, seasonal_periods)
 
 
-def request_of(y: np.ndarray, ahead: np.ndarray, end: np.datetime64 | None = None) -> SeriesRequest:
+def request_of(y: np.ndarray, ahead: np.ndarray, end: StepDate | None = None) -> SeriesRequest:
     """Values from the first to the last that were observed, and steps after the end of ``y``."""
     seen = np.flatnonzero(~np.isnan(y))
     last = None if end is None else end - (len(y) - 1 - int(seen[-1]))

@@ -121,20 +121,19 @@ def fit(
         **_accelerator(device, extra),
     }
     of_a_step = extra.get("accumulate_grad_batches", 1)  # batches of the optimiser
-    of_an_epoch = isinstance(extra.get("val_check_interval"), float)  # Lightning counts it within epochs
-    if validation is not None and "check_val_every_n_epoch" not in extra and not of_an_epoch:
+    by_epochs = "check_val_every_n_epoch" in extra or isinstance(extra.get("val_check_interval"), float)
+    if validation is not None and not by_epochs:
         settings["val_check_interval"] = max(1, round(max_steps / n_checks)) * of_a_step
         settings["check_val_every_n_epoch"] = None
     if verbose and is_watched() and not extra.get("enable_progress_bar"):
         callbacks.append(ProgressBar())
     checkpoint = extra.pop("ckpt_path", None)
-    module = TrainingModule(net, lr, max_steps, data)
     with quiet():
         trainer = pl.Trainer(**{**settings, **extra, "callbacks": callbacks})
         batches = Loader(train) if n_batches is None else Epochs(train, n_batches, of_a_step)
         held_out = None if validation is None else Loader(validation)
         with interruptible():
-            trainer.fit(module, batches, held_out, ckpt_path=checkpoint)
+            trainer.fit(TrainingModule(net, lr, max_steps, data), batches, held_out, ckpt_path=checkpoint)
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items()}
     net.to("cpu").eval()
     if net.dtype != dtype:  # of the trainer's precision, which is that of training only

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from taylorformer_forecast.calendar.axis import content
+from taylorformer_forecast.calendar.steps import content
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.parameters import NATURAL, check_rule, check_rules
 from taylorformer_forecast.sktime._frames import (

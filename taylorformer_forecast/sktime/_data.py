@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.sktime._checks import check_observed, check_panel_observed
 from taylorformer_forecast.sktime._frames import instances, of_instance, rows_are_missing, to_float
@@ -53,9 +54,14 @@ class KnownData(Host):
 
     def _last_dates(self, panel):
         """Dates of the last values of every series, where effects of the calendar are sought; else None."""
-        if self.time_features == "auto":
-            return panel.last_dates(self._axis)
-        return [None] * (len(panel.keys) * len(panel.columns))
+        dates, weekdays = self._axis.dates(panel.stamps)
+        if dates is None or self.time_features != "auto":
+            return [None] * (len(panel.keys) * len(panel.columns))
+        return [
+            StepDate(dates[at[np.flatnonzero(~np.isnan(column))[-1]]], weekdays)
+            for _, at, values in panel.parts()
+            for column in values.T
+        ]
 
     def _own_seasons(self, y):
         """Seasons of a series on its grid that statistics try, in steps."""

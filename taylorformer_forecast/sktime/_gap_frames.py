@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.axis import content
+from taylorformer_forecast.calendar.steps import content
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import FILL_END_WINDOWS
 from taylorformer_forecast.engine.contexts import robust_columns

@@ -10,8 +10,9 @@ from typing import Any, Self
 
 from sktime.transformations.base import BaseTransformer
 
-from taylorformer_forecast.calendar.axis import TimeAxis, content
+from taylorformer_forecast.calendar.axis import TimeAxis
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
+from taylorformer_forecast.calendar.steps import content
 from taylorformer_forecast.defaults import FILL_GAP, FILL_SEASONS, FILL_WINDOW
 from taylorformer_forecast.engine.state import all_or_nothing
 from taylorformer_forecast.sktime._checks import check_observed, check_parameters, check_positive

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import TimeAxis
-from taylorformer_forecast.calendar.steps import YEARS_OF_DATES, on_steps
+from taylorformer_forecast.calendar.steps import on_steps
 from taylorformer_forecast.defaults import LARGEST_OFFSET
 
 
@@ -156,33 +156,6 @@ class Panel:
             return None
         widest = int(np.argmax(steps))
         return f"there is none between {stamps[widest]} and {stamps[widest + 1]}"
-
-    def last_dates(self, axis: TimeAxis) -> list[np.datetime64 | None]:
-        """Day or month of the last value of every column of every instance; None if steps are neither.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from taylorformer_forecast.calendar.axis import TimeAxis
-        >>> from taylorformer_forecast.sktime._panel import Panel
-        >>> y = pd.DataFrame({"y": [1.0, 2.0]}, pd.period_range("2024-01", periods=2, freq="M"))
-        >>> Panel.of(y).last_dates(TimeAxis.of([y.index]))
-        [np.datetime64('2024-02')]
-        """
-        none: list[np.datetime64 | None] = [None] * (len(self.keys) * len(self.columns))
-        index, unit = self.stamps, axis.date_unit
-        if unit is None:
-            return none
-        dates = index.asi8 if axis.kind == "period" else index.tz_localize(None).to_numpy()
-        dates = dates.astype(f"datetime64[{unit}]")
-        years = dates[[0, -1]].astype("datetime64[Y]").astype(int) + 1970
-        if years.min() < YEARS_OF_DATES[0] or years.max() > YEARS_OF_DATES[1]:
-            return none
-        return [
-            dates[at[np.flatnonzero(~np.isnan(column))[-1]]]
-            for _, at, values in self.parts()
-            for column in values.T
-        ]
 
     def is_sorted(self) -> bool:
         """Whether the stamps of every instance increase, with no double."""

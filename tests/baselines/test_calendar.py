@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.engine.statistics.days import (
     effects_of_calendar,
     surplus_of_working_days,
@@ -13,7 +14,7 @@ from taylorformer_forecast.engine.statistics.days import (
 FIRST = int(np.datetime64("2021-03-01", "D").astype(int))
 N, AHEAD = 800, 28
 DATES = (FIRST + np.arange(N + AHEAD)).astype("datetime64[D]").astype(str)
-LAST = np.datetime64(FIRST + N - 1, "D")
+LAST = StepDate(np.datetime64(FIRST + N - 1, "D"))
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=(40, N))
 
@@ -143,6 +144,46 @@ def test_series_that_are_not_daily_have_none_and_others_in_a_batch_do_not_matter
     np.testing.assert_allclose(together[2, 500:], alone[0], atol=1e-9)
 
 
+WORKDAYS = (0, 1, 2, 3, 4)
+
+
+def of_weekdays(weekdays):
+    """Which days are steps, and the date of the last of the past."""
+    steps = np.array([np.datetime64(date).item().weekday() in weekdays for date in DATES])
+    return steps, StepDate(np.datetime64(DATES[:N][steps[:N]][-1]), weekdays)
+
+
+@pytest.mark.parametrize("weekdays", [WORKDAYS, (0, 1, 2, 3, 4, 5), (6, 0, 1, 2, 3), (0, 2, 4)], ids=len)
+def test_series_of_some_weekdays_have_effects_of_holidays(weekdays):
+    y, added = with_holidays(size=60)
+    steps, last = of_weekdays(tuple(sorted(weekdays)))
+    y, ahead = torch.as_tensor(y[steps[:N]]), int(steps[N:].sum())
+    found = effects_of_calendar(y[None], [last], ahead, [len(weekdays)])[0].numpy()
+    many = added[steps[:N]] == 60
+    assert found[: len(y)][many].mean() > 25
+    assert np.abs(found[: len(y)][added[steps[:N]] == 0]).mean() < 4
+
+
+def test_the_last_working_day_of_a_month_is_one_day_whatever_its_date():
+    steps, last = of_weekdays(WORKDAYS)
+    months = np.array([date[:7] for date in DATES[steps]])
+    closing = np.append(months[1:] != months[:-1], False)
+    n = int(steps[:N].sum())
+    y = torch.as_tensor(100 + NOISE[0, :n] + 20 * closing[:n])
+    found = effects_of_calendar(y[None], [last], len(closing) - n, [5])[0].numpy()
+    assert closing[n:].sum() == 1
+    ordinary = ~np.isin([date[5:7] for date in DATES[steps]], ["03", "04", "12"])  # far from holidays
+    np.testing.assert_allclose(found[ordinary], 20 * closing[ordinary], atol=4)
+
+
+def test_series_of_all_days_and_of_some_do_not_matter_to_each_other():
+    _, last = of_weekdays(WORKDAYS)
+    both = torch.as_tensor(np.stack([with_holidays()[0][-500:]] * 2))
+    together = effects_of_calendar(both, [LAST, last], AHEAD).numpy()
+    for row, at in enumerate((LAST, last)):
+        np.testing.assert_allclose(together[row], effects_of_calendar(both[:1], [at], AHEAD)[0], atol=1e-9)
+
+
 def test_values_without_effects_stay_above_the_least():
     y = torch.tensor([[1.0, 5.0, 2.0], [-1.0, 5.0, 2.0]])
     assert without_effects(y, torch.full((2, 4), 3.0)).tolist() == [[1.0, 2.0, 1.0], [-4.0, 2.0, -1.0]]
@@ -156,7 +197,8 @@ YEARS, LATER = slice(0, 102), slice(102, 120)
 MONTHLY = RNG.normal(size=(40, 102))
 
 
-def of_months(y, last=MONTHS[101]):
+def of_months(y):
+    last = StepDate(MONTHS[101])
     return effects_of_calendar(torch.as_tensor(y, dtype=torch.float64), [last] * len(y), 18).numpy()
 
 
@@ -211,9 +253,8 @@ def test_gaps_and_longer_series_in_a_batch_hardly_matter_to_working_days():
     gappy = np.where(np.arange(102) % 23 == 5, np.nan, y)
     np.testing.assert_allclose(of_months(gappy[None]), of_months(y[None]), atol=2.0)
     short = np.where(np.arange(102) < 30, np.nan, y)
-    together = effects_of_calendar(
-        torch.as_tensor(np.stack([short, y, y])), [MONTHS[101], MONTHS[101], np.datetime64("1998-06-30")], 18
-    ).numpy()
+    last = [*[StepDate(MONTHS[101])] * 2, StepDate(np.datetime64("1998-06-30"))]
+    together = effects_of_calendar(torch.as_tensor(np.stack([short, y, y])), last, 18).numpy()
     np.testing.assert_allclose(together[0, 30:], of_months(y[None, 30:])[0], atol=1e-9)
     np.testing.assert_allclose(together[1], of_months(y[None])[0], atol=1e-9)
 

@@ -238,7 +238,10 @@ def test_relative_steps_are_the_next_days_that_have_rows(weekdays, tz):
         relative(axis, days[:-5], [-2, 0, 1, 2, 3, 4, 5]), days[[-8, -6, -5, -4, -3, -2, -1]]
     )
     assert axis.cycle_steps("week") == (len(weekdays) if len(weekdays) < 5 else 7)
-    assert (axis.date_unit == "D") == (len(weekdays) >= 5)
+    counted = sorted(weekdays) if len(weekdays) < 5 else range(7)
+    dates, are_steps = axis.dates(days)
+    assert are_steps == tuple(counted)
+    assert (dates == days.tz_localize(None)).all()
 
 
 @pytest.mark.parametrize("weekdays", SOME_DAYS)
@@ -276,6 +279,7 @@ def test_readings_at_some_hours_of_all_days_are_steps():
 def test_a_frequency_of_some_weekdays_skips_the_others(weekmask):
     days = pd.date_range("2023-03-01", periods=60, freq=pd.offsets.CustomBusinessDay(weekmask=weekmask))
     axis = TimeAxis.of([days])
+    assert axis.cycle_steps("week") == len(axis.dates(days)[1]) == len(weekmask.split())
     pd.testing.assert_index_equal(relative(axis, days[:-3], [1, 2, 3]), days[-3:])
 
 

@@ -52,6 +52,17 @@ def test_christmas_is_forecast_as_earlier_ones_were_unless_no_calendar_is_seen(s
 
 
 @pytest.mark.parametrize(
+    "weekmask", ["Mon Tue Wed Thu Fri", "Mon Tue Wed Thu Fri Sat", "Tue Wed Thu Fri Sat"]
+)
+@pytest.mark.parametrize("host", [of_sktime, of_darts])
+def test_christmas_is_forecast_on_the_weekdays_that_are_steps(sales, host, weekmask):
+    freq, last = pd.offsets.CustomBusinessDay(weekmask=weekmask), sales.index[-1]
+    found = host(sales[sales.index.isin(pd.date_range(sales.index[0], last, freq=freq))].asfreq(freq))[:, 1]
+    day = pd.date_range(last, periods=AHEAD + 1, freq=freq).difference([last])[:AHEAD].strftime("%m%d")
+    assert (found[day.isin(["1222", "1223", "1224"])] > 1.4 * np.median(found)).all()
+
+
+@pytest.mark.parametrize(
     "change",
     [
         lambda y: y.to_period("D"),

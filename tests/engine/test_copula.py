@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.defaults import N_COPULA_PATHS
 from taylorformer_forecast.engine.statistics.copula import (
     GaussianCopula,
@@ -217,7 +218,8 @@ def test_common_effects_of_the_calendar_are_no_errors():
     early = (days - days.astype("datetime64[M]")).astype(int) < 5
     series = list((50 + 4.0 * early[:, None] + np.random.default_rng(0).normal(size=(500, 2))).T)
     seen, unseen = (
-        np.stack(standardised_errors(series, [last] * 2, [[7]] * 2, 3), -1) for last in (days[-1], None)
+        np.stack(standardised_errors(series, [last] * 2, [[7]] * 2, 3), -1)
+        for last in (StepDate(days[-1]), None)
     )
     seen, unseen = (GaussianCopula.of(one.reshape(-1, 2), 250).correlation[0, 1] for one in (seen, unseen))
     assert seen < 0.25

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from taylorformer_forecast.baselines.errors import past_errors
 from taylorformer_forecast.baselines.forecast import forecast_clean
+from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.defaults import LARGEST_COPULA_ERROR, LONGEST_PAST, N_COPULA_ORIGINS
 from taylorformer_forecast.engine.statistics.forecast import STEPS_AT_ONCE, prepared
 from taylorformer_forecast.engine.statistics.requests import ending_together, whole_seasons
@@ -73,7 +74,7 @@ def scores_among(draws: Float[np.ndarray, "S ..."], y: np.ndarray) -> np.ndarray
 
 def standardised_errors(
     series: Sequence[np.ndarray],
-    last: Sequence[np.datetime64 | None],
+    last: Sequence[StepDate | None],
     seasons: Sequence[Sequence[float]],
     horizon: int,
 ) -> list[Float[np.ndarray, "n H"]]:
@@ -85,7 +86,7 @@ def standardised_errors(
     ----------
     series : sequence of ndarray
         Values on regular grids, NaN where missing.
-    last : sequence of datetime64, optional
+    last : sequence of StepDate, optional
         Of daily and monthly series the days or months of the last values.
     seasons : sequence of sequence of float
         Lengths of the seasons of each.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,14 +11,15 @@ from dateutil.easter import easter
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from taylorformer_forecast.baselines.calendar import calendar_effects, working_day_effects
+from taylorformer_forecast.baselines.calendar import LONGEST_MONTH, calendar_effects, working_day_effects
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.baselines.zeros import is_intermittent
+from taylorformer_forecast.calendar.steps import WEEKDAYS, StepDate
 from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
 
 def effects_of_calendar(
-    y: Tensor, last: Sequence[np.datetime64 | None], horizon: int, seasons: Sequence[int] = ()
+    y: Tensor, last: Sequence[StepDate | None], horizon: int, seasons: Sequence[int] = ()
 ) -> Tensor:
     """What the calendar adds to series and their futures, (B, n + horizon).
 
@@ -25,9 +27,9 @@ def effects_of_calendar(
     ----------
     y : Tensor of shape (B, n)
         Series that end together, NaN where nothing was observed.
-    last : sequence of datetime64, optional
-        Dates of the last values: days of daily series (unit "D") or months (unit "M"). Other series, and
-        intermittent ones, have no effects.
+    last : sequence of StepDate, optional
+        Dates of the last values of series of days or months. Other series, and intermittent ones, have no
+        effects.
     horizon : int
         Number of steps ahead.
     seasons : sequence of int, optional
@@ -38,37 +40,46 @@ def effects_of_calendar(
     --------
     >>> import numpy as np
     >>> import torch
+    >>> from taylorformer_forecast.calendar.steps import StepDate
     >>> from taylorformer_forecast.engine.statistics.days import effects_of_calendar
-    >>> effects_of_calendar(torch.rand(2, 5), [None, np.datetime64("2024-10")], horizon=3).shape
+    >>> last = [None, StepDate(np.datetime64("2024-10"))]
+    >>> effects_of_calendar(torch.rand(2, 5), last, horizon=3).shape
     torch.Size([2, 8])
     """
     n = y.shape[1]
-    effects = y.new_zeros(len(y), n + horizon)
+    effects, steps = y.new_zeros(len(y), n + horizon), np.arange(1 - n, horizon + 1)
     if all(at is None for at in last):
         return effects
     closed = season_of_zeros(y, seasons)[:, None]
     always_zero = closed & zero_places(y, torch.arange(n + horizon), seasons)
     others = torch.where(always_zero[:, :n], torch.nan, y)
-    for unit in "DM":
-        rows = [k for k, at in enumerate(last) if at is not None and np.datetime_data(at)[0] == unit]
-        if rows:
-            ends = np.array([int(last[row].astype(int)) for row in rows])  # type: ignore[union-attr]
-            dates = ends[:, None] + np.arange(1 - n, horizon + 1)
-            if unit == "M":
-                surplus = torch.from_numpy(surplus_of_working_days(dates)).to(y)
-                effects[rows] = working_day_effects(others[rows], surplus)
-            else:
-                effects[rows] = _of_days(others[rows], dates, seasons)
+    alike: dict[tuple[np.dtype, tuple[int, ...]], list[tuple[int, StepDate]]] = defaultdict(list)
+    for row, at in enumerate(last):
+        if at is not None:
+            alike[at.date.dtype, at.weekdays].append((row, at))
+    for (unit, weekdays), dated in alike.items():
+        rows, dates = [row for row, _ in dated], np.stack([at.others(steps) for _, at in dated])
+        if unit == "datetime64[M]":
+            surplus = torch.from_numpy(surplus_of_working_days(dates)).to(y)
+            effects[rows] = working_day_effects(others[rows], surplus)
+        else:
+            in_days = [round(season * len(WEEKDAYS) / len(weekdays)) for season in seasons]
+            effects[rows] = _of_days(others[rows], dates, in_days, weekdays)
     return torch.where(always_zero | (is_intermittent(y)[:, -1:] & ~closed), 0.0, effects)
 
 
-def _of_days(y: Tensor, days: np.ndarray, seasons: Sequence[int]) -> Tensor:
-    """Effects of days of the month, Easter and Christmas."""
-    month, spring, winter = map(
-        torch.from_numpy, (day_of_month(days), around_easter(days), around_christmas(days))
-    )
+def _of_days(y: Tensor, days: np.ndarray, seasons: Sequence[int], weekdays: Sequence[int]) -> Tensor:
+    """Effects of days of the month, Easter and Christmas, sought among all days of the weeks."""
+    n = y.shape[1]
+    end = days[:, n - 1 : n]
+    first, last = int((days - end).min()), int((days - end).max())
+    every = end + np.arange(first, last + 1)
+    at = torch.from_numpy(days - end - first)
+    daily = y.new_full((len(y), 1 - first), torch.nan).scatter(1, at[:, :n], y)
+    kinds = day_of_month(every, weekdays), around_easter(every), around_christmas(every)
+    month, spring, winter = map(torch.from_numpy, kinds)
     holidays = [(spring, 2 * EASTER_REACH + 1), (winter, 2 * CHRISTMAS_REACH + 1)]
-    return calendar_effects(y, month, holidays, seasons)
+    return calendar_effects(daily, month, holidays, seasons).gather(1, at)
 
 
 def without_effects(y: Tensor, effects: Tensor) -> Tensor:
@@ -77,13 +88,16 @@ def without_effects(y: Tensor, effects: Tensor) -> Tensor:
     return torch.maximum(y - effects[:, : y.shape[1]], torch.where(least >= 0, least, -torch.inf))
 
 
-def day_of_month(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+def day_of_month(days: Int[np.ndarray, "*n"], weekdays: Sequence[int] = WEEKDAYS) -> Int[np.ndarray, "*n"]:
     """Number of each day in its month, from 0.
 
     Parameters
     ----------
     days : int ndarray
         Days since 1 January 1970.
+    weekdays : sequence of int, optional
+        Days of the week that are counted, from 0 on Mondays. If not all are, the last one of a month is 30,
+        and so are those before it numbered that are nearer to it than to the first: books are closed on it.
 
     Examples
     --------
@@ -91,9 +105,17 @@ def day_of_month(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
     >>> from taylorformer_forecast.engine.statistics.days import day_of_month
     >>> day_of_month(np.array([0, 30, 31])).tolist()
     [0, 30, 0]
+    >>> day_of_month(np.array([0, 1, 28, 29, 32]), weekdays=range(5)).tolist()  # from a Thursday on
+    [0, 1, 29, 30, 0]
     """
     dates = days.astype("datetime64[D]")
-    return (dates - dates.astype("datetime64[M]").astype("datetime64[D]")).astype(int)
+    months = dates.astype("datetime64[M]")
+    first, end = (each.astype("datetime64[D]") for each in (months, months + 1))
+    if tuple(weekdays) == WEEKDAYS:
+        return (dates - first).astype(int)
+    counted = [day in weekdays for day in WEEKDAYS]
+    before, after = np.busday_count(first, dates, counted), np.busday_count(dates + 1, end, counted)
+    return np.where(before <= after, before, LONGEST_MONTH - 1 - after)
 
 
 def around_easter(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:

@@ -13,6 +13,7 @@ from taylorformer_forecast.baselines.bounds import bounds, recurring_minimum, wi
 from taylorformer_forecast.baselines.forecast import Forecast, forecast_clean
 from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 from taylorformer_forecast.baselines.zeros import is_intermittent, may_be_broken
+from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     LONGEST_PAST,
@@ -168,7 +169,7 @@ def _forecast(
 
 
 def prepared(
-    given: Tensor, last: Sequence[np.datetime64 | None], horizon: int, seasons: tuple[int, ...]
+    given: Tensor, last: Sequence[StepDate | None], horizon: int, seasons: tuple[int, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Series (B, n) without wrong values, what statistics forecast of them, and what is added to that.
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.defaults import (
     DECILES,
@@ -35,7 +36,7 @@ class SeriesRequest:
     at : ndarray of shape (r,)
         Positions on the grid: from n on in the future, before that in sample, one step ahead. Between two
         steps after the last value, a forecast lies between those of both; in sample the nearer one counts.
-    last : datetime64, optional
+    last : StepDate, optional
         Of daily and monthly series the day or month of the last value: effects of the calendar that the past
         shows are then a part of the forecast.
     seasons : sequence of float, default=()
@@ -47,7 +48,7 @@ class SeriesRequest:
 
     y: np.ndarray
     at: np.ndarray
-    last: np.datetime64 | None = None
+    last: StepDate | None = None
     seasons: Sequence[float] = ()
     multiplied: bool = False
 
