@@ -90,9 +90,9 @@ def _phases(t: Tensor, season: int) -> Tensor:
     return torch.stack([*waves, torch.ones_like(t)], -1)
 
 
-def _log_ratio(value: Tensor, unit: Tensor, most: float = 5.0) -> Tensor:
-    """Logarithm of a ratio of scales, bounded."""
-    return (value / unit).clamp_min(1e-30).log().clamp(-most, most)
+def _log_ratio(value: Tensor, unit: Tensor) -> Tensor:
+    """Logarithm of a ratio of scales, bounded: hardly any was farther in training."""
+    return (value / unit).clamp_min(1e-30).log().clamp(-5.0, 5.0)
 
 
 def correction_features(fit: CombinationFit, origins: Int[Tensor, "B K"]) -> CorrectionFeatures:
@@ -180,7 +180,7 @@ def _step_tokens(
             at.seasonal,
             (at.low[..., 0] >= 0).to(at.loc),
             torch.full_like(count, math.log(max(fit.season, 1)) / 4),
-            _log_ratio(unit, reference.abs().clamp_min(1e-6), 8.0)[..., 0] / 4,
+            _log_ratio(unit, reference.abs().clamp_min(1e-6))[..., 0] / 4,
         ],
         -1,
     )

@@ -65,6 +65,17 @@ def test_a_product_that_ends_is_not_forecast_to_come_back():
     assert median[-1] <= sales[0, -1]
 
 
+def test_a_high_level_hardly_changes_what_the_trained_network_corrects():
+    month = torch.arange(60, dtype=torch.float64)
+    noise = torch.randn(20, 60, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y = 30 + 4 * (month * torch.pi / 6).sin() + noise
+    found, high = (
+        forecast(y + level, 12, 12, load_correction().correct).quantiles([0.1, 0.9]).diff(dim=2)
+        for level in (0.0, 3e5)
+    )
+    assert float(high.mean() / found.mean()) == pytest.approx(1, abs=0.06)
+
+
 @pytest.mark.parametrize("change", ["scale", "padding", "company"])
 def test_a_correction_does_not_depend_on_units_or_company(y, net, change):
     expected = parts(net.correct(fit_combination(y, H, (12,))))
