@@ -23,7 +23,8 @@ class TaylorformerModel(PretrainedModel):
 
     By default series of fewer observed values than sixteen output chunks are forecast by statistics, which a
     pretrained network corrects; no network is trained. On longer series one is trained, and averaged with
-    these (``strategy``). Statistics read the series whatever ``input_chunk_length`` is. Any likelihood can be had; all but the default one train a network alone.
+    these (``strategy``). Statistics read the series whatever ``input_chunk_length`` is. Any likelihood can be
+    had; all but the default one train a network alone.
 
     A network that is trained draws every point of a path conditional on the path so far, so that samples are
     whole trajectories, also for horizons beyond ``output_chunk_length``. Contexts are encoded once for all
