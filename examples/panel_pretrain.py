@@ -2,9 +2,9 @@
 
 Demand by the hour, drawn at random: every series has a level, two peaks of the day, a weekend that is more or
 less quiet, and noise. One network is pretrained on four weeks of forty of them. Ten others, of three days
-only, are then forecast for a day without any training, and compared with the pretrained network of the
-package, with networks that are trained on each, and with the day before. Three days say little of weekends:
-the panel does.
+only, are then forecast for a day without any training. Rows of the table: "pretrained" is this network,
+"defaults" are statistics corrected by a network of the package, "trained on each" are networks of three days,
+and the day before. Three days say little of weekends: the panel does.
 
 Run from a checkout, in less than a minute::
 

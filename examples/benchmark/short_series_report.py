@@ -122,8 +122,8 @@ Three such runs and more, or two at the same place in a season, are a part of th
 ## Bounds
 
 A forecast leaves the range of the series by the width of that range at most, or by as much as its growth
-says. Quantiles come near to that end, or go a little beyond. Where no value is negative, none is farther than
-three times the largest one. Forecasts stop where values do: at a largest or smallest one that came again and
+says. Extreme quantiles may pass this limit slightly. Where no value is negative, none is farther than three
+times the largest one. Forecasts stop where values do: at a largest or smallest one that came again and
 again, as loads at 100 %.
 
 If no past value is negative, no forecast is. There are two exceptions. One are decimals whose steps are as
@@ -149,7 +149,8 @@ probability that they gave to values half a horizon later.
 
 Zeros at the end may say that demand has ended: ten of them, and twice as many as ever before. Then only the
 latest values count, and neither season nor trend brings it back. Three to nine zeros are enough where values
-were far from zero, as of something that is broken. Then both zero and values as before are likely.
+were far from zero, as of something that is broken. The forecast then puts weight on zero and on the old
+level.
 
 ### Zeros that are no demand
 

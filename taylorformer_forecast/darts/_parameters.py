@@ -12,9 +12,10 @@ class SharedParameters(Documented):
     Parameters
     ----------
     input_chunk_length : int or (int, int)
-        Past steps that a forecast is conditioned on. With ``(min, max)`` shorter series are padded.
+        Past steps that a network sees: three seasons, two output chunks and 32 are a good choice, where the
+        largest counts. With ``(min, max)`` shorter series are padded.
     output_chunk_length : int
-        Future steps of a training window, and of one call of the network.
+        Future steps of a training window, and of one call of the network: best as many as are forecast.
     output_chunk_shift : int
         Steps between the input and the output chunk.
     dropout : float

@@ -19,14 +19,20 @@ class TaylorformerModule(PretrainedModule):
 
 
 class TaylorformerModel(PretrainedModel):
-    """Taylorformer: joint sample paths from an autoregressive transformer, with any likelihood.
+    """Joint sample paths by statistics and by the Taylorformer, an autoregressive transformer.
 
-    Every point of a path is drawn conditional on the path so far, so that samples are whole trajectories,
-    also for horizons beyond ``output_chunk_length``. Contexts are encoded once for all samples.
+    By default series of fewer observed values than sixteen output chunks are forecast by statistics, which a
+    pretrained network corrects; no network is trained. On longer series one is trained, and averaged with
+    these (``strategy``). Statistics read the series whatever ``input_chunk_length`` is. Any likelihood can be
+    had; all but the default one train a network alone.
+
+    A network that is trained draws every point of a path conditional on the path so far, so that samples are
+    whole trajectories, also for horizons beyond ``output_chunk_length``. Contexts are encoded once for all
+    samples.
 
     Missing target values (NaN) are masked: never attended or scored. The linear forecast that the network
     corrects reads short gaps as straight lines, and long ones as the season before. Components of a
-    multivariate series are forecast each from its own past, by one network.
+    multivariate series are forecast each from its own past; a network that is trained serves all of them.
 
     References
     ----------

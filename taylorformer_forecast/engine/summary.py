@@ -7,7 +7,7 @@ from typing import cast
 
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.engine.strategy import Strategy
+from taylorformer_forecast.engine.strategy import KINDS, Strategy
 from taylorformer_forecast.models.correction import CorrectionNet
 
 
@@ -19,23 +19,25 @@ class Summary:
     ----------
     strategy : str
         "baseline", "corrected", "pretrained", "zero_shot", "train", "averaged" or "finetune". With "averaged"
-        and "zero_shot", what follows is of the network alone.
+        and "zero_shot", what follows is of the network alone; with "corrected", of the network that corrects.
     reason : str
         Why.
     network : str
-        Class of the network.
+        Class of the network; "CorrectionNet" corrects statistical forecasts.
     n_parameters : int
-        Parameters that gradients train.
+        Parameters of the network that gradients trained: in ``fit``, or before it came into the package.
     baseline : str
-        Class of the baseline; empty without one.
+        What the network adds to: the class of a linear forecast, or "statistical forecasts"; empty without.
     context_length, horizon : int
-        Points of a context, and targets of a training window.
+        Points of a context, and targets of a training window. Statistics have no context: where these are
+        all, the table has no row of it.
     seasons : tuple of str
         Calendar cycles, and seasons in steps.
     weight, inflation : float
-        Calibration of the network.
+        How much is taken of what the network adds (0: nothing, 1: all); the factor of widths that is set
+        after training (1: as they are, 1.2: 20 % wider, 0.85: 15 % narrower).
     steps : int
-        Optimiser steps.
+        Optimiser steps of the fit.
     seconds : float
         Time of the fit.
 
@@ -70,13 +72,18 @@ class Summary:
         rows = {
             "strategy": f"{self.strategy} ({self.reason})",
             "network": f"{self.network}{around}, {self.n_parameters:,} parameters",
-            "context length": f"{self.context_length}",
+            "context length": f"{self.context_length}" if self._has_context else "",
             "horizon": f"{self.horizon}",
             "seasons": ", ".join(self.seasons) or "none",
             "calibration": f"weight {self.weight:.2f}, inflation {self.inflation:.2f}",
             "training": f"{self.steps} steps, {self.seconds:.1f} s",
         }
-        return "\n".join(f"{name:<16}{text}" for name, text in rows.items())
+        return "\n".join(f"{name:<16}{text}" for name, text in rows.items() if text)
+
+    @property
+    def _has_context(self) -> bool:
+        """Whether a network forecasts from a context: statistics take what they need."""
+        return KINDS[self.strategy].has_network
 
 
 def summarise(

@@ -107,13 +107,21 @@ class BaseTorchForecaster(
     # ---- fit and update: what fails leaves the forecaster as it was ------------------------------------
 
     def fit(self, y: Any, X: Any = None, fh: Any = None) -> Self:
-        """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`."""
+        """Fit to y; see :meth:`sktime.forecasting.base.BaseForecaster.fit`.
+
+        ``fh`` is how far ahead forecasts will be asked for. The strategy, the weights of statistics and the
+        lengths of training windows depend on it; without it a season is supposed, from 12 to 48 steps.
+        """
         check_instances(X, y)
         with all_or_nothing(self):
             return super().fit(y=y, X=X, fh=fh)
 
     def update(self, y: Any, X: Any = None, update_params: bool = True) -> Self:
-        """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`."""
+        """Take note of new data; see :meth:`sktime.forecasting.base.BaseForecaster.update`.
+
+        Forecasts start after them. The strategy, seasons and effects of X stay those of ``fit``; a network is
+        trained further only if ``update_steps`` says so.
+        """
         check_instances(X, y)
         with all_or_nothing(self):
             return super().update(y=y, X=X, update_params=update_params)

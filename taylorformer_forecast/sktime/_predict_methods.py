@@ -233,7 +233,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
         return self._distribution(fh, X).mean()
 
     def predict(self, fh: Any = None, X: Any = None) -> Any:
-        """Means, or medians; see :meth:`sktime.forecasting.base.BaseForecaster.predict`."""
+        """Means, or medians of ``distribution="mae"``; see ``BaseForecaster.predict`` of sktime."""
         with all_or_nothing(self):  # sktime keeps every fh
             return super().predict(fh=fh, X=X)
 
@@ -247,27 +247,27 @@ class PredictiveMethods(MovingCutoffs, JointPaths):
             )
 
     def predict_interval(self, fh: Any = None, X: Any = None, coverage: Any = 0.90) -> pd.DataFrame:
-        """Prediction intervals; see :meth:`sktime.forecasting.base.BaseForecaster.predict_interval`."""
+        """Central intervals of each step; see ``BaseForecaster.predict_interval`` of sktime."""
         self._need_distribution("prediction intervals")
         check_levels(coverage, "coverage")
         with all_or_nothing(self):  # sktime keeps every fh
             return super().predict_interval(fh=fh, X=X, coverage=coverage)
 
     def predict_quantiles(self, fh: Any = None, X: Any = None, alpha: Any = None) -> pd.DataFrame:
-        """Quantiles; see :meth:`sktime.forecasting.base.BaseForecaster.predict_quantiles`."""
+        """Quantiles of each step; see ``BaseForecaster.predict_quantiles`` of sktime."""
         self._need_distribution("quantile predictions")
         check_levels(alpha, "alpha")
         with all_or_nothing(self):  # sktime keeps every fh
             return super().predict_quantiles(fh=fh, X=X, alpha=alpha)
 
     def predict_var(self, fh: Any = None, X: Any = None, cov: bool = False) -> pd.DataFrame:
-        """Variances; see :meth:`sktime.forecasting.base.BaseForecaster.predict_var`."""
+        """Variances, with ``cov=True`` of whole paths; see ``BaseForecaster.predict_var`` of sktime."""
         self._need_distribution("variance predictions")
         with all_or_nothing(self):  # sktime keeps every fh
             return super().predict_var(fh=fh, X=X, cov=cov)
 
     def predict_proba(self, fh: Any = None, X: Any = None, marginal: bool = True) -> Any:
-        """Distributions; see :meth:`sktime.forecasting.base.BaseForecaster.predict_proba`."""
+        """Distributions of steps, or paths with ``marginal=False``; see ``predict_proba`` of sktime."""
         self._need_distribution("fully probabilistic predictions")
         with all_or_nothing(self):  # sktime keeps every fh
             return super().predict_proba(fh=fh, X=X, marginal=marginal)

@@ -14,15 +14,18 @@ from taylorformer_forecast.sktime._parameters import TINY, Columns, Options, Per
 
 
 class TaylorformerForecaster(SharedWeights, Conditioning, BaseTorchForecaster):
-    """Probabilistic forecasts by the Taylorformer, an autoregressive transformer over any set of times.
+    """Probabilistic forecasts by statistics and by the Taylorformer, a transformer over any set of times.
 
-    The network is trained on windows of the series (or of all series of a panel) and draws joint sample
-    paths of the future, each point conditional on the path so far. All predictive methods come from one draw
-    of paths, seeded at ``fit``, and agree with each other: exactly, and the joint paths themselves as far as
-    their number allows. The network sees no filled value; the linear forecast that it corrects reads short
-    gaps as straight lines, and long ones as the season before.
+    By default regular series of fewer observed values than sixteen horizons are forecast by statistics, which
+    a pretrained network corrects; no network is trained. On longer series one is trained, and averaged with
+    these; at irregular times a network forecasts alone (``strategy``).
 
-    Every column of a multivariate series is forecast from its own past, by one network that serves all
+    A network that is trained sees windows of the series (or of all series of a panel), and draws joint sample
+    paths, each point conditional on the path so far. It sees no filled value; the linear forecast that it
+    corrects reads short gaps as straight lines, and long ones as the season before.
+
+    Mean, intervals, quantiles and distributions agree exactly, and joint paths as far as their number allows.
+    Every column of a multivariate series is forecast from its own past; a network that is trained serves all
     columns and instances.
 
     Times may be irregular. ``fh`` then holds absolute times, time spans after the last observation, or

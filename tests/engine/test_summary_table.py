@@ -6,7 +6,7 @@ import pytest
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
-from taylorformer_forecast.engine.strategy import choose_strategy
+from taylorformer_forecast.engine.strategy import Strategy, choose_strategy
 from taylorformer_forecast.engine.summary import Summary, summarise
 from taylorformer_forecast.models.lam import LAMTransformer
 
@@ -36,6 +36,16 @@ def test_the_table_has_a_line_for_each_decision():
         "seasons         day, week, 7 steps, 365.25 steps",
         "calibration     weight 0.75, inflation 1.23",
         "training        150 steps, 2.0 s",
+    ]
+
+
+@pytest.mark.parametrize("name", ["baseline", "corrected"])
+def test_statistical_forecasts_have_no_line_of_a_context_which_they_do_not_use(name):
+    done = summarise(
+        None, Strategy(name, "few"), context_length=24, horizon=12, seasonal=None, steps=0, seconds=0.1
+    )
+    assert [line[:14].strip() for line in str(done).splitlines()] == [
+        *("strategy", "network", "horizon", "seasons", "calibration", "training"),
     ]
 
 
