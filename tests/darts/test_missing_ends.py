@@ -116,6 +116,21 @@ def test_past_covariates_of_missing_values_are_known(name, n, growing, flag):
     np.testing.assert_allclose(late, known, rtol=1e-4)
 
 
+def test_encoders_know_the_times_of_missing_values(growing):
+    encoders = {"datetime_attribute": {"future": ["dayofweek"], "past": ["day"]}}
+    model = MODELS["LAM"](add_encoders=encoders).fit(growing)
+    late = forecast(model, N_STEPS, series=without_end(growing, GAP, GAP))
+    np.testing.assert_allclose(late, forecast(model, GAP + N_STEPS, series=growing[:-GAP]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["past_covariates", "future_covariates"])
+def test_covariates_that_begin_with_the_input_chunk_are_enough(kind, growing, flag):
+    model = MODELS["LAM"]().fit(growing, **{kind: flag})
+    near = flag[len(growing) - LENGTHS[0] :]
+    late = forecast(model, N_STEPS, series=without_end(growing, GAP, GAP), **{kind: near})
+    assert np.isfinite(late).all()
+
+
 @pytest.mark.parametrize("name", ["LAM", "pretrained"])
 def test_a_backtest_through_a_gap_forecasts_from_before_it(name, growing):
     series = growing[growing.components[0]]
