@@ -97,10 +97,10 @@ def check_starts(dataset: Any, part: str = "") -> None:
 
 
 class WholePast(TorchInferenceDataset):
-    """Samples of an inference dataset with all of a series' past, which statistical forecasts see.
+    """Samples of an inference dataset with more of a series' past, which statistical forecasts see.
 
-    Future covariates reach back as far. Where the past of either is shorter, missing values stand in front.
-    What else is in a sample reaches back as it did.
+    So do networks where values are missing at the end. Covariates reach back as far. Where the past of any is
+    shorter, missing values stand in front.
 
     Parameters
     ----------
@@ -108,24 +108,45 @@ class WholePast(TorchInferenceDataset):
         The dataset.
     longest : int
         Values of the past, if these are more than those of the dataset.
+    between : bool, default=False
+        Whether future covariates begin right after the past, also where targets are shifted.
     """
 
-    def __init__(self, dataset: Any, longest: int) -> None:
+    def __init__(self, dataset: Any, longest: int, between: bool = False) -> None:
         super().__init__()
         self.near, self.past = dataset, copy.copy(dataset)
         self.past._index_memory = {}  # of places, which change
-        self.past.uses_past_covariates = False
-        if dataset.uses_future_covariates:
-            pairs = zip(dataset.series, dataset.future_covariates, strict=True)
-            self.past.future_covariates = [_from_the_start(one, series) for series, one in pairs]
+        for name in ("past_covariates", "future_covariates"):
+            if (given := getattr(dataset, name)) is not None:
+                pairs = zip(dataset.series, given, strict=True)
+                setattr(self.past, name, [_from_the_start(one, series) for series, one in pairs])
         self.past.input_chunk_length = max(longest, dataset.input_chunk_length)
+        self.names = ["past_target", "past_covariates", "historic_future_covariates"]
+        if between:
+            self.names.append("future_covariates")
+            self.past.output_chunk_length = dataset.output_chunk_shift + max(
+                dataset.n, dataset.output_chunk_length
+            )
+            self.past.output_chunk_shift = 0
 
     def __len__(self) -> int:
         return len(self.near)
 
     def __getitem__(self, index: int) -> TorchInferenceSample:
-        past, names = self.past[index], ("past_target", "historic_future_covariates")
-        return replace(self.near[index], **{name: getattr(past, name) for name in names})
+        past = self.past[index]
+        return replace(self.near[index], **{name: getattr(past, name) for name in self.names})
+
+
+def longest_gap(series: Sequence[TimeSeries], at_the_end: bool) -> int:
+    """Steps of the longest run of missing values of a component, or of the longest run at an end."""
+    longest = 0
+    for one in series:
+        missing = np.isnan(one.all_values(copy=False)).all(2)
+        if missing[-1].any() if at_the_end else missing.any():
+            number = np.arange(1, len(missing) + 1)[:, None]
+            runs = number - np.maximum.accumulate(np.where(missing, 0, number))
+            longest = max(longest, int((runs[-1] if at_the_end else runs).max()))
+    return longest
 
 
 def _from_the_start(covariates: TimeSeries, series: TimeSeries) -> TimeSeries:

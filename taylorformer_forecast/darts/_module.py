@@ -18,7 +18,6 @@ from torch import Tensor
 from taylorformer_forecast.core.families import components
 from taylorformer_forecast.core.families.base import POINT_MASS
 from taylorformer_forecast.core.protocol import ForecastNet
-from taylorformer_forecast.core.rolling import forecast_paths
 from taylorformer_forecast.core.sampling import PathSamples
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
@@ -28,6 +27,7 @@ from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._joint import JointWindows, joint_components
 from taylorformer_forecast.darts._losses import ObservedLoss
 from taylorformer_forecast.darts._state import calibrated_state, evaluating, repeatable
+from taylorformer_forecast.darts._tails import PathsFromTheLastValue
 from taylorformer_forecast.darts.likelihoods import family_of_likelihood
 from taylorformer_forecast.defaults import GRADIENT_CLIP, N_CALIBRATION_WINDOWS, N_PARAMETER_PATHS
 from taylorformer_forecast.engine.calibration import inflate_by_paths
@@ -37,7 +37,7 @@ from taylorformer_forecast.engine.windows import fitting_windows
 from taylorformer_forecast.models.spec import ModelSpec, Task
 
 
-class ForecastModule(JointWindows, ObservedLoss):
+class ForecastModule(JointWindows, PathsFromTheLastValue, ObservedLoss):
     """Base of the package's darts modules; a subclass names its model.
 
     Every component of a series is a window of its own: what is missing in one leaves the others alone, and
@@ -195,42 +195,6 @@ class ForecastModule(JointWindows, ObservedLoss):
         parts = parts.affine(loc[..., None], scale.scale[..., None])
         return PLModuleOutput(prediction=self.by_series(self.head.to_raw(parts)))
 
-    def sample(
-        self,
-        batch: TorchInferenceBatch,
-        n: int,
-        n_paths: int,
-        roll_size: int,
-        effects: BatchEffects | None = None,
-    ) -> PathSamples:
-        """Joint sample paths of windows (B * G, S, n, W), in the units of the windows, less what is added."""
-        x = PLModuleInput(
-            batch.past_target,
-            batch.past_covariates,
-            batch.historic_future_covariates,
-            batch.future_covariates,
-            batch.static_covariates,
-        )
-        window = self.window(x, n, batch.future_past_covariates, effects)
-        floor = self.least_scales(window)
-        if self.pred_mc_dropout:  # every path has a network of its own: nothing can be shared
-            window = window.map(lambda v: v.repeat_interleave(n_paths, 0))
-            floor = floor.repeat_interleave(n_paths, 0)
-        samples = forecast_paths(
-            self.net,
-            window,
-            1 if self.pred_mc_dropout else n_paths,
-            self.time_unit,
-            floor,
-            max_targets=min(roll_size, n),
-            past_only=self.n_past_columns,
-            dtype=self.dtype,
-            normalise=self.normalise,
-        )
-        if self.pred_mc_dropout:
-            samples = samples.map(lambda v: v.unflatten(0, (-1, n_paths)).flatten(1, 2))
-        return samples
-
     def predict_step(
         self, batch: TorchInferenceBatch, batch_idx: int, dataloader_idx: int | None = None
     ) -> tuple[Tensor, Any, Any]:
@@ -238,16 +202,17 @@ class ForecastModule(JointWindows, ObservedLoss):
 
         The context is encoded once for all samples, also where windows come from historical forecasts.
         """
+        batch, between = self.without_between(batch)
         n, batch = self.pred_n, self.open_past(batch)
         effects = self.effects(batch, n)
         near = self.near(batch, effects)
-        future = near.historic_future_covariates, near.future_covariates
+        future = near.historic_future_covariates, between, near.future_covariates
         check_gaps(future, self.future_flags, "future_covariates")
         check_gaps((near.past_covariates, near.future_past_covariates), self.past_flags, "past_covariates")
         parameters = self.predict_likelihood_parameters
         n_paths = N_PARAMETER_PATHS if parameters else self.pred_num_samples
         with repeatable(parameters):
-            samples = self.sample(near, n, n_paths, self.pred_roll_size or n, effects)
+            samples = self.sample(near, n, n_paths, self.pred_roll_size or n, effects, between)
         predicted = self.predicted(samples, batch, effects)
         if self.joint is not None and not parameters:
             predicted = self.joint.reorder(predicted)

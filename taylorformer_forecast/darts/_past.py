@@ -16,7 +16,7 @@ from darts.utils.ts_utils import series2seq
 
 from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.darts._covariates import columns_with_gaps, scales_of, units_of, units_of_static
-from taylorformer_forecast.darts._dataset import WholePast
+from taylorformer_forecast.darts._dataset import WholePast, longest_gap
 from taylorformer_forecast.darts._effects import Additions
 from taylorformer_forecast.darts._outliers import series_without_outliers
 from taylorformer_forecast.engine.parameters import is_whole
@@ -107,8 +107,19 @@ class KnownPast(MixedCovariatesTorchModel):
         dataset = super()._build_inference_dataset(
             n, series, past_covariates, future_covariates, stride, bounds
         )
-        longest = max(map(len, series))
-        return WholePast(dataset, min(longest, MOST_PAST)) if self._needs_past else dataset
+        longest, needed = max(map(len, series)), MOST_PAST if self._needs_past else 0
+        gap = longest_gap(series, bounds is None) if self._requires_training else 0
+        if gap:
+            needed = max(needed, self.input_chunk_length + min(gap, self.input_chunk_length))
+        return WholePast(dataset, min(longest, needed), bool(gap)) if needed else dataset
+
+    def generate_predict_encodings(
+        self, n: int, series: Any, past_covariates: Any = None, future_covariates: Any = None
+    ) -> Any:
+        """Covariates of the future with what encoders add, or of all times where a series ends early."""
+        ends_early = self._requires_training and longest_gap(series2seq(series), True)
+        encode = super().generate_fit_predict_encodings if ends_early else super().generate_predict_encodings
+        return encode(n, series, past_covariates, future_covariates)
 
     @wraps(MixedCovariatesTorchModel.historical_forecasts)
     def historical_forecasts(self, *args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-import numpy as np
 import torch
 from darts.utils.data.torch_datasets.utils import PLModuleInput, TorchInferenceBatch
 from torch import Tensor
@@ -23,7 +22,6 @@ from taylorformer_forecast.engine.explanation import with_part
 from taylorformer_forecast.engine.mixtures import ROUGH_STEP, Mixture
 from taylorformer_forecast.engine.pretrained import build_direct
 from taylorformer_forecast.engine.statistics.average import average_quantiles, weight_of_statistics
-from taylorformer_forecast.engine.statistics.requests import SeriesRequest
 from taylorformer_forecast.models.spec import Task
 
 
@@ -104,15 +102,17 @@ class PretrainedModule(ForecastModule):
         )
         blank = super().unknown(batch).flatten().tolist()  # the network sees nothing, statistics may
         averages = [
-            own if alone else average_quantiles(own, request, levels, drawn, self._weight_beside(request))
+            own
+            if alone
+            else average_quantiles(
+                own,
+                request,
+                levels,
+                drawn,
+                weight_of_statistics(self.weight_of_others, request.y, self.input_chunk_length),
+            )
             for own, alone, request, levels, drawn in zip(
                 found, blank, requests, quantiles, paths, strict=True
             )
         ]
         return as_predicted(averages, batch, self.predict_likelihood_parameters, effects)
-
-    def _weight_beside(self, request: SeriesRequest) -> float:
-        """Weight of statistics beside the network, whose input chunk may have gaps, also at its end."""
-        gap = int(request.at[0]) - self.output_chunk_shift - len(request.y)
-        past = np.pad(request.y, (0, gap), constant_values=np.nan)
-        return weight_of_statistics(self.weight_of_others, past, self.input_chunk_length)

@@ -24,7 +24,6 @@ from taylorformer_forecast.core.window import Window
 from taylorformer_forecast.darts._adapters import LikelihoodFamily
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._effects import Additions
-from taylorformer_forecast.darts._outliers import late_outliers
 from taylorformer_forecast.defaults import CONTEXT_FLOOR, FARTHEST_X
 
 
@@ -124,7 +123,8 @@ class BatchWindows(PLForecastingModule):
         fill = partial(_filled, past.to(wide))
         y = torch.cat([past, fill(x.future_target, n, n_components)], 1).to(wide)
         if effects is not None:
-            y = y - effects.added[:, -y.shape[1] :].to(wide)
+            added = effects.added[:, effects.y.shape[1] - n_context :]
+            y[:, : added.shape[1]] -= added.to(wide)
         t = torch.arange(n_context + n, device=past.device, dtype=wide)
         t = t + self.output_chunk_shift * (t >= n_context)
 
@@ -173,16 +173,6 @@ class BatchWindows(PLForecastingModule):
     def open_past(self, batch: TorchInferenceBatch) -> TorchInferenceBatch:
         """A batch without values that covariates hide: see :meth:`Additions.open_past`."""
         return batch if self.additions is None else self.additions.open_past(batch, self.unknown)
-
-    def near(self, batch: TorchInferenceBatch, effects: BatchEffects | None) -> TorchInferenceBatch:
-        """Input chunks of a batch that shows more of the past, without outliers of what is less additions."""
-        length, covariates = self.input_chunk_length, batch.historic_future_covariates
-        past, y = batch.past_target, batch.past_target[:, -length:]
-        if self.outlier_seasons is not None:
-            rest = past if effects is None else effects.rest(past)
-            y = y + late_outliers(rest, length, self.outlier_seasons).to(y)
-        covariates = None if covariates is None else covariates[:, -length:]
-        return batch.replace(past_target=y, historic_future_covariates=covariates)
 
     def of_windows(self, cells: Shaped[Tensor, "B n C"]) -> Shaped[Tensor, "W n D"]:
         """Cells of every series and component as those of windows."""
