@@ -278,7 +278,7 @@ LEAST_MULTIPLE = 0.9  # height of the peak at a multiple, relative to that of th
 MOST_MULTIPLES = 8  # of a period, whose peaks say how long it is; by hand
 
 # --- Strategy and lengths ----------------------------------------------------------------------------------
-MIN_HORIZONS_TO_TRAIN = 16  # in the longest series; measured: with fewer a trained network is no better
+MIN_HORIZONS_TO_TRAIN = 16  # in a series; measured: with fewer a trained network is no better
 DECILES = tuple(k / 10 for k in range(1, 10))  # at which forecasts are compared; by definition
 WEIGHT_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measured: 3 to 6 are alike
 LEAST_WEIGHT_OF_OTHERS = 0.05  # of all but the network: with less, "auto" trains it alone; by hand

@@ -75,7 +75,7 @@ forecaster.fit(load_airline(), fh=range(1, 13)).predict_interval()
 print(forecaster.summary())  # strategy="corrected" asks for it on longer series
 ```
 
-"Short" are series with fewer observed values than sixteen horizons; of several the longest counts. ([A
+"Short" are series with fewer observed values than sixteen horizons; each of several counts by itself. ([A
 horizon](prior.md) counts as 8 to 96 steps, and as 12 to 48 without `fh`.) Longer ones and irregular times
 have networks ([which](prior.md)); covariates that are known ahead are [taken off](covariates.md). darts'
 `TaylorformerModel` has the same forecasts. It chooses by the same rule, with the output chunk as horizon.

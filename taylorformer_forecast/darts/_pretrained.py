@@ -30,6 +30,7 @@ from taylorformer_forecast.engine.pretrained import (
 )
 from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
+from taylorformer_forecast.engine.statistics.requests import MOST_PAST
 from taylorformer_forecast.engine.strategy import (
     PRETRAINED,
     REFUSABLE,
@@ -152,6 +153,8 @@ class PretrainedModel(SharedWeights, AdoptingModel):
             if self._effects is not None:
                 covariates = series2seq(options["future_covariates"])
                 series = list(map(Additions(**self._effects).rest_of, series, covariates))
+            if strategy.least:
+                series = _averaged_series(series, known, strategy.least)
             if asked == "auto" and self._are_demand(series):
                 strategy = strategy.of_demand()
             else:
@@ -219,7 +222,9 @@ class PretrainedModel(SharedWeights, AdoptingModel):
                 self._settings = self._settings_of(self._weights())
             params["network"]["pretrained"] = dict(self._settings)
         if self._strategy is not None and self._is_averaged:
-            statistics = {**self._statistics(), "analogues": self._strategy.part_of_analogues}
+            least = min(self._strategy.least, MOST_PAST // 2)  # a batch may show no more of longer series
+            others = {"analogues": self._strategy.part_of_analogues, "least": least}
+            statistics = {**self._statistics(), **others}
             params |= {"statistics": statistics, "weight_of_others": self._strategy.weight_of_others}
         return params
 
@@ -259,3 +264,18 @@ class PretrainedModel(SharedWeights, AdoptingModel):
         elif begins and before is not None:
             setup["model"].usual_weight = float(before["calibration.weight"])
         return setup
+
+
+def _averaged_series(
+    series: Sequence[TimeSeries], known: Sequence[np.ndarray], least: int
+) -> list[TimeSeries]:
+    """Series without the values of components that statistics alone forecast, as they have too few.
+
+    ``known`` says where each has values, (n, C).
+    """
+    enough = [own.sum(0) >= least for own in known]
+    return [
+        one.with_values(np.where(own, one.values(copy=False), np.nan).astype(one.dtype))
+        for one, own in zip(series, enough, strict=True)
+        if own.any()
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,12 @@ from darts.utils.data.torch_datasets.utils import PLModuleInput, PLModuleOutput,
 from einops import rearrange
 from torch import Tensor, nn
 
-from taylorformer_forecast.calendar.axis import TimeAxis
-from taylorformer_forecast.calendar.cycles import SeasonalFeatures
 from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.core.families.base import CERTAIN
 from taylorformer_forecast.darts._batch_effects import BatchEffects
 from taylorformer_forecast.darts._covariates import check_gaps
 from taylorformer_forecast.darts._effects import Additions
+from taylorformer_forecast.darts._frequencies import axis_of, seasonal_features
 from taylorformer_forecast.darts._joint import joint_components
 from taylorformer_forecast.defaults import NEARLY_NORMAL_DF
 from taylorformer_forecast.engine.explanation import with_part
@@ -51,6 +49,8 @@ class Statistics(nn.Module):
         Seasons of the training series, those of which are taken that a batch is too short to show.
     analogues : float
         Weight of analogues in the average of the forecasts and these.
+    least : int
+        Observed values of a series that has an average with others, if it counts.
     """
 
     def __init__(
@@ -60,10 +60,11 @@ class Statistics(nn.Module):
         correction: Mapping[str, Any] | None = None,
         periods: Sequence[float] = (),
         analogues: float = 0.0,
+        least: int = 0,
     ) -> None:
         super().__init__()
         self.asked, self.periods = (time_features, seasonal_periods), tuple(periods)
-        self.analogues = analogues
+        self.analogues, self.least = analogues, least
         self.corrects = None
         if correction is not None:
             self.corrects = CorrectionNet(**correction["sizes"], weight=float(correction["weight"]))
@@ -97,14 +98,15 @@ class Statistics(nn.Module):
         series = rearrange(past, "b l c -> (b c) l").cpu().double().numpy()
         before = [date for date in self._dates_before(batch, shift) for _ in range(n_components)]
         values = np.where(np.isnan(series).all(1)[:, None], 0.0, series)
-        requests = [request_of(y, shift + np.arange(n), date) for y, date in zip(values, before, strict=True)]
+        alone = (batch.past_target.isfinite().sum(1) < self.least).flatten().tolist()
+        each = zip(values, before, alone, strict=True)
+        requests = [request_of(y, shift + np.arange(n), *about) for y, *about in each]
         requests = requests if effects is None else effects.marked(requests)
         seed = int(torch.randint(2**31 - 1, ()))  # from the generator that darts seeds
-        options = n_paths, seed, self._on_cpu(), shift + horizon
         schemas = batch.series_schema or [{"time_freq": 1}] * len(batch.past_target)
         frequencies = [schema["time_freq"] for schema in schemas for _ in range(n_components)]
         requests = self.with_seasons(requests, frequencies)
-        found = forecast_series(requests, *options)
+        found = forecast_series(requests, n_paths, seed, self._on_cpu(), shift + horizon)
         if self.analogues:
             both = zip(found, requests, strict=True)
             found = [with_analogues(*one, shift + horizon, self.analogues) for one in both]
@@ -114,21 +116,26 @@ class Statistics(nn.Module):
         self, requests: Sequence[SeriesRequest], frequencies: Sequence[Any]
     ) -> list[SeriesRequest]:
         """Requests with the seasons of every component, given the frequency of its series."""
-        seasons = self.seasons([one.y for one in requests], frequencies)
+        alone = [one.alone for one in requests]
+        seasons = self.seasons([one.y for one in requests], frequencies, alone)
         return [replace(one, seasons=own) for one, own in zip(requests, seasons, strict=True)]
 
-    def seasons(self, values: Sequence[np.ndarray], frequencies: Sequence[Any]) -> list[list[float]]:
-        """Lengths of the seasons of every component, in steps of the frequency of its series."""
-        features = {freq: _seasonal_features(freq, *self.asked) for freq in set(frequencies)}
+    def seasons(
+        self, values: Sequence[np.ndarray], frequencies: Sequence[Any], alone: Sequence[bool] = ()
+    ) -> list[list[float]]:
+        """Lengths of the seasons of every component, in steps of the frequency of its series.
+
+        Those that are ``alone`` have no seasons of the training series.
+        """
+        features = {freq: seasonal_features(freq, *self.asked) for freq in set(frequencies)}
         return [
-            features[freq].own_lengths(y, *self.asked, self.periods)
-            for y, freq in zip(values, frequencies, strict=True)
+            features[freq].own_lengths(y, *self.asked, () if own else self.periods)
+            for y, freq, own in zip(values, frequencies, alone or [False] * len(values), strict=True)
         ]
 
     def date_of(self, freq: Any, time: Any) -> StepDate | None:
         """Day or month of a time stamp, where effects of the calendar are sought; else None."""
-        axis, _ = _axis_of(freq)
-        dates, weekdays = axis.dates(pd.Index([time]))
+        dates, weekdays = axis_of(freq)[0].dates(pd.Index([time]))
         return None if dates is None or self.asked[0] != "auto" else StepDate(dates[0], weekdays)
 
     def _dates_before(self, batch: TorchInferenceBatch, shift: int) -> list[StepDate | None]:
@@ -257,26 +264,13 @@ class StatisticalModule(PLForecastingModule):
         return out.to(dtype), batch.series_schema, batch.pred_time
 
 
-@lru_cache(maxsize=16)
-def _axis_of(freq: Any) -> tuple[TimeAxis, pd.Index]:
-    """Axis of series of a frequency, and an index of theirs."""
-    index: pd.Index = pd.RangeIndex(12)
-    if not isinstance(freq, int):
-        index = pd.date_range("2000-01-01", periods=len(index), freq=freq)
-    return TimeAxis.of([index], None if isinstance(freq, int) else freq), index
-
-
-def _seasonal_features(freq: Any, time_features: object, seasonal_periods: object) -> SeasonalFeatures:
-    """Cycles and seasons of series of a frequency, without those that the values of a series would show."""
-    axis, index = _axis_of(freq)
-    return SeasonalFeatures.choose(axis, [(index, np.zeros((12, 1)))], time_features, seasonal_periods)
-
-
-def request_of(y: np.ndarray, ahead: np.ndarray, end: StepDate | None = None) -> SeriesRequest:
+def request_of(
+    y: np.ndarray, ahead: np.ndarray, end: StepDate | None = None, alone: bool = False
+) -> SeriesRequest:
     """Values from the first to the last that were observed, and steps after the end of ``y``."""
     seen = np.flatnonzero(~np.isnan(y))
     last = None if end is None else end - (len(y) - 1 - int(seen[-1]))
-    return SeriesRequest(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead, last)
+    return SeriesRequest(y[seen[0] : seen[-1] + 1], len(y) - seen[0] + ahead, last, alone=alone)
 
 
 def _student_t(mixture: Mixture) -> np.ndarray:

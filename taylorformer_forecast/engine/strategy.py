@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from taylorformer_forecast.core.families import Family, find_family
@@ -105,12 +105,16 @@ class Strategy:
         Weight of the statistical forecasts in an average.
     analogues : float, default=0.0
         Weight of analogues in it; the rest is the network's.
+    least : int, default=0
+        Observed values of a series that an average serves, where "auto" took it for some series of several:
+        the others are forecast by statistics alone.
     """
 
     name: str
     reason: str
     statistics: float = 0.5
     analogues: float = 0.0
+    least: int = 0
 
     @property
     def kind(self) -> Kind:
@@ -119,7 +123,8 @@ class Strategy:
 
     def of_demand(self) -> Strategy:
         """Return the strategy for intermittent demand alone, of which an average would be statistical."""
-        return Strategy("corrected", f"{self.reason}, but all are intermittent demand")
+        these = "all others" if self.least else "all"
+        return Strategy("corrected", f"{self.reason}, but {these} are intermittent demand")
 
     @property
     def weight_of_others(self) -> float:
@@ -149,10 +154,11 @@ class Strategy:
         >>> Strategy("averaged", "1000 values").weighed("auto", 0.02).name
         'train'
         """
-        name = "train" if asked == "auto" and statistics + analogues < LEAST_WEIGHT_OF_OTHERS else self.name
+        alone = asked == "auto" and not self.least and statistics + analogues < LEAST_WEIGHT_OF_OTHERS
         reason = f"{self.reason}; statistics weigh {statistics:.2f}"
         reason += f", analogues {analogues:.2f}" if analogues else ""
-        return Strategy(name, reason, statistics, analogues)
+        name = "train" if alone else self.name
+        return replace(self, name=name, reason=reason, statistics=statistics, analogues=analogues)
 
 
 def choose_strategy(
@@ -170,10 +176,11 @@ def choose_strategy(
     Parameters
     ----------
     asked : {"auto", "baseline", "corrected", "pretrained", "zero_shot", "train", "averaged", "finetune"}
-        "auto" trains no network where every series has fewer observed values than sixteen horizons. Else it
-        averages a trained one with statistical forecasts, unless something stands against that. Many short
-        series make no long one: a network that is trained on all of them forecasts each worse than the
-        statistics of its own past.
+        "auto" decides by series. Those with fewer observed values than sixteen horizons are forecast by
+        statistics, and no network is trained where there are no others. These are forecast by the average of
+        a trained one with statistics, unless something stands against that. Many short series make no long
+        one: a network that is trained on all of them forecasts each worse than the statistics of its own
+        past.
     n_observed : sequence of int
         Observed values of each series and component.
     horizon : int
@@ -201,6 +208,8 @@ def choose_strategy(
     'corrected'
     >>> choose_strategy("auto", [1000], horizon=12).name
     'averaged'
+    >>> choose_strategy("auto", [1000, 90, 80], horizon=12).reason
+    '1000 values are at least 16 horizons of 12, and statistics alone forecast 2 of 3 series, with fewer'
     >>> choose_strategy("auto", [1000], horizon=12, irregular="the times are not regular").name
     'train'
     """
@@ -212,15 +221,17 @@ def choose_strategy(
             remedy = "'train' or 'auto'" if obstacle else "'pretrained', 'train' or 'auto'"
             raise ValueError(f"strategy={asked!r}: {against}; take strategy={remedy}")
         return Strategy(asked, f"strategy={asked!r}")
-    longest = max(n_observed)
-    few = longest < MIN_HORIZONS_TO_TRAIN * horizon
+    longest, least = max(n_observed), MIN_HORIZONS_TO_TRAIN * horizon
+    few = longest < least
     compared = "fewer than" if few else "at least"
     size = f"{longest} values are {compared} {MIN_HORIZONS_TO_TRAIN} horizons of {horizon}"
     if few and obstacle is None:
         return Strategy("corrected" if irregular is None else "pretrained", size)
-    if obstacle is None:
-        return Strategy("averaged" if irregular is None else "train", size)
-    return Strategy("train", obstacle)
+    if obstacle or irregular:
+        return Strategy("train", obstacle or size)
+    if n_short := sum(n < least for n in n_observed):
+        size += f", and statistics alone forecast {n_short} of {len(n_observed)} series, with fewer"
+    return Strategy("averaged", size, least=least if n_short else 0)
 
 
 def obstacle_of_options(

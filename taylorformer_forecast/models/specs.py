@@ -69,9 +69,10 @@ def _taylorformer(task: Task, linear_path: bool, order: str, **options: Any) -> 
         what trains nothing the best on long series. "train": by a new network, trained on the series.
         "averaged": by the average of that, of "corrected" and of analogues; forecasts that are conditional
         on known values are those of the network alone. "finetune": by the pretrained network, trained
-        further. "auto" looks at the data alone. Where the longest series has fewer observed values than
-        sixteen horizons (darts: output chunks), it takes "corrected", or "pretrained" if times are irregular
-        or fewer than a quarter of the steps have values; on longer series "averaged", or "train" then. What
+        further. "auto" looks at the data alone. Series with fewer observed values than sixteen horizons
+        (darts: output chunks) it forecasts as "corrected", also beside longer ones; these as "averaged".
+        Where times are irregular, or fewer than a quarter of the steps have values, it takes "train" for all
+        series if one is as long, else "pretrained". What
         pretrained networks cannot do is trained: covariates that are not known ahead, static ones, encoders,
         sample weights, another distribution or likelihood, ``order="random"``, ``linear_path=False``. Sizes
         and training parameters are those of a trained network. Likelihood parameters of statistical

@@ -20,7 +20,7 @@ from taylorformer_forecast.engine.statistics.past_losses import (
 from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime._frames import to_float
 from taylorformer_forecast.sktime._host import Host
-from taylorformer_forecast.sktime._panel import rows_of_instances
+from taylorformer_forecast.sktime._panel import instances_of, rows_of_instances
 
 
 class Averaging(Host):
@@ -31,7 +31,7 @@ class Averaging(Host):
 
         The pretrained network stands in for a new one, which sees these values when it is trained.
         """
-        seen = self._cur_y.dropna(how="all")  # rows without a value say nothing
+        seen = self._averaged_series(strategy.least).dropna(how="all")  # rows without a value say nothing
         stamps = seen.index.get_level_values(-1).unique().sort_values()
         origins = [stamps[k] for k in origins_to_compare(len(stamps), self.horizon_)]
         y = self._compared(seen, origins[0], origins[-1]) if origins else seen[:0]
@@ -51,6 +51,11 @@ class Averaging(Host):
             forecasts = self._past_forecasts(network, statistics, y, [y[times < one] for one in origins])
         weights = weights_from_past(forecasts, statistics._correction, self.horizon_)
         return strategy.weighed(self.strategy, *weights)
+
+    def _averaged_series(self, least) -> pd.DataFrame:
+        """All series, without the values of those that statistics alone forecast, as they have too few."""
+        which, _ = instances_of(self._cur_y.index)
+        return self._cur_y.where(self._cur_y.groupby(which).transform("count") >= least)
 
     def _compared(self, y, start, end) -> pd.DataFrame:
         """Series whose past is forecast: some of those with values before all origins and after all.

@@ -10,7 +10,13 @@ import numpy as np
 from taylorformer_forecast.calendar.steps import StepDate
 from taylorformer_forecast.engine.contexts import robust_columns
 from taylorformer_forecast.sktime._checks import check_observed, check_panel_observed
-from taylorformer_forecast.sktime._frames import instances, of_instance, rows_are_missing, to_float
+from taylorformer_forecast.sktime._frames import (
+    MissingRows,
+    instances,
+    of_instance,
+    rows_are_missing,
+    to_float,
+)
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel, by_name
 from taylorformer_forecast.sktime._requests import ColumnSeries
@@ -76,7 +82,7 @@ class KnownData(Host):
                 raise ValueError(f"X has no rows{of_instance(key)}")
             missing = index.difference(X.index)
             if len(missing) and not (target and scaler.n_ahead == 0):
-                raise ValueError(rows_are_missing(key, missing[0], len(missing), X.index[-1]))
+                raise MissingRows(rows_are_missing(key, missing[0], len(missing), X.index[-1]))
             features.append(scaler.features(X.reindex(index), target))
         return np.concatenate(features, 1) if features else None
 

@@ -67,6 +67,10 @@ def of_instance(key: tuple) -> str:
     return f" of instance {shown(key[0]) if len(key) == 1 else '(' + ', '.join(map(shown, key)) + ')'}"
 
 
+class MissingRows(ValueError):
+    """X has no rows for some steps that a network passes on its way."""
+
+
 def rows_are_missing(key: tuple, stamp: Any, number: int, last: Any = None) -> str:
     """Say that X of an instance lacks rows, the first of which is at ``stamp``; it may have later ones."""
     hint = ". sktime backtests cut it to the steps of fh: leave none out"

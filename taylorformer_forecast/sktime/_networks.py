@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
+
+import numpy as np
 
 from taylorformer_forecast.defaults import MOST_OWN_MAPS
 from taylorformer_forecast.engine.fit_network import Training, fit_network, fit_pretrained, train_further
@@ -52,7 +55,7 @@ class NetworkFitting(Averaging):
         irregular = self._irregular() if of_statistics else None
         self._strategy = choose_strategy(self.strategy, n_observed, self.horizon_, obstacle, irregular)
         if self._strategy.kind.averages:
-            demand = self.strategy == "auto" and self._is_demand(panel)
+            demand = self.strategy == "auto" and self._is_demand(panel, self._strategy.least)
             self._strategy = self._strategy.of_demand() if demand else self._weighed(self._strategy, seed)
         self._load_correction()
         if not self._strategy.kind.has_network:
@@ -71,9 +74,9 @@ class NetworkFitting(Averaging):
             fitted = fit_network(training, self._build_network, self._n_steps)
         self.network_, self.training_ = fitted
 
-    def _is_demand(self, panel):
-        """Whether all series are intermittent demand."""
-        series = [y for _, _, y in panel.on_grids(self._axis)]
+    def _is_demand(self, panel, least):
+        """Whether all series that have so many values are intermittent demand."""
+        series = [y for _, _, y in panel.on_grids(self._axis) if (~np.isnan(y)).sum() >= least]
         return are_demand(series, lambda: [self._own_seasons(y) for y in series])
 
     def _load_correction(self):
@@ -94,6 +97,19 @@ class NetworkFitting(Averaging):
         training = self._training(seed, float(self.validation_split or 0.0))
         steps = self._n_steps(training.batches(training.maker(), net.inflates)[0].n_batches)
         self.network_, self.training_ = train_further(training, net, steps, anew=True)
+
+    def _without_network(self, missing):
+        """A copy that forecasts by statistics and the analogues it has, if "auto" chose the network.
+
+        Else, and where statistics cannot do what is asked for, the error is raised that X has missing rows.
+        """
+        chosen = self.strategy == "auto" and getattr(self, "pretrained_", None) is None
+        if not chosen or self._obstacle(None) is not None or self._irregular() is not None:
+            raise missing
+        alone = self._with(network_=None, _strategy=replace(self._strategy, name="corrected"))
+        if not self._strategy.kind.corrects:
+            alone._load_correction()
+        return alone
 
     def _training(self, seed, validation_split=0.0):
         """The series as they are now, and how a network is trained on them."""

@@ -65,7 +65,8 @@ class FromPanel:
         """What a fitted forecaster knows, without its data."""
         f = forecaster
         sizes = f.context_length_, f.horizon_
-        about = f._seasonal, f._scaler, f.training_, f._strategy, f._numbers
+        strategy = replace(f._strategy, least=0)  # series that it is shown later are short
+        about = f._seasonal, f._scaler, f.training_, strategy, f._numbers
         return cls(f.network_, *sizes, *about, f._effects, f._effect_numbers, f._cur_y.shape[1])
 
     def axis(self, own: TimeAxis, longest: int) -> TimeAxis:

@@ -62,9 +62,54 @@ def test_no_network_is_trained_on_intermittent_demand_alone(noisy):
     demand[:9, 0] = np.nan
     chosen = make("auto").fit([TimeSeries.from_values(demand), TimeSeries.from_values(demand[:100])])
     assert chosen.summary().strategy == "corrected"
-    assert chosen.summary().reason.endswith("of 6, but all are intermittent demand")
+    assert chosen.summary().reason.endswith("but all others are intermittent demand")
     demand[:, 1] = noisy.values()[:, 0]
     assert make("auto").fit(TimeSeries.from_values(demand)).summary().strategy == "averaged"
+
+
+def test_a_short_series_of_a_list_is_forecast_as_if_it_were_alone(noisy):
+    """One long history moved all of a list to an average, and lent them its seasons."""
+    values = np.random.default_rng(1).normal(size=(30, 2)).cumsum(0) + 100
+    short = TimeSeries.from_values(values.astype("float32"))
+    options = {"predict_likelihood_parameters": True, "random_state": 0}
+    model = make("auto").fit([noisy, short])
+    assert "at least 16 horizons of 6, and statistics alone forecast 2 of 4 series" in model.summary().reason
+    weights = make("auto").fit(noisy)._strategy
+    assert model._strategy.weight_of_others == pytest.approx(weights.weight_of_others)
+    expected = make("corrected").fit(short).predict(N_STEPS, **options)
+    found = model.predict(N_STEPS, [noisy, short], **options)
+    np.testing.assert_array_equal(found[1].values(), expected.values())
+    statistics = make("corrected").fit(noisy).predict(N_STEPS, **options)
+    assert np.abs(found[0].values() - statistics.values())[:, ::3].max() > 0.01
+    assert np.isfinite(make("auto", joint=True).fit([noisy, short]).predict(N_STEPS, short).values()).all()
+
+
+def test_a_short_component_beside_a_long_one_is_forecast_as_if_it_were_alone(noisy):
+    values = noisy.values().copy()
+    values[:90, 1] = np.nan
+    options = {"predict_likelihood_parameters": True, "random_state": 0}
+    found = make("auto").fit(noisy.with_values(values)).predict(N_STEPS, **options)
+    alone = make("corrected").fit(noisy[noisy.components[1]][90:]).predict(N_STEPS, **options)
+    np.testing.assert_array_equal(found.values()[:, 3:], alone.values())
+
+
+def test_backtests_of_unlike_lengths_pass_to_the_average_as_fits_of_their_own(noisy):
+    model = make("auto").fit([noisy, noisy[:40]])
+    options = {"predict_likelihood_parameters": True, "random_state": 0}
+    found = model.historical_forecasts(
+        noisy, start=95, forecast_horizon=N_STEPS, retrain=False, last_points_only=False, **options
+    )
+    for k, statistical in enumerate((True, False)):
+        own = make("corrected").fit(noisy[: 95 + k]).predict(N_STEPS, **options)
+        assert np.array_equal(found[k].values(), own.values()) == statistical
+
+
+def test_a_model_of_long_series_alone_serves_short_ones_too(noisy):
+    options = {"predict_likelihood_parameters": True, "random_state": 0}
+    found, asked = (
+        make(name).fit(noisy).predict(N_STEPS, noisy[:40], **options) for name in ("auto", "averaged")
+    )
+    np.testing.assert_array_equal(found.values(), asked.values())
 
 
 def test_components_and_series_that_ended_are_not_compared(noisy):

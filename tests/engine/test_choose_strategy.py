@@ -17,7 +17,7 @@ from taylorformer_forecast.engine.strategy import (
 
 @pytest.mark.parametrize(
     ("n_observed", "name"),
-    [([1], "corrected"), ([191] * 50, "corrected"), ([20, 192], "averaged"), ([50_000], "averaged")],
+    [([1], "corrected"), ([191] * 50, "corrected"), ([192] * 3, "averaged"), ([50_000], "averaged")],
 )
 def test_series_of_which_each_has_fewer_than_sixteen_horizons_have_statistical_forecasts(n_observed, name):
     chosen = choose_strategy("auto", n_observed, horizon=12)
@@ -25,6 +25,19 @@ def test_series_of_which_each_has_fewer_than_sixteen_horizons_have_statistical_f
     assert not chosen.kind.pretrained
     compared = "fewer than" if name == "corrected" else "at least"
     assert chosen.reason == f"{max(n_observed)} values are {compared} 16 horizons of 12"
+    assert chosen.least == 0  # nothing is to be told apart
+
+
+def test_of_series_of_unlike_lengths_the_average_serves_those_of_sixteen_horizons():
+    chosen = choose_strategy("auto", [20, 192, 191], horizon=12)
+    assert (chosen.name, chosen.least) == ("averaged", 192)
+    why = "192 values are at least 16 horizons of 12, and statistics alone forecast 2 of 3 series, with fewer"
+    assert chosen.reason == why
+    assert chosen.of_demand().reason == f"{why}, but all others are intermittent demand"
+    weighed = chosen.weighed("auto", 0.01)
+    assert (weighed.name, weighed.least) == ("averaged", 192)  # short series need statistics
+    for asked, irregular in (("averaged", None), ("auto", "the times are not regular")):
+        assert choose_strategy(asked, [20, 192], 12, irregular=irregular).least == 0
 
 
 def test_short_irregular_series_have_the_pretrained_network():

@@ -94,6 +94,38 @@ def test_backtests_that_cut_the_columns_to_the_horizon_are_named(y, X, strategy)
         forecaster.predict(X=X.iloc[[N + 2, N + 4]])
 
 
+@pytest.mark.parametrize("weight", [0.5, 0.01])
+def test_a_network_that_was_left_to_the_data_is_left_out_where_columns_have_holes(weight):
+    """Backtests with ``fh=[7]`` had no forecasts any more once a series had sixteen horizons."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(10, 2, 170)}, pd.date_range("2024-01-01", periods=170))
+    X["b"] = (rng.random(170) < 0.2) * 1.0
+    y = 100 + 3 * X["a"] + 20 * X["b"] + rng.normal(0, 1, 170)
+    settings = {"max_steps": 1, "d_model": 8, "random_state": 0}
+    fitted = TaylorformerForecaster(**settings).fit(y[:150], X=X[:150], fh=[7])
+    assert fitted.strategy_ == "averaged"
+    fitted._strategy = fitted._strategy.weighed("auto", weight, fitted._strategy.analogues * (weight > 0.1))
+    fitted._load_correction()
+    with pytest.warns(
+        UserWarning, match=r"network is left out.*no row for 2024-05-30 .*\(6 missing\)"
+    ) as found:
+        holes = fitted.predict_quantiles(X=X.iloc[[156]], alpha=[0.1, 0.5, 0.9])
+    assert len(found) == 1
+    whole = fitted.predict_quantiles(X=X.iloc[150:157], alpha=[0.1, 0.5, 0.9])
+    assert not holes.equals(whole)
+    if weight < 0.1:
+        statistics = TaylorformerForecaster(**settings | {"strategy": "corrected"}).fit(
+            y[:150], X=X[:150], fh=[7]
+        )
+        pd.testing.assert_frame_equal(
+            holes, statistics.predict_quantiles(X=X.iloc[[156]], alpha=[0.1, 0.5, 0.9])
+        )
+    for strategy in ("averaged", "train"):
+        asked = TaylorformerForecaster(**settings | {"strategy": strategy}).fit(y[:150], X=X[:150], fh=[7])
+        with pytest.raises(ValueError, match=r"X has no row for 2024-05-30 .*\(6 missing\)"):
+            asked.predict(X=X.iloc[[156]])
+
+
 def test_all_predictive_methods_take_the_columns(fitted, X):
     future = X.iloc[N:]
     assert fitted.predict_interval(fh=[1, 2], X=future).shape == (2, 2)

@@ -92,6 +92,61 @@ def test_observed_values_of_the_longest_series_count(noisy):
     assert quick().fit(panel.loc[["a"]], fh=FH).strategy_ == "corrected"
 
 
+def beside(short, long):
+    return pd.concat({"a": long.to_frame("y"), "b": short.to_frame("y")}, names=["s", "t"])
+
+
+@pytest.fixture(scope="module")
+def short():
+    return pd.Series(100 + np.random.default_rng(1).normal(size=60).cumsum(), range(100, 160))
+
+
+def test_a_short_series_of_a_panel_is_forecast_as_if_it_were_alone(noisy, short):
+    """One long history moved all of a panel to an average with weights of its own."""
+    fitted = quick(joint=True).fit(beside(short, noisy), fh=range(1, 13))
+    assert fitted.strategy_ == "averaged"
+    assert (
+        "at least 16 horizons of 12, and statistics alone forecast 1 of 2 series" in fitted.summary().reason
+    )
+    long = quick().fit(beside(noisy, noisy).loc[["a"]], fh=FH)
+    assert fitted._strategy.weight_of_others == pytest.approx(long._strategy.weight_of_others)
+    alone = quick(strategy="corrected").fit(short, fh=FH)
+    for fh in (FH, [-2, 0, 3]):
+        found = fitted.predict_quantiles(fh=fh).loc["b"]
+        np.testing.assert_array_equal(found, alone.predict_quantiles(fh=fh))
+    paths = fitted.predict_proba(fh=FH, marginal=False).paths
+    assert np.isfinite(paths).all()
+    statistics = quick(strategy="corrected").fit(beside(short, noisy), fh=FH).predict_quantiles()
+    assert np.abs(fitted.predict_quantiles(fh=FH) - statistics).loc["a"].min(axis=None) > 1e-3
+    asked = quick(strategy="averaged").fit(beside(short, noisy), fh=FH)
+    assert np.abs(asked.predict_quantiles() - statistics).loc["b"].max(axis=None) > 1e-3
+
+
+def test_a_short_column_beside_a_long_one_is_forecast_as_if_it_were_alone(noisy, short):
+    both = pd.DataFrame({"long": noisy, "short": short})
+    fitted = quick().fit(both, fh=FH)
+    assert fitted.strategy_ == "averaged"
+    alone = quick(strategy="corrected").fit(both[["short"]], fh=range(33, 45))
+    alone = alone.predict_quantiles(fh=FH)
+    np.testing.assert_array_equal(fitted.predict_quantiles()["short"], alone["short"])
+
+
+def test_short_series_keep_statistics_where_a_network_forecasts_the_long_ones_best(short):
+    t = np.arange(400)
+    exact = pd.Series(np.sin(t / 5) + np.sin(t / 7.3))
+    fitted = quick().fit(beside(short, exact), fh=FH)
+    assert fitted._strategy.weight_of_others < 0.05
+    alone = quick(strategy="corrected").fit(short, fh=FH).predict_quantiles()
+    np.testing.assert_array_equal(fitted.predict_quantiles().loc["b"], alone)
+
+
+def test_a_network_learns_from_no_demand_beside_short_series(noisy, short):
+    demand = pd.Series(np.random.default_rng(0).poisson(0.4, 192).astype(float))
+    fitted = quick().fit(beside(short, demand), fh=FH)
+    assert fitted.strategy_ == "corrected"
+    assert fitted.summary().reason.endswith("but all others are intermittent demand")
+
+
 def test_irregular_series_that_are_short_have_the_pretrained_network(noisy):
     hours = np.cumsum(np.random.default_rng(0).exponential(5, 90))
     irregular = noisy[:90].set_axis(pd.Timestamp("2020-01-01") + pd.to_timedelta(hours, "h"))

@@ -31,7 +31,8 @@ def average_quantiles(
 
     Errors of a network and of statistics differ: the average is better than both on most series. What is
     asked in sample stays the network's. Intermittent demand stays statistical: its quantiles are single
-    values, whole numbers for counts, and averages would lie between them.
+    values, whole numbers for counts, and averages would lie between them. So do series that statistics alone
+    forecast, as a whole.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def average_quantiles(
     >>> both.quantiles[:, STATISTICAL_LEVELS.index(0.5)].round(1).tolist()
     [3.5, 9.5]
     """
-    if statistical.intermittent:
+    if statistical.intermittent or request.alone:
         return statistical
     future = request.at > len(request.y) - 1
     between = (1 - weight) * quantiles + weight * statistical.quantiles
@@ -87,8 +88,8 @@ def with_analogues(
     """Average the quantiles of a statistical forecast with those of what followed similar windows.
 
     A few analogues show the middle of a distribution. Its tails are as long as those of the statistical
-    forecast. Intermittent demand, and series that are too short or have too many gaps to compare, stay as
-    they are. Analogues of a time with more gaps than usual weigh less.
+    forecast. Intermittent demand, series that statistics alone forecast, and those that are too short or have
+    too many gaps to compare, stay as they are. Analogues of a time with more gaps than usual weigh less.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def with_analogues(
     [0.0, 1.0, 4.0]
     """
     n, future = len(request.y), request.at > len(request.y) - 1
-    if statistical.intermittent or not future.any():
+    if statistical.intermittent or request.alone or not future.any():
         return statistical
     y = robust_columns(np.arange(n)[-MOST_PAST:], request.y[-MOST_PAST:, None], request.seasons)[:, 0]
     seen = np.flatnonzero(~np.isnan(y))

@@ -44,6 +44,8 @@ class SeriesRequest:
         by the errors.
     multiplied : bool, default=False
         Whether covariates multiply the mean of intermittent demand, which then has no season of its own.
+    alone : bool, default=False
+        Whether statistics alone forecast it, where others have an average with a network and analogues.
     """
 
     y: np.ndarray
@@ -51,6 +53,7 @@ class SeriesRequest:
     last: StepDate | None = None
     seasons: Sequence[float] = ()
     multiplied: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True)
