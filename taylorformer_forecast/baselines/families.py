@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -21,6 +22,7 @@ from taylorformer_forecast.baselines.seasonal import from_level, repeat_mean, re
 from taylorformer_forecast.baselines.smoothing import Grid, slope_so_far, smooth
 from taylorformer_forecast.defaults import (
     FAMILY_PRIOR,
+    GROWTH_PRIOR,
     INDEX_WIDTH,
     LONGEST_REGRESSED_SEASON,
     MEMBER_LEVEL_POWER,
@@ -143,6 +145,8 @@ class Group:
         Steps of the season they count for, 1 for none.
     rank : int
         See ``Members``.
+    prior : float, default=0.0
+        Logarithm of the weight in the family before errors are known.
     """
 
     family: str
@@ -151,6 +155,7 @@ class Group:
     counts: Bool[Tensor, "B n"]
     season: int = 1
     rank: int = 0
+    prior: float = 0.0
 
 
 def levels_and_trends(y: Float[Tensor, "B n"], streams: Sequence[Adjusted], horizon: int) -> list[Lines]:
@@ -185,7 +190,8 @@ def repetitions(
 ) -> list[Group]:
     """Seasonal naive forecasts, one for each season; of longer ones also decayed means of their cycles.
 
-    To the first of these the last error is added, which fades; the second have the shorter season apart.
+    To the first of these the last error is added, which fades; the second have the shorter season apart. The
+    shortest season is repeated with steady growth, too.
     """
     found = []
     for number, season in enumerate(seasons or (1,)):
@@ -199,9 +205,41 @@ def repetitions(
             slow = from_level(x, repeat_mean(x, season, horizon), REPEATED_LEVEL) + less.index
             repeats = [from_level(y, repeats[0], 1.0), slow]
         always, rank = torch.ones_like(y, dtype=torch.bool), 2 * number + 1 if seasons else 0
-        for own in repeats:
-            found.append(Group("seasonal naive", own[:, :, None], ~own[..., 0].isnan(), always, season, rank))
+        priors = [0.0] * len(repeats)
+        if seasons and not number:  # first, as the last one stands in for other members
+            repeats.insert(0, repeats[0] + steady_growth(y, season, horizon))
+            priors.insert(0, math.log(GROWTH_PRIOR))
+        for own, prior in zip(repeats, priors, strict=True):
+            known = ~own[..., 0].isnan()
+            found.append(Group("seasonal naive", own[:, :, None], known, always, season, rank, prior))
     return found
+
+
+def steady_growth(y: Float[Tensor, "B n"], season: int, horizon: int) -> Float[Tensor, "B n H"]:
+    """Growth from the last cycle to those ahead, as far as it is much the same at all places of a season.
+
+    It is the mean of the changes of the last cycle, from one season before, and counts as far as its square
+    is beyond their variance.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from taylorformer_forecast.baselines.families import steady_growth
+    >>> y = torch.tensor([[1.0, 5.0, 3.0, 7.0, 5.0, 9.0], [1.0, 5.0, 4.0, 4.0, 2.0, 6.0]]).double()
+    >>> steady_growth(y, 2, 3)[:, -1].tolist()
+    [[2.0, 2.0, 4.0], [0.0, 0.0, 0.0]]
+    """
+    n = y.shape[1]
+    change = F.pad(y[:, season:] - y[:, :-season], (season, 0), value=torch.nan)[:, :n]
+    known = ~change.isnan()
+    each = torch.where(known, change, 0.0)
+    sums = torch.stack([known.to(y), each, each.square()]).cumsum(-1)
+    count, total, squares = sums - F.pad(sums, (season, 0))[..., :n]
+    mean = total / count.clamp_min(1)
+    variance = (squares / count.clamp_min(1) - mean.square()).clamp_min(0)
+    part = (1 - variance / mean.square().clamp_min(1e-300)).clamp_min(0)
+    cycles = torch.arange(horizon, device=y.device) // season + 1
+    return (mean * part)[..., None] * cycles
 
 
 def autoregressions(

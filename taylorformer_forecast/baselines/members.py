@@ -60,7 +60,7 @@ class Members:
     >>> y = torch.tensor([1.0, 3.0, 2.0, 4.0]).repeat(5)[None].double()
     >>> found = members(y, (4,), 6, y > 0)
     >>> found.at(0).shape, len(found.family)
-    (torch.Size([1, 20, 91]), 91)
+    (torch.Size([1, 20, 92]), 92)
     """
 
     base: Float[Tensor, "B n K G"]
@@ -162,6 +162,7 @@ def members(
     low, high = forecast_range(y, horizon, bounded)
     prior = torch.cat([of.prior for of in lines])
     prior = prior - SEASONAL_DOUBT * forgiven(season[: len(streams)])[:, None]
+    of_others = [of.prior for of in groups for _ in range(of.forecasts.shape[2])]
     return Members(
         base=torch.where(known[..., None], base, base[:, :, :1]),
         slope=torch.where(known[..., None], slope, slope[:, :, :1]),
@@ -178,7 +179,7 @@ def members(
         group=group,
         rank=rank[group],
         family=torch.tensor([number for numbers in each for number in numbers], device=y.device),
-        prior=torch.cat([prior.flatten(), prior.new_zeros(others.shape[2])]),
+        prior=torch.cat([prior.flatten(), prior.new_tensor(of_others)]),
     )
 
 

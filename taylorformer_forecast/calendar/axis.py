@@ -20,7 +20,13 @@ from taylorformer_forecast.calendar.frequency import (
     name_of,
 )
 from taylorformer_forecast.calendar.open_hours import OpenHours, open_times
-from taylorformer_forecast.calendar.steps import WEEKDAYS, common_divisor, content, have_dates, typical_step
+from taylorformer_forecast.calendar.steps import (
+    WEEKDAYS,
+    YEARS_OF_DATES,
+    common_divisor,
+    content,
+    typical_step,
+)
 from taylorformer_forecast.defaults import SPARSEST_GRID, SPARSEST_STEPS
 
 STEPS_AT_ONCE = 100_000  # of a forecast: paths pass through every one
@@ -87,8 +93,7 @@ class TimeAxis:
             )
         raw = cls(kind, freq, 1.0, 0.0, 0.0, hours=hours)
         gaps = np.concatenate([np.diff(x) for x in raw._counts(indexes)])
-        step = typical_step(gaps, whole=kind in ("number", "period"))
-        step = step if open_days is None else float(open_days.step)
+        step = float(open_days.step) if open_days else typical_step(gaps, kind in ("number", "period"))
         counts = raw._counts(indexes if observed is None else observed)
         origin = min(x[0] for x in counts).item()
         every, apart = 1, np.concatenate([x - origin for x in counts])
@@ -277,9 +282,9 @@ class TimeAxis:
         numbers = index.asi8 if self.kind == "period" else index.tz_localize(None).to_numpy()
         dates = numbers.astype("datetime64[D]" if is_day else "datetime64[M]")
         years = dates[[0, -1]].astype("datetime64[Y]").astype(int) + 1970
-        weekdays = WEEKDAYS[:5] if self.kind == "business" else WEEKDAYS
-        weekdays = weekdays if self.hours is None else self.hours.places
-        return dates if (is_day or is_month) and have_dates(years) else None, weekdays
+        usual = WEEKDAYS[: 5 if self.kind == "business" else 7]
+        dated = (is_day or is_month) and YEARS_OF_DATES[0] <= years.min() and years.max() <= YEARS_OF_DATES[1]
+        return dates if dated else None, usual if self.hours is None else self.hours.places
 
     def usual_cycles(self, span: float | None = None, least: float = 2) -> tuple[str, ...]:
         """Cycles of several steps that are seen some times at least in a span; by default, in the data."""
@@ -287,7 +292,8 @@ class TimeAxis:
             return ()
         if self.kind == "period":
             ends = [self.origin, self.origin + round(self.span * self.step)]
-            if not have_dates(pd.PeriodIndex.from_ordinals(ends, freq=self.freq).year):
+            years = pd.PeriodIndex.from_ordinals(ends, freq=self.freq).year
+            if years[0] < YEARS_OF_DATES[0] or years[1] > YEARS_OF_DATES[1]:
                 return ()  # cycles need dates
         span = self.span if span is None else span
         most = max(span / 1.9, (span + 1.5) / least)  # 8 quarters are two years

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from taylorformer_forecast.calendar.steps import YEARS_OF_DATES, have_dates
+from taylorformer_forecast.calendar.steps import YEARS_OF_DATES
 from taylorformer_forecast.defaults import FEW_WEEKDAYS, FEWEST_SPARSE_DATES
 
 SHORTEST_MONTH = 28  # days
@@ -35,7 +35,7 @@ def check_range(index: pd.DatetimeIndex, name: str = "the index") -> None:
     """Raise a ValueError if there are dates that cannot be counted in nanoseconds."""
     first, last = YEARS_OF_DATES
     for stamp in (index.min(), index.max()):
-        if not have_dates([stamp.year]):
+        if not first <= stamp.year <= last:
             raise ValueError(
                 f"{name} has the date {stamp}, but dates must lie between {first} and {last}: "
                 f"number the steps by integers, or in sktime give periods (DatetimeIndex.to_period)"

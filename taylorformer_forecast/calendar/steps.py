@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,12 +22,6 @@ def content(index: pd.Index) -> str:
     if isinstance(index, pd.DatetimeIndex):
         return "dates" if index.tz is None else f"dates in the time zone {index.tz}"
     return "integers" if pd.api.types.is_integer_dtype(index.dtype) else str(index.dtype)
-
-
-def have_dates(years: Iterable[int]) -> bool:
-    """Whether years have dates that can be counted in nanoseconds."""
-    first, last = YEARS_OF_DATES
-    return all(first <= year <= last for year in years)
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class PathsFromTheLastValue(BatchWindows):
         """Joint sample paths of windows (B * G, S, n, W), in the units of the windows, less what is added.
 
         Future covariates of the steps ``between`` past and targets are those of targets where a path begins
-        earlier; without them, none does.
+        earlier; without them, none does. Nor does any with past covariates, the latest of which are known.
         """
         shift, ahead = self.output_chunk_shift, batch.future_covariates
         if ahead is not None and shift:
@@ -139,15 +139,15 @@ class PathsFromTheLastValue(BatchWindows):
         )
         every = self.window(x, shift + n, batch.future_past_covariates, effects)
         gaps = missing_at_the_end(every, self.input_chunk_length)
-        if shift:
-            known = ahead is None or between is not None
-            gaps = self._within_a_chunk(gaps, n) if known else torch.zeros_like(gaps)
+        if self.n_past or (shift and ahead is not None and between is None):
+            gaps = torch.zeros_like(gaps)  # past covariates would not be seen where there are no values
+        elif shift:
+            gaps = self._within_a_chunk(gaps, n)
         parts, rows = [], []
         for gap in gaps.unique().tolist():
             rows.append((gaps == gap).nonzero()[:, 0])
-            window = from_the_last_value(every, gap, self.input_chunk_length, shift)
-            floor = self.least_scales(window)[rows[-1]]
-            samples = self._paths(window.rows(rows[-1]), floor, n_paths, roll_size)
+            window = from_the_last_value(every.rows(rows[-1]), gap, self.input_chunk_length, shift)
+            samples = self._paths(window, self.least_scales(window, rows[-1]), n_paths, roll_size)
             parts.append(samples.map(lambda value: value[:, :, gap:]))  # noqa: B023
         if len(parts) == 1:
             return parts[0]

@@ -190,10 +190,11 @@ class BatchWindows(PLForecastingModule):
             setattr(self, name, value.to(self.get_buffer(name).device))
         return self
 
-    def least_scales(self, window: Window) -> Tensor:
-        """Smallest standard deviation to divide each window by, (B * G, 1, W)."""
+    def least_scales(self, window: Window, rows: Tensor | None = None) -> Tensor:
+        """Smallest standard deviation to divide each window by, (B * G, 1, W), or some rows of a batch."""
         floor = rearrange(self.floor, "(g w) -> g 1 w", **self.sizes)
-        floor = floor.repeat(len(window.y) // len(floor), 1, 1)
+        rows = torch.arange(len(window.y), device=floor.device) if rows is None else rows
+        floor = floor[rows % len(floor)]
         return least_scale(window, floor, floor / CONTEXT_FLOOR)
 
     def scaled(self, window: Window) -> tuple[Window, Scale]:

@@ -229,7 +229,7 @@ def choose_strategy(
         return Strategy("corrected" if irregular is None else "pretrained", size)
     if obstacle or irregular:
         return Strategy("train", obstacle or size)
-    if n_short := sum(n < least for n in n_observed):
+    if n_short := sum(0 < n < least for n in n_observed):
         size += f", and statistics alone forecast {n_short} of {len(n_observed)} series, with fewer"
     return Strategy("averaged", size, least=least if n_short else 0)
 

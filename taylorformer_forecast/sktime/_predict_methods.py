@@ -56,9 +56,12 @@ class PredictiveMethods(MovingCutoffs, JointPaths, NetworkRequests):
         n_paths = 1 if self._is_point else int(self.num_samples)  # all paths of points are equal
         if self.network_ is None:
             return self._statistical(fh, X, n_paths if joint else 1)
+        missing = None
         try:
             requests, keys, stamps = self._of_every_instance(fh, ahead)
-        except MissingRows as missing:
+        except MissingRows as error:
+            missing = error
+        if missing is not None:
             found = self._without_network(missing)._predictive(fh, X, joint)
             warnings.warn(f"the trained network is left out of this forecast: {missing}", stacklevel=2)
             return found
