@@ -30,7 +30,7 @@ class Estimator(Documented, Host):
         least 8 and at most {longest_horizon}; else a season, between 12 and 48. At most a quarter of the
         series.
     num_samples : int
-        Sample paths of a prediction. Quantiles of statistical forecasts do not come from them.
+        Sample paths of a prediction by a network.
     num_epochs : int or None
         Passes over all windows. More would overfit short series.
     max_steps : int or None
