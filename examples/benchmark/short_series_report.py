@@ -87,10 +87,10 @@ and 1.1 GiB in sktime, 57 s and .8 GiB in darts (`examples/benchmark/many_series
 ## Members and weights
 
 The members are exponential smoothing, Theta and damped trend, and the seasonal naive forecast. The first
-three come with and without a season, on the scale of the series and on that of its logarithm. The last
-one comes with growth, too: the mean change from one cycle to the next, if it is steady. From eight cycles
-of a short season on there is an autoregression of seasonal changes. Each is weighted by its errors at all
-earlier origins of the series itself ([what each is
+three come with and without a season, on the scale of the series and on that of its logarithm. In the
+second and third cycle the last one comes with growth, too: the mean change from one cycle to the next, if
+it is steady. From eight cycles of a short season on there is an autoregression of seasonal changes. Each
+is weighted by its errors at all earlier origins of the series itself ([what each is
 worth](ablations.md#families-of-the-statistical-combination)).
 
 A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it

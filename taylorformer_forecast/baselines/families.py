@@ -191,7 +191,7 @@ def repetitions(
     """Seasonal naive forecasts, one for each season; of longer ones also decayed means of their cycles.
 
     To the first of these the last error is added, which fades; the second have the shorter season apart. The
-    shortest season is repeated with steady growth, too.
+    shortest season is repeated with steady growth, too, until indices have been known for a cycle.
     """
     found = []
     for number, season in enumerate(seasons or (1,)):
@@ -205,13 +205,14 @@ def repetitions(
             slow = from_level(x, repeat_mean(x, season, horizon), REPEATED_LEVEL) + less.index
             repeats = [from_level(y, repeats[0], 1.0), slow]
         always, rank = torch.ones_like(y, dtype=torch.bool), 2 * number + 1 if seasons else 0
-        priors = [0.0] * len(repeats)
-        if seasons and not number:  # first, as the last one stands in for other members
-            repeats.insert(0, repeats[0] + steady_growth(y, season, horizon))
-            priors.insert(0, math.log(GROWTH_PRIOR))
-        for own, prior in zip(repeats, priors, strict=True):
+        if seasons and not number:
+            # Of the highest rank, and first: for no other member it stands in.
+            own, last = repeats[0] + steady_growth(y, season, horizon), 2 * len(seasons) + 1
+            young, prior = streams[1].known.cumsum(1) < season, math.log(GROWTH_PRIOR)
             known = ~own[..., 0].isnan()
-            found.append(Group("seasonal naive", own[:, :, None], known, always, season, rank, prior))
+            found.append(Group("seasonal naive", own[:, :, None], known, young, season, last, prior))
+        for own in repeats:
+            found.append(Group("seasonal naive", own[:, :, None], ~own[..., 0].isnan(), always, season, rank))
     return found
 
 
