@@ -10,8 +10,6 @@ import pandas as pd
 from taylorformer_forecast.defaults import LARGEST_OFFSET, OFF_STEP_SHARE, SPARSEST_STEPS
 
 YEARS_OF_DATES = (1678, 2261)  # first and last: nanoseconds count no others
-
-
 WEEKDAYS = tuple(range(7))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 from darts.utils.data.torch_datasets.utils import PLModuleInput, TorchInferenceBatch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.core.protocol import ForecastNet
@@ -19,21 +19,19 @@ from taylorformer_forecast.darts._outliers import late_outliers
 from taylorformer_forecast.darts._windows import BatchWindows
 
 
-def missing_at_the_end(window: Window, most: int) -> Int[Tensor, " B"]:
-    """How many of the last context points of every window were not observed; 0 for ``most`` or more.
+def missing_at_the_end(seen: Bool[Tensor, "B n ..."], most: int) -> Int[Tensor, "B ..."]:
+    """How many of the last points of every window or component were not seen; 0 for ``most`` or more.
 
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.core.window import Window
     >>> from taylorformer_forecast.darts._tails import missing_at_the_end
-    >>> y = torch.tensor([[1.0, 2.0, 3.0], [1.0, torch.nan, torch.nan]])[..., None]
-    >>> missing_at_the_end(Window(torch.arange(3.0).expand(2, 3), y, n_context=3), most=3).tolist()
+    >>> missing_at_the_end(torch.tensor([[True, True, True], [True, False, False]]), most=3).tolist()
     [0, 2]
     """
-    length = window.n_context
-    place = torch.arange(1, length + 1, device=window.y.device)
-    gap = length - (window.visible[:, :length] * place).amax(1)
+    length = seen.shape[1]
+    place = torch.arange(1, length + 1, device=seen.device).view(-1, *[1] * (seen.ndim - 2))
+    gap = length - (seen * place).amax(1)
     return gap.masked_fill(gap >= most, 0)
 
 
@@ -91,10 +89,7 @@ class PathsFromTheLastValue(BatchWindows):
         """
         past, length = batch.past_target, self.input_chunk_length
         seen = ~past[:, -length:].isnan()
-        place = torch.arange(1, seen.shape[1] + 1, device=past.device)[:, None]
-        last = (seen * place).amax(1)  # 0: of these nothing is forecast
-        length += int((seen.shape[1] - last)[last > 0].max()) if bool((last > 0).any()) else 0
-        length = min(length, past.shape[1])
+        length = min(length + int(missing_at_the_end(seen, seen.shape[1]).max()), past.shape[1])
         y = past[:, -length:]
         if self.outlier_seasons is not None:
             rest = past if effects is None else effects.rest(past)
@@ -138,7 +133,7 @@ class PathsFromTheLastValue(BatchWindows):
             batch.static_covariates,
         )
         every = self.window(x, shift + n, batch.future_past_covariates, effects)
-        gaps = missing_at_the_end(every, self.input_chunk_length)
+        gaps = missing_at_the_end(every.visible[:, : every.n_context], self.input_chunk_length)
         if self.n_past or (shift and ahead is not None and between is None):
             gaps = torch.zeros_like(gaps)  # past covariates would not be seen where there are no values
         elif shift:
