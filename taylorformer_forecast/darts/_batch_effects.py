@@ -13,7 +13,7 @@ from torch import Tensor
 
 from taylorformer_forecast.engine.effects.series_scale import bounds_with_effects, since_start
 from taylorformer_forecast.engine.predictive import Predictive
-from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
+from taylorformer_forecast.engine.statistics.demand_season import with_season
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
 
@@ -58,17 +58,21 @@ class BatchEffects:
         of_series = zip(requests, self.demand.ravel().tolist(), strict=True)
         return [replace(one, multiplied=own) for one, own in of_series]
 
-    def multiplied(self, forecasts: Sequence[SeriesForecast]) -> list[SeriesForecast]:
-        """Forecasts of all components; the means of intermittent demand are multiplied."""
+    def multiplied(
+        self, forecasts: Sequence[SeriesForecast], requests: Sequence[SeriesRequest]
+    ) -> list[SeriesForecast]:
+        """Forecasts of all components; the means of intermittent demand are multiplied, beside its season."""
         if not self.demand.any():
             return list(forecasts)
         rng = np.random.default_rng(int(torch.randint(2**31 - 1, ())))  # from the generator that darts seeds
         found, length = [], self.y.shape[1]
-        for number, one in enumerate(forecasts):
+        for number, (one, request) in enumerate(zip(forecasts, requests, strict=True)):
             b, c = divmod(number, self.y.shape[2])
             if one.intermittent and self.demand[b, c]:
+                first = int((~np.isnan(self.y[b, :, c])).argmax())  # of the values in the request
                 before, ahead = np.split(np.exp(self.effects[b, :, c]), [length])
-                one = multiplied(one, np.ones(len(ahead), bool), self.y[b, :, c], before, ahead, rng)
+                before = before[first : first + len(request.y)]
+                one = with_season(one, request, rng, before, ahead)
             found.append(one)
         return found
 

@@ -110,7 +110,7 @@ class Statistics(nn.Module):
         if self.analogues:
             both = zip(found, requests, strict=True)
             found = [with_analogues(*one, shift + horizon, self.analogues) for one in both]
-        return requests, found if effects is None else effects.multiplied(found)
+        return requests, found if effects is None else effects.multiplied(found, requests)
 
     def with_seasons(
         self, requests: Sequence[SeriesRequest], frequencies: Sequence[Any]

@@ -15,8 +15,8 @@ from taylorformer_forecast.calendar.steps import at_steps, on_steps, snapped
 from taylorformer_forecast.core.families import find_family
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects, fit_effects
 from taylorformer_forecast.engine.predictive import Predictive
-from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
-from taylorformer_forecast.engine.statistics.requests import SeriesForecast
+from taylorformer_forecast.engine.statistics.demand_season import with_season
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 from taylorformer_forecast.engine.strategy import Strategy
 from taylorformer_forecast.sktime._frames import labels_are_missing, to_float
 from taylorformer_forecast.sktime._host import Host
@@ -220,15 +220,16 @@ class ExogenousEffects(Host):
     def _multiplied(
         self,
         forecasts: Sequence[SeriesForecast],
-        names: Sequence[tuple],
+        requests: Mapping[tuple, SeriesRequest],
         index: pd.Index,
         X: pd.DataFrame,
     ) -> list[SeriesForecast]:
         """Statistical forecasts whose means X multiplies after the last value, if they are of demand.
 
+        The season is found beside X.
         A series that was demand at the fit, and is none with the values of an update, is left alone.
         """
-        forecasts = list(forecasts)
+        forecasts, names = list(forecasts), list(requests)
         demand = [
             number
             for number, (name, found) in enumerate(zip(names, forecasts, strict=True))
@@ -239,16 +240,17 @@ class ExogenousEffects(Host):
         past = self._cur_y[self._cur_y.index.get_level_values(-1) <= self.cutoff[0]]
         values, rows, asked = to_float(past), rows_of_instances(past.index), rows_of_instances(index)
         before, ahead = (np.exp(self._found(part, X)) for part in (past.index, index))
-        stamps, times = (part.get_level_values(-1) for part in (past.index, index))
         for number in demand:
             key, column = names[number]
             own, at, d = rows[key], asked[key], past.columns.get_loc(column)
-            y = values[own, d]
-            future = np.asarray(times[at] > stamps[own[~np.isnan(y)]].max())
+            request = requests[names[number]]
+            future = request.at > len(request.y) - 1
             if future.any():
                 rng = np.random.default_rng([self._seed, crc32(repr((key, column)).encode())])
-                ratios = before[own, d], ahead[at[future], d]
-                forecasts[number] = multiplied(forecasts[number], future, y, *ratios, rng)
+                ratio = np.ones(len(request.y))
+                ratio[~np.isnan(request.y)] = before[own[~np.isnan(values[own, d])], d]
+                ratios = ratio, ahead[at[future], d]
+                forecasts[number] = with_season(forecasts[number], request, rng, *ratios)
         return forecasts
 
     def _needed(self, index: pd.Index) -> pd.Index:

@@ -124,7 +124,7 @@ class PredictiveMethods(MovingCutoffs, JointPaths, NetworkRequests):
         index = self._index(keys, list(asked.values()))
         known = None if self._effects is None else self._known_for(index, X)
         if known is not None:
-            forecasts = self._multiplied(forecasts, list(named), index, known)
+            forecasts = self._multiplied(forecasts, named, index, known)
         if self._strategy.analogues:
             part, both = self._strategy.part_of_analogues, zip(forecasts, requests, strict=True)
             forecasts = [with_analogues(*one, self._n_ahead, part) for one in both]

@@ -161,7 +161,7 @@ def _forecast(
                 generator=generators[row],
             )
             if one.intermittent and not requests[number].multiplied:
-                one = with_season(one, requests[number], whole, seeds[number])
+                one = with_season(one, requests[number], np.random.default_rng(seeds[number]))
             if some_left_out[row]:
                 one = with_exceptions(one, requests[number], y[row], given[row][left_out[row]], seeds[number])
             forecasts[number] = one

@@ -43,7 +43,7 @@ class SeriesRequest:
         Lengths of seasons in steps, the most certain first: few are tried. Whether they are used is decided
         by the errors.
     multiplied : bool, default=False
-        Whether covariates multiply the mean of intermittent demand, which then has no season of its own.
+        Whether covariates multiply the mean of intermittent demand: its season is then found beside them.
     alone : bool, default=False
         Whether statistics alone forecast it, where others have an average with a network and analogues.
     """
