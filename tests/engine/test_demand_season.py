@@ -105,6 +105,41 @@ def test_a_season_that_covariates_multiply_does_not_count_twice(host):
     np.testing.assert_allclose(mean, WEEK, atol=0.4)
 
 
+@pytest.mark.parametrize("host", ["sktime", "darts"])
+def test_demand_beside_a_covariate_keeps_its_season(host):
+    """A column without any effect switched it off: weekends were forecast as other days."""
+    index, rng = pd.date_range("2024-01-01", periods=154, freq="D"), np.random.default_rng(2)
+    promotion = (rng.random(154) < 0.15) * 1.0
+    week = np.where(index.dayofweek >= 5, 1.6, 0.3)
+    sold = np.stack([rng.poisson(week), rng.poisson(week * 3**promotion)], 1).astype(float)
+    sold[:5] = sold[40:44] = np.nan  # grids of values and of covariates begin at different steps
+    y, X = pd.DataFrame(sold, index, columns=["usual", "moved"]), pd.DataFrame({"x": promotion}, index)
+    if host == "sktime":
+        forecaster = TaylorformerForecaster(strategy="corrected", random_state=0)
+        mean = forecaster.fit(y[:140], X[:140], fh=np.arange(1, 15)).predict(X=X[140:]).to_numpy()
+    else:
+        model = TaylorformerModel(133, 14, strategy="corrected", random_state=0, pl_trainer_kwargs=QUIET)
+        y, X = TimeSeries.from_dataframe(y), TimeSeries.from_dataframe(X)
+        model.fit(y[5:140], future_covariates=X)
+        mean = model.predict(14, num_samples=2000).mean(axis=2).values()
+    week, promotion = week[140:], promotion[140:]
+    np.testing.assert_allclose(mean[:, 0], week, atol=0.6)
+    assert (mean[week > 1] > 2 * mean[(week < 1) & (promotion == 0)].max(0)).all()
+    assert (mean[:, 1] / mean[:, 0] > 2).tolist() == (promotion > 0).tolist()
+
+
+def test_the_season_of_demand_is_that_of_demand_over_what_covariates_do():
+    rng, week = np.random.default_rng(0), np.resize(WEEK, 700)
+    others = np.exp(rng.normal(size=700))
+    others[::7] *= 4  # which is no part of the season
+    y = rng.poisson(week * others).astype(float)
+    found = season_of_demand(y, [7], np.arange(7), others)
+    np.testing.assert_allclose(found / found.mean() * WEEK.mean(), WEEK, atol=0.1)
+    flat = rng.poisson(0.4 * others).astype(float)
+    assert (season_of_demand(flat, [7], np.arange(7)) != 1).any()
+    assert (season_of_demand(flat, [7], np.arange(7), others) == 1).all()
+
+
 @pytest.mark.parametrize("strategy", ["auto", "corrected"])
 def test_demand_that_is_only_seldom_outside_its_season_is_intermittent_demand(strategy):
     """As a series with a season, Saturday's .99 quantile was 8, and the median of other days .3."""

@@ -203,6 +203,28 @@ def test_demand_that_falls_slowly_owes_nothing_to_a_covariate_that_does():
     assert abs(np.diff(added(effects, [[0.0], [1.0]], 0))[0]) < 0.7  # of 2.2 that a regression finds
 
 
+@pytest.mark.parametrize("factor", [1, 4])
+@pytest.mark.parametrize("n_series", [1, 8])
+def test_promotions_mostly_at_weekends_do_not_take_what_is_sold_more_at_weekends(factor, n_series):
+    rng = np.random.default_rng(1)
+    weekend, series = np.arange(280) % 7 >= 5, range(n_series)
+    x = [(rng.random(280) < np.where(weekend, 0.5, 0.05))[:, None] * 1.0 for _ in series]
+    y = [rng.poisson(np.where(weekend, 1.2, 0.3) * factor ** one[:, 0]).astype(float) for one in x]
+    effects = fit_effects(y, x, [7.0])
+    assert effects.of_demand.all()
+    found = np.exp([np.diff(added(effects, [[0.0], [1.0]], k))[0] for k in series])
+    np.testing.assert_allclose(found, factor, rtol=0.35)
+
+
+def test_flags_of_weekdays_keep_what_a_season_of_demand_would_explain_as_well():
+    rng, weekend = np.random.default_rng(0), (np.arange(280) % 7 >= 5)[:, None] * 1.0
+    y = rng.poisson(0.3 * 4 ** weekend[:, 0]).astype(float)
+    found = [fit_effects([y], [weekend], seasons) for seasons in ([], [7.0])]
+    logs = [effects(with_earlier(weekend, effects.reach), 0) for effects in found]
+    np.testing.assert_array_equal(*logs)
+    assert np.exp(np.ptp(logs[0][14:])) == pytest.approx(4, rel=0.35)
+
+
 def test_some_series_of_demand_leave_others_what_they_have():
     rng = np.random.default_rng(0)
     x = [promotions(100, rng) for _ in range(6)]

@@ -248,7 +248,7 @@ def fit_effects(
         if of_demand[k]:
             given &= seen[k]
             if latest[k][given].sum() > 0:
-                multiplied[k] = DemandRows(latest[k][given], terms[given])
+                multiplied[k] = DemandRows(latest[k][given], terms[given], np.flatnonzero(given), seasons)
         elif rows := Rows.of((latest[k] - np.nanmean(y[k])) / units[k], terms, given, found.reach, seasons):
             added[k] = rows
     slopes, prior, of_added = found.slopes, found.prior, {}

@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 
 from taylorformer_forecast.core.window import evenly
 from taylorformer_forecast.defaults import EFFECT_EVIDENCE
+from taylorformer_forecast.engine.effects.demand_rows import DemandRows
 from taylorformer_forecast.engine.effects.relevance import Regressions, relevant_slopes
-from taylorformer_forecast.engine.effects.rows import Rows
 
-N_ROUNDS = 6  # of slopes and autoregression in turn
+N_ROUNDS = 6  # of slopes in turn with an autoregression, or with the season of demand
 SERIES_AT_ONCE = 256  # series that are estimated together, others given what these have in common
 
 
@@ -23,7 +23,7 @@ def slopes_of(
 
     Where what covariates add comes at equal distances, the values some lags before explain it as well, in
     values with twice the noise. So slopes are estimated in turn with lags from none, and also from those of
-    values as they are if these leave less.
+    values as they are if these leave less. Slopes of demand are estimated in turn with its season.
 
     Parameters
     ----------
@@ -46,18 +46,23 @@ def slopes_of(
     n_places = n_all - n_terms  # in the season
     groups = np.append(groups, np.full(n_places, groups.max() + 1))
     common, own = np.zeros(len(groups)), np.zeros((len(some), len(groups)))
-    searched = [rows[k] for k in some]
+    searched, demand = [rows[k] for k in some], isinstance(rows[some[0]], DemandRows)
     common, own, prior = _in_turn(searched, groups, common, own, n_places)
-    if isinstance(searched[0], Rows):
+    if not demand:
         plain = Regressions.of([one.as_they_are() for one in searched])
         other, each, _ = relevant_slopes(plain, groups, n_places)
         pairs = zip(searched, common + own, other + each, strict=True)
         less = sum(one.loss(a) - one.loss(b) for one, a, b in pairs)
         if less > EFFECT_EVIDENCE * sum(len(one.at) for one in searched):
             common, own, prior = _in_turn(searched, groups, other, each, n_places)
+    else:
+        searched = [one.in_season(common + part) for one, part in zip(searched, own, strict=True)]
+        if any(one.season.any() for one in searched):
+            common, own, prior = _in_turn(searched, groups, common, own, n_places)
     slopes = {k: common + part for k, part in zip(some, own, strict=True)}
     for k in rows.keys() - set(some):  # too many for all to be estimated together
-        slopes[k] = slopes_of_one(rows[k], common, prior)
+        one = rows[k].in_season(common) if demand else rows[k]
+        slopes[k] = slopes_of_one(one, common, prior)
     return common[:n_terms], slopes, prior
 
 
