@@ -184,6 +184,7 @@ EFFECT_ROWS_PER_TERM = 15  # of all series, if lines are to bend, or to count la
 LEAST_LOCAL_DEMAND = 0.05  # level of intermittent demand that covariates multiply, in its means; by hand
 FEWEST_DEMAND_CYCLES = 2  # of which demand has a season; measured: 4 are worse on epidemics of two years
 DEMAND_SEASON_ERRORS = 4.0  # of chance, until demand has a season; measured: costs .2 % where there is none
+LEAST_SEEN_DEMAND = 0.5  # values that places in its season have had, where all were zero; by hand
 ALIKE_DEMAND = 1.2  # ratio of means up to which a step ahead varies as past demand did; by hand
 FEWEST_ALIKE = 10  # past values that do, the nearest ones; by hand
 FARTHEST_DEMAND = 0.9  # mean they may lead to, on the way from the usual one to the largest value; by hand

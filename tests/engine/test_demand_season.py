@@ -69,6 +69,17 @@ def test_means_of_a_season_are_shrunk_as_far_as_chance_explains_them():
     np.testing.assert_allclose(many, raw, atol=0.05)
 
 
+def test_places_with_many_zeros_alone_have_next_to_no_demand():
+    """Shrunk to the mean of all places, closed Sundays had a tenth of that."""
+    week = np.array([1.4] * 6 + [0.0])
+    for seed in range(3):
+        long, short = (season_of_demand(poisson(n, week, seed), [7], np.arange(7)) for n in (147, 28))
+        assert 0 < long[-1] < 0.03
+        assert short[-1] > 0.1  # four zeros may be chance
+    rare = season_of_demand(np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 0.0], 3), [7], np.arange(7))
+    assert (rare > 0).all()
+
+
 def test_of_two_seasons_the_one_that_explains_more_counts():
     day = np.repeat([0.1, 0.8], 12)
     found = season_of_demand(poisson(960, day), [7, 24], np.arange(24))
@@ -124,8 +135,10 @@ def test_demand_beside_a_covariate_keeps_its_season(host):
         mean = model.predict(14, num_samples=2000).mean(axis=2).values()
     week, promotion = week[140:], promotion[140:]
     np.testing.assert_allclose(mean[:, 0], week, atol=0.6)
-    assert (mean[week > 1] > 2 * mean[(week < 1) & (promotion == 0)].max(0)).all()
-    assert (mean[:, 1] / mean[:, 0] > 2).tolist() == (promotion > 0).tolist()
+    usual = promotion == 0
+    assert (mean[usual & (week > 1)].mean(0) > 2.5 * mean[usual & (week < 1)].mean(0)).all()
+    usual_sum, moved_sum = mean[~usual].sum(0)
+    assert moved_sum > 1.5 * usual_sum
 
 
 def test_the_season_of_demand_is_that_of_demand_over_what_covariates_do():

@@ -12,6 +12,9 @@ from taylorformer_forecast.baselines.seasonal import in_cycles
 from taylorformer_forecast.defaults import (
     DEMAND_SEASON_ERRORS,
     FEWEST_DEMAND_CYCLES,
+    LEAST_SEEN_DEMAND,
+    MIN_SEASONAL_CYCLES,
+    ZEROS_CHANCE,
 )
 from taylorformer_forecast.engine.statistics.demand_ratios import multiplied
 from taylorformer_forecast.engine.statistics.requests import (
@@ -31,7 +34,8 @@ def season_of_demand(
     """Means of demand some steps after the last value, relative to the mean of all.
 
     Means of the places in a season differ by chance, too. They count where they differ more than that, each
-    shrunk to the mean of all by how much chance is in it. Of several seasons that which explains most counts.
+    shrunk to the mean of all by how much chance is in it. Places with zeros alone, eight or more and too many
+    for chance, have next to none. Of several seasons that which explains most counts.
 
     Parameters
     ----------
@@ -85,7 +89,12 @@ def season_of_demand(
         if between > doubt * by_chance and explained > most:
             variance = (between - by_chance) / count.mean()
             known = variance / (variance + by_chance / count)
-            found, most = (1 + known * (means / mean - 1))[steps % season], explained
+            # Values of the places there would be by chance, in units of their variance over their mean.
+            expected = count * mean**2 / by_chance
+            many = (~np.isnan(cycles)).sum(0) >= 2 * MIN_SEASONAL_CYCLES
+            closed = many & (means == 0) & (np.exp(-expected) < ZEROS_CHANCE)
+            ratio = np.where(closed, LEAST_SEEN_DEMAND / expected, 1 + known * (means / mean - 1))
+            found, most = ratio[steps % season], explained
     return found
 
 
