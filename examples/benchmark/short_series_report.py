@@ -145,8 +145,9 @@ own errors do, where one in ten lies farther by three standard errors.
 
 Series of which a quarter is zero, and none below zero, are intermittent demand. They are forecast by a
 distribution of single values: whole numbers for counts, else values that were observed. Its mean follows the
-season, where the places in two cycles or more differ by more than chance. Levels are judged by the
-probability that they gave to values half a horizon later.
+season, where the places in two cycles or more differ by more than chance. Places with zeros alone, eight or
+more and too many for chance, have next to none. Levels are judged by the probability that they gave to values
+half a horizon later.
 
 Zeros at the end may say that demand has ended: ten of them, and twice as many as ever before. Then only the
 latest values count, and neither season nor trend brings it back. Three to nine zeros are enough where values
@@ -158,8 +159,9 @@ level.
 Three kinds of zeros make no intermittent demand:
 
 - Regular closing times, as of shops at weekends. A season of four cycles or more (three, above 250 steps)
-  says when values are zero. Places that were always zero are forecast as zero: after eight cycles, or after
-  four if their neighbours were zero too. Their errors do not count for those of other places.
+  says when values are zero, with few other zeros. Places that were always zero are forecast as zero: after
+  eight cycles, or after four if their neighbours were zero too. Their errors do not count for those of other
+  places.
 - Zeros before an outbreak: values have not been zero for longer than ever.
 - A closure that is over: nearly all zeros are in one run of ten or more. Many such runs, that alternate with
   other values, are nights and days of a fine grid.
