@@ -12,6 +12,8 @@ from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,
     LEAST_PAST_CYCLES,
+    LONG_SEASON_GROWTH,
+    LONGEST_REGRESSED_SEASON,
     LOSS_STEP_SPACING,
     PHASE_RATIO,
     PHASE_SHARE,
@@ -28,6 +30,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
 
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
+    In long seasons, as of hours, errors fade instead: there they are divided by the root of h.
     Where a season was not known yet, a member with it has lost what the best had of those that need to know
     less, in the part that ``members.forgiven`` says (a sleeping expert). Losses at the same place in a
     week count once more, where they differ much.
@@ -68,7 +71,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     asleep = ~found.awake
     asleep = asleep[:, : int(asleep.any(-1).any(0).cumsum(0).argmax()) + 1]  # origins until all are awake
     stand_in, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
-    for step, share in loss_steps(horizon):
+    for step, share in loss_steps(horizon, _error_growth(found)):
         if step >= n - 1:
             break
         ahead = y[:, step + 1 :, None]
@@ -76,14 +79,12 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
         hit[:, step + 1 :] |= known[..., 0]
         error = found.at(step, n - step - 1).sub_(torch.where(known, ahead, 0.0)).abs_()
         known = known.to(loss)
-        loss[:, step + 1 :].addcmul_(error, known, value=share / (step + 1))
+        loss[:, step + 1 :].addcmul_(error, known, value=share)
         idle = known[:, : asleep.shape[1]] * asleep[:, : n - step - 1]
         late = slice(step + 1, step + 1 + idle.shape[1])
-        stand_in[:, late].addcmul_(
-            error[:, : idle.shape[1]], idle[..., found.group], value=share / (step + 1)
-        )
-        part[:, late] += idle * share / (step + 1)
-        whole[:, step + 1 :] += known * share / (step + 1)
+        stand_in[:, late].addcmul_(error[:, : idle.shape[1]], idle[..., found.group], value=share)
+        part[:, late] += idle * share
+        whole[:, step + 1 :] += known * share
     count = hit.cumsum(1)[..., None]
     loss = lost(loss, stand_in, part / whole.clamp_min(1e-300), found)
     loss = of_phase(loss, found, started.cumsum(1))
@@ -152,16 +153,24 @@ def lost(
     return total
 
 
-def loss_steps(horizon: int) -> list[tuple[int, float]]:
-    """Steps whose errors count, from 0, and the number of steps that each stands for.
+def loss_steps(horizon: int, growth: float) -> list[tuple[int, float]]:
+    """Steps whose errors count, from 0, and the weight of each.
 
     All of the first steps, then fewer and fewer: errors of long steps that are neighbours hardly differ.
+    Each stands for those up to the next, and errors grow with this power of the steps ahead.
     """
-    ends, steps = [0], []
+    ends, found = [0], []
     while ends[-1] < horizon:
-        steps.append(ends[-1])
-        ends.append(min(ends[-1] + max(ends[-1] // LOSS_STEP_SPACING, 1), horizon))
-    return [(step, float(end - step)) for step, end in zip(steps, ends[1:], strict=True)]
+        step = ends[-1]
+        ends.append(min(step + max(step // LOSS_STEP_SPACING, 1), horizon))
+        found.append((step, (ends[-1] - step) / (step + 1) ** growth))
+    return found
+
+
+def _error_growth(found: Members) -> float:
+    """Power of the steps ahead with which errors grow: less where the shortest season is long."""
+    seasons = found.season[found.season > 1].tolist()
+    return LONG_SEASON_GROWTH if seasons and min(seasons) > LONGEST_REGRESSED_SEASON else 1.0
 
 
 def of_phase(
