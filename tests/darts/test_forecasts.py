@@ -235,6 +235,17 @@ def test_a_pass_that_would_take_too_many_steps_is_not_left_out(validated, monkey
     assert make(TNPModel, 12, 4, d_model=8, n_epochs=2, batch_size=1).fit(y, **val).summary().steps == 2 * 27
 
 
+def test_steps_of_many_components_have_fewer_windows_unless_asked_for(monkeypatch):
+    y = from_values(np.random.default_rng(0).normal(size=(40, 20)))
+    small = {"d_model": 8, "n_heads": 2, "n_epochs": 1}
+    assert make(UNNModel, 4, 2, **small).fit(y).batch_size == 8
+    assert make(UNNModel, 4, 2, **small).fit(y[list(y.components[:10])]).batch_size == 32
+    monkeypatch.setattr("taylorformer_forecast.engine.lengths.PAIRS_AT_ONCE", 1000)
+    asked = "20 columns, with input_chunk_length=4, output_chunk_length=2, batch_size=20"
+    with pytest.warns(UserWarning, match=asked):
+        assert make(UNNModel, 4, 2, batch_size=20, **small).fit(y).batch_size == 20
+
+
 def test_apples_gpu_is_not_taken(monkeypatch):
     """It has no double precision, which a fit needs, and Lightning would choose it by itself."""
     found = []
