@@ -285,6 +285,7 @@ WEIGHT_EXPONENT = 4  # of the ratio of losses, in the odds of that weight; measu
 LEAST_WEIGHT_OF_OTHERS = 0.05  # of all but the network: with less, "auto" trains it alone; by hand
 SHORTEST_CONTEXT = 32  # points of a context that is left open; by hand
 CONTEXT_SEASONS = 3  # seasons of it; by hand
+USUAL_BATCH = 16  # windows of a step that is left open, where columns share them; by hand
 WIDE_COLUMNS = 10  # of a window that they share; a step has fewer windows beyond that; by hand
 USUAL_HORIZON = (12, 48)  # least and most targets where the fit does not know the horizon; by hand
 SHORTEST_TRAINING_HORIZON = 8  # targets of a window where it does: fewer teach little in each step; by hand

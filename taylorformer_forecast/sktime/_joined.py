@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.defaults import USUAL_BATCH
 from taylorformer_forecast.engine.lengths import warn_of_large_steps, windows_of_step
 from taylorformer_forecast.engine.parameters import POSITIVE, check_rule
 from taylorformer_forecast.engine.predictive import Predictive
@@ -14,8 +15,6 @@ from taylorformer_forecast.sktime._checks import check_columns
 from taylorformer_forecast.sktime._frames import check_values, of_instance
 from taylorformer_forecast.sktime._host import Host
 from taylorformer_forecast.sktime._panel import Panel
-
-USUAL_BATCH = 16  # windows in a step, as other forecasters have
 
 
 @dataclass(frozen=True)
