@@ -254,8 +254,8 @@ class BaseForecastModel(SharedParameters, Limits, Explaining, Tuned, Refitted, K
         self.trainer_params = dict(trainer_params)  # darts writes into them, and load takes the user's own
         if epochs == 0 and self._arguments["n_epochs"] is None and self.n_epochs:
             per_epoch = max(1, math.ceil(len(train_dataset) / self.batch_size))
-            epochs = min(self.spec.num_epochs, max(1, round(self.spec.max_steps / per_epoch)))
-            self.trainer_params.setdefault("max_steps", max(self.spec.max_steps, 1))  # less than a long pass
+            epochs = min(self.spec.num_epochs, max(1, math.ceil(self.spec.max_steps / per_epoch)))
+            self.trainer_params.setdefault("max_steps", max(self.spec.max_steps, 1))  # in the last pass
         super().fit_from_dataset(train_dataset, *args, epochs=epochs, **kwargs)
         settled = {"precision"} & self.trainer_params.keys()  # by darts, but not after a load with other ones
         self.trainer_params = trainer_params | {name: self.trainer_params[name] for name in settled}

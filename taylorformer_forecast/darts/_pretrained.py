@@ -32,6 +32,7 @@ from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.statistics.requests import MOST_PAST
 from taylorformer_forecast.engine.strategy import (
+    DEMAND_OF_X,
     PRETRAINED,
     REFUSABLE,
     STATISTICAL,
@@ -129,8 +130,7 @@ class PretrainedModel(SharedWeights, AdoptingModel):
             return "past_covariates are given, which only a new network can use"
         demand = self._effects is not None and any(np.any(e["of_demand"]) for e in self._effects["effects"])
         if demand and self._arguments["strategy"] in PRETRAINED:
-            why = "whose effects on intermittent demand the pretrained network cannot use"
-            return f"future_covariates are given, {why}"
+            return f"future_covariates are given, {DEMAND_OF_X}"
         if self.add_encoders:
             return "add_encoders is given, whose covariates only a new network can use"
         if self._arguments["use_static_covariates"] and any(one.has_static_covariates for one in series):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from darts import TimeSeries
 
 from taylorformer_forecast.core.attention.registry import Attention
 from taylorformer_forecast.darts._base import BaseForecastModel
 from taylorformer_forecast.darts._module import ForecastModule
+from taylorformer_forecast.engine.lengths import warn_of_large_steps, windows_of_step
 from taylorformer_forecast.models.specs import UNN
 
 
@@ -26,6 +29,11 @@ class UNNModel(BaseForecastModel):
 
     Every component is centred and scaled by itself. Missing target values (NaN) are simply not in the set.
     Several series are windows of their own, with the same components.
+
+    Time and memory of a window grow with the square of the components, and of its length. Without
+    ``batch_size``, steps of more than ten components therefore have fewer windows: 8 of twenty, 1 of fifty or
+    more. A warning says where steps are large nevertheless. Many components take other models, or several
+    fits of related ones.
 
     References
     ----------
@@ -67,3 +75,17 @@ class UNNModel(BaseForecastModel):
         **kwargs: Any,
     ) -> None:
         self._set_up(locals())
+        self._usual_batch = None if "batch_size" in kwargs else self.batch_size
+
+    def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
+        """Choose also how many windows a step has, unless the user wrote or searched for it."""
+        super()._choose(series, options)
+        n_columns = series[0].n_components
+        if self.batch_size == self._usual_batch:
+            self.batch_size = windows_of_step(n_columns, self.batch_size)
+        lengths = {
+            "input_chunk_length": self.input_chunk_length,
+            "output_chunk_length": self.output_chunk_length,
+        }
+        remedy = "take LAMModel, or fit related components together"
+        warn_of_large_steps(n_columns, self.batch_size, lengths, remedy)

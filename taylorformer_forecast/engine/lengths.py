@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 
 from taylorformer_forecast.baselines.linear import LinearBaseline
@@ -17,9 +18,12 @@ from taylorformer_forecast.defaults import (
     SHORTEST_TRAINING_HORIZON,
     TARGETS_IN_SERIES,
     USUAL_HORIZON,
+    WIDE_COLUMNS,
 )
 from taylorformer_forecast.engine.windows import Batches, Series, WindowMaker
 from taylorformer_forecast.models.spec import ModelSpec
+
+PAIRS_AT_ONCE = 10_000_000  # of points in a step: more take seconds and gigabytes
 
 
 def choose_lengths(
@@ -82,6 +86,55 @@ def choose_lengths(
     most = max(longest // CONTEXTS_IN_SERIES, min(season, longest // 2))
     context = context_length or max(2, min(context, most))
     return context, horizon or min(targets, longest - min(context, longest // 2))
+
+
+def windows_of_step(n_columns: int, usual: int) -> int:
+    """Windows of a step where columns share them: fewer of wide ones, which take the square of the columns.
+
+    Parameters
+    ----------
+    n_columns : int
+        Columns of a window.
+    usual : int
+        Windows of a step otherwise.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Examples
+    --------
+    >>> from taylorformer_forecast.engine.lengths import windows_of_step
+    >>> [windows_of_step(n_columns, usual=16) for n_columns in (2, 10, 20, 50)]
+    [16, 16, 4, 1]
+    """
+    return max(1, min(usual, usual * WIDE_COLUMNS**2 // n_columns**2))
+
+
+def warn_of_large_steps(n_columns: int, batch_size: int, lengths: dict[str, int], remedy: str) -> None:
+    """Warn where a step of training joins so many points that it takes seconds and gigabytes.
+
+    Parameters
+    ----------
+    n_columns : int
+        Columns of a window, which share it.
+    batch_size : int
+        Windows of a step.
+    lengths : dict
+        Names and values of the parameters for the points of a context and for the targets, in this order.
+    remedy : str
+        What the user can do but for smaller numbers.
+    """
+    context, targets = lengths.values()
+    if batch_size * n_columns**2 * targets * (context + targets) <= PAIRS_AT_ONCE:
+        return
+    sizes = ", ".join(f"{name}={value}" for name, value in {**lengths, "batch_size": batch_size}.items())
+    warnings.warn(
+        f"a step of training joins all points of {n_columns} columns, with {sizes}: it takes seconds and "
+        f"gigabytes, which grow with the square of the columns. Choose smaller numbers, or {remedy}",
+        stacklevel=2,
+    )
 
 
 def longer_context(

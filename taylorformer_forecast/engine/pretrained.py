@@ -213,7 +213,7 @@ def _build(header: dict[str, Any], weights: dict[str, Tensor]) -> Pretrained:
     if not isinstance(settings["distribution"], str):
         raise ValueError("distribution is no name")
     find_family(settings["distribution"])
-    return Pretrained(weights, settings, check_fraction("weight", header["weight"]), max_cycles)
+    return Pretrained(weights, settings, check_fraction(header["weight"]), max_cycles)
 
 
 class SharedWeights:

@@ -234,6 +234,9 @@ def choose_strategy(
     return Strategy("averaged", size, least=least if n_short else 0)
 
 
+DEMAND_OF_X = "whose effects on intermittent demand the pretrained network cannot use"
+
+
 def obstacle_of_options(
     options: Mapping[str, Any], distribution: str | Family | None, own: str, given: str | None = None
 ) -> str | None:

@@ -168,10 +168,10 @@ def check_sizes(settings: Mapping[str, Any], names: Collection[str]) -> None:
             raise ValueError(f"{name}={_shortened(repr(value))}, but it must be a whole number up to {most}")
 
 
-def check_fraction(name: str, value: Any) -> float:
-    """A setting of a file, if it is a number from 0 to 1; else a ValueError."""
+def check_fraction(value: Any) -> float:
+    """The weight that a file has, if it is a number from 0 to 1; else a ValueError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise ValueError(f"{name}={_shortened(repr(value))}, but it must be a number from 0 to 1")
+        raise ValueError(f"weight={_shortened(repr(value))}, but it must be a number from 0 to 1")
     return float(value)
 
 

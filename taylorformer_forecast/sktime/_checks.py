@@ -72,13 +72,13 @@ def check_panel_observed(panel, name="y"):
         raise ValueError(f"{name} column {column}{of} has no observed values")
 
 
-def check_positive(key, y, name="y"):
+def check_positive(key, X):
     """Raise a ValueError if a value has no logarithm."""
-    low = y.min()
+    low = X.min()
     if (low <= 0).any():
-        column = y.columns[low <= 0][0]
+        column = X.columns[low <= 0][0]
         raise ValueError(
-            f"logarithm=True, but {name} column {shown(column)}{of_instance(key)} has values that are not "
+            f"logarithm=True, but X column {shown(column)}{of_instance(key)} has values that are not "
             f"positive, such as {low[column]}"
         )
 

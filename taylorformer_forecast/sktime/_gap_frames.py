@@ -82,7 +82,7 @@ class GapMethods(Host):
             whole = self._continued(key, part)
             check_observed(key, whole, "X")
             if self.logarithm:
-                check_positive(key, whole, "X")
+                check_positive(key, whole)
             lost, lead = part.isna().to_numpy(), len(whole) - len(part)
             for d, gaps in enumerate(self._gaps(whole)):
                 if lost[:, d].any():

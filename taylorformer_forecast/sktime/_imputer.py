@@ -108,7 +108,7 @@ class BaseImputer(ImputationMethods, GapTraining, Estimator, BaseTransformer):
         for key, part in parts.items():
             check_observed(key, part, "X")
             if self.logarithm:
-                check_positive(key, part, "X")
+                check_positive(key, part)
         longest = max(int(part.notna().sum().max()) for part in parts.values())
         if longest < 3:
             raise ValueError(f"X has {longest} observation{'s' * (longest != 1)}, at least 3 are needed")

@@ -1,12 +1,15 @@
-"""Instances of a panel as columns of one frame, and forecasts of these columns as those of the panel."""
+"""Columns that share windows; instances of a panel as such columns, and their forecasts as the panel's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from taylorformer_forecast.defaults import USUAL_BATCH
+from taylorformer_forecast.engine.lengths import warn_of_large_steps, windows_of_step
+from taylorformer_forecast.engine.parameters import POSITIVE, check_rule
 from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.sktime._checks import check_columns
 from taylorformer_forecast.sktime._frames import check_values, of_instance
@@ -87,9 +90,10 @@ class JoinedInstances:
 
 
 class JoiningInstances(Host):
-    """What ``join="instances"`` makes possible, for a forecaster whose network joins columns."""
+    """A forecaster whose network joins columns, and with ``join="instances"`` those of all instances."""
 
     def _fit(self, y, X, fh):
+        check_rule("batch_size", self.batch_size, POSITIVE.or_none())
         self._joined = None
         if self.join == "instances" and y.index.nlevels > 1:
             if X is not None:
@@ -97,6 +101,14 @@ class JoiningInstances(Host):
             self._joined, self._levels = JoinedInstances.of(y), y.index.names
             y = self._joined.as_columns(y)
         return super()._fit(y, X, fh)
+
+    def _training(self, seed, validation_split=0.0):
+        """The series, and steps of a size that their columns allow unless the user wrote another."""
+        n_columns = self._cur_y.shape[1]
+        size = windows_of_step(n_columns, USUAL_BATCH) if self.batch_size is None else self.batch_size
+        lengths = {"context_length": self.context_length_, "horizon": self.horizon_}
+        warn_of_large_steps(n_columns, size, lengths, "take LAMForecaster, or fit related columns together")
+        return replace(super()._training(seed, validation_split), batch_size=size)
 
     def _update_y_X(self, y, X=None, enforce_index_type=None):
         joined = self._joined if self.is_fitted else None

@@ -18,6 +18,7 @@ from taylorformer_forecast.engine.pretrained import USUAL_DISTRIBUTION, find_own
 from taylorformer_forecast.engine.statistics.correction import choose_correction
 from taylorformer_forecast.engine.statistics.forecast import are_demand
 from taylorformer_forecast.engine.strategy import (
+    DEMAND_OF_X,
     PRETRAINED,
     WITH_STATISTICS,
     choose_strategy,
@@ -144,7 +145,7 @@ class NetworkFitting(Averaging):
         if self._effects is None:
             return "X is given, and no effects of it could be estimated: only a trained network sees it"
         if self._effects.of_demand.any() and self.strategy in PRETRAINED:
-            return "X is given, whose effects on intermittent demand the pretrained network cannot use"
+            return f"X is given, {DEMAND_OF_X}"
         return None
 
     def _check_usable(self):

@@ -23,6 +23,10 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
     do; instances of a panel are windows of their own, or with ``join="instances"`` series of one window, too.
     Past times are predicted one step ahead, each column from what all of them were before.
 
+    Time and memory of a window grow with the square of the columns, and of its length. Steps of more than ten
+    columns therefore have fewer windows by default. Many columns take other forecasters, or several fits of
+    related ones.
+
     Parameters
     ----------
     join : {"columns", "instances"}
@@ -36,6 +40,9 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
         seasons, two horizons and 32, up to {usual_context}, and less where there are more than two columns;
         or two cycles of the calendar, up to {longest_context}, where these are longer. Of a short series it
         is a third, or one season up to half of it.
+    batch_size : int or None
+        Windows in a step. By default 16 with up to ten columns, 4 with twenty, 1 with forty or more. A
+        warning says where steps are large nevertheless.
 
     References
     ----------
@@ -54,6 +61,7 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
     """
 
     spec = UNN
+    _free = ("batch_size",)  # it may be None
     _test_params = (
         {**TINY, "context_length": 3, "n_layers": 1, "distribution": "quantile"},
         {**TINY, "history_indicator": False, "attention": "local", **ONE_SEASON},
@@ -69,7 +77,7 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
         dropout: float = 0.1,
         num_epochs: int | None = 30,
         max_steps: int | None = 400,
-        batch_size: int = 16,
+        batch_size: int | None = None,
         lr: float = 3e-3,
         validation_split: float = 0.0,
         patience: int = 10,

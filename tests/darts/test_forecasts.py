@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from sktime.datasets import load_airline
 
 from taylorformer_forecast.darts import ContiFormerModel, LAMModel, TaylorformerModel, TNPModel, UNNModel
 from taylorformer_forecast.darts._state import evaluating
+from taylorformer_forecast.darts.tnp import TNPModule
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 
@@ -218,6 +221,29 @@ def test_steps_that_are_asked_for_are_taken():
     for most, steps in ({"max_epochs": 2}, 2 * 12), ({"max_epochs": -1, "max_steps": 5}, 5):
         bounded = make(TaylorformerModel, 12, 4, n_epochs=3, pl_trainer_kwargs={**QUIET, **most}, **small)
         assert bounded.fit(series).summary().steps == steps
+
+
+@pytest.mark.parametrize("validated", [False, True])
+def test_a_pass_that_would_take_too_many_steps_is_not_left_out(validated, monkeypatch):
+    """Whole passes made 27 steps of 40, where sktime takes all."""
+    monkeypatch.setattr(TNPModule, "spec", replace(TNPModule.spec, max_steps=40))
+    y = from_values(np.random.default_rng(0).normal(size=42))
+    val = {"val_series": y} if validated else {}
+    model = make(TNPModel, 12, 4, d_model=8, n_heads=2, batch_size=1).fit(y, **val)
+    assert model.summary().steps == 40  # 27 in a pass
+    assert model.fit(y, **val).summary().steps == 40
+    assert make(TNPModel, 12, 4, d_model=8, n_epochs=2, batch_size=1).fit(y, **val).summary().steps == 2 * 27
+
+
+def test_steps_of_many_components_have_fewer_windows_unless_asked_for(monkeypatch):
+    y = from_values(np.random.default_rng(0).normal(size=(40, 20)))
+    small = {"d_model": 8, "n_heads": 2, "n_epochs": 1}
+    assert make(UNNModel, 4, 2, **small).fit(y).batch_size == 8
+    assert make(UNNModel, 4, 2, **small).fit(y[list(y.components[:10])]).batch_size == 32
+    monkeypatch.setattr("taylorformer_forecast.engine.lengths.PAIRS_AT_ONCE", 1000)
+    asked = "20 columns, with input_chunk_length=4, output_chunk_length=2, batch_size=20"
+    with pytest.warns(UserWarning, match=asked):
+        assert make(UNNModel, 4, 2, batch_size=20, **small).fit(y).batch_size == 20
 
 
 def test_apples_gpu_is_not_taken(monkeypatch):

@@ -111,7 +111,10 @@ def test_cached_equals_teacher_forced(build_case, name, attention, missing, numb
     assert not torch.allclose(numbers(other(w)), expected)  # the kernel is in use
 
 
-@pytest.mark.parametrize("attention", ["local", Local(window=1), Local(window=4)], ids=str)
+WEIGHING = [name for name, kernel in KERNELS.items() if kernel.has("weigh") and name != "full"]
+
+
+@pytest.mark.parametrize("attention", [*WEIGHING, Local(window=1), Local(window=4)], ids=str)
 @pytest.mark.parametrize("name", ["unn", "unn-deep", "unn-notes"])
 def test_cached_equals_teacher_forced_where_weights_come_before_values(build_case, name, attention, numbers):
     case = build_case(name)

@@ -198,3 +198,26 @@ def test_after_pretraining_as_many_instances_are_joined(wide):
 def test_another_word_is_refused(wide):
     with pytest.raises(ValueError, match="join='rows', but it must be 'columns' or 'instances'"):
         tiny(join="rows").fit(wide)
+
+
+def noise(n_columns=20):
+    return pd.DataFrame(np.random.default_rng(0).normal(size=(40, n_columns)), pd.RangeIndex(40))
+
+
+@pytest.mark.parametrize(("n_columns", "asked", "found"), [(10, None, 16), (20, None, 4), (20, 7, 7)])
+def test_steps_of_wide_data_have_fewer_windows_unless_asked_for(n_columns, asked, found):
+    forecaster = UNNForecaster(4, d_model=8, n_heads=2, max_steps=1, batch_size=asked, random_state=0)
+    assert forecaster.fit(noise(n_columns), fh=[1])._training(0).batch_size == found
+
+
+def test_steps_that_are_large_are_announced(monkeypatch):
+    monkeypatch.setattr("taylorformer_forecast.engine.lengths.PAIRS_AT_ONCE", 1000)
+    forecaster = UNNForecaster(4, d_model=8, n_heads=2, max_steps=1, batch_size=3, random_state=0)
+    with pytest.warns(UserWarning, match="20 columns, with context_length=4, horizon=8, batch_size=3"):
+        forecaster.fit(noise(), fh=[1])
+
+
+@pytest.mark.parametrize("wrong", [0, "many"])
+def test_a_batch_size_is_a_number_or_left_open(wrong):
+    with pytest.raises(ValueError, match=f"batch_size={wrong!r}, but it must be None or a whole number"):
+        UNNForecaster(4, max_steps=1, batch_size=wrong).fit(noise(2))

@@ -27,9 +27,10 @@ from taylorformer_forecast.core.attention.kernels import (
 class Prob(Kernel):
     """ProbSparse attention: exact for the queries that stand out, the mean of the values for the others.
 
-    A query stands out if its largest score exceeds its mean score by much; both are estimated from some keys,
-    drawn with replacement. Of Q queries, ``factor * ceil(ln Q)`` attend, from as many drawn keys in terms
-    of N. It is not causal: which queries attend depends on all of them.
+    A query stands out if the largest of its scores of some keys, drawn with replacement, exceeds by much the
+    sum of these scores over the number of all keys; with a mask, of those that it sees. Of Q queries,
+    ``factor * ceil(ln Q)`` attend, from as many drawn keys in terms of N. It is not causal: which queries
+    attend depends on all of them.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def _build(header: dict[str, Any], weights: dict[str, torch.Tensor]) -> Correcti
     check_sizes(sizes, sizes)
     if sizes["d_model"] % max(sizes["n_heads"], 1):
         raise ValueError(f"d_model={sizes['d_model']} is no multiple of n_heads={sizes['n_heads']}")
-    weight = check_fraction("weight", header["weight"])
+    weight = check_fraction(header["weight"])
     with torch.device("meta"):  # nothing is drawn, or allocated, before the weights are known to fit
         net = CorrectionNet(**sizes, weight=weight)
     net.load_state_dict(weights, assign=True)
