@@ -70,7 +70,7 @@ def test_a_default_fit_of_a_short_series_loads_neither_lightning_nor_the_compile
 import json, sys
 import pandas, scipy.stats, sktime.classification.base, sktime.forecasting.base, sktime.transformations.base
 import skpro.distributions.base
-import torch, einops, jaxtyping, dateutil.easter
+import torch, einops, jaxtyping
 before = set(sys.modules)
 from taylorformer_forecast.sktime import TaylorformerForecaster
 added = {name.partition(".")[0] for name in set(sys.modules) - before}
@@ -135,7 +135,7 @@ def test_a_missing_host_is_named_with_the_line_that_installs_it(host, name, line
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 # Where the name of a package on the index is not that of its module.
-MODULES = {"pytorch-lightning": "pytorch_lightning", "scikit-learn": "sklearn", "python-dateutil": "dateutil"}
+MODULES = {"pytorch-lightning": "pytorch_lightning", "scikit-learn": "sklearn"}
 EXTRAS = {
     "sktime": "sktime",
     "darts": "darts",

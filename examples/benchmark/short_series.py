@@ -49,11 +49,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from taylorformer_forecast.baselines.forecast import forecast
+from taylorformer_forecast.core.families import find_component
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
+from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
 LEVELS = np.arange(1, 10) / 10
 FINE = 400  # levels of a distribution
-BATCH = 64  # series of the baseline forecast at once
 LIBRARIES = ("taylorformer-forecast", "torch", "numpy", "statsforecast", "sktime", "prophet")
 
 
@@ -86,14 +87,21 @@ Forecaster = Callable[[Collection], list[np.ndarray]]  # deciles of every series
 
 def baseline(collection: Collection, levels: np.ndarray = LEVELS) -> list[np.ndarray]:
     """Forecast by the statistical baseline, many series at once."""
-    found: list[np.ndarray] = []
-    order = sorted(range(len(collection.train)), key=lambda i: len(collection.train[i]))
-    for start in range(0, len(order), BATCH):
-        rows = [collection.train[i] for i in order[start : start + BATCH]]
-        n = max(map(len, rows))
-        y = torch.tensor(np.stack([np.pad(row, (n - len(row), 0), constant_values=np.nan) for row in rows]))
-        found += list(forecast(y, collection.horizon, collection.season).quantiles(levels.tolist()).numpy())
-    return [found[k] for k in np.argsort(order)]
+    return [quantiles(one, levels) for one in forecast_series(requests(collection), 1, 0)]
+
+
+def requests(collection: Collection) -> list[SeriesRequest]:
+    """Series up to their last observed value, and the times of their test parts."""
+    known = [y[: np.flatnonzero(~np.isnan(y))[-1] + 1] for y in collection.train]
+    times = [len(y) + np.arange(collection.horizon) for y in collection.train]
+    return [SeriesRequest(y, at, seasons=[collection.season]) for y, at in zip(known, times, strict=True)]
+
+
+def quantiles(found: SeriesForecast, levels: np.ndarray) -> np.ndarray:
+    """Quantiles (horizon, n) at n levels."""
+    pieces = (np.repeat(part, len(levels), 0) for part in (found.loc, found.scale, found.weights))
+    p = np.tile(levels, len(found.loc))
+    return find_component("uniform").mixture_quantile(p, *pieces).reshape(-1, len(levels))
 
 
 def randomised_coverage(truths: list[np.ndarray], quantiles: list[np.ndarray]) -> float:

@@ -16,23 +16,24 @@ import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from taylorformer_forecast.baselines.combination import CombinationFit
-from taylorformer_forecast.baselines.forecast import Correction, forecast
+from taylorformer_forecast.baselines.forecast import Correction
 from taylorformer_forecast.engine.statistics.correction import load_correction
+from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.models.correction import CorrectionNet
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
 from series_windows import windows
-from short_series import LEVELS, Collection
+from short_series import LEVELS, Collection, quantiles, requests
 
 # Of the shift of locations, and of the logarithms of the factors of widths.
 SHARES = ((0.0, 0.0), (0.25, 1.0), (0.25, 0.25), (1 / 3, 1 / 3), (0.5, 0.5), (1.0, 1.0))
-AT_ONCE = 64
 
 
 def partly(net: CorrectionNet, shift: float, width: float) -> Callable[[CombinationFit], Correction]:
@@ -42,17 +43,8 @@ def partly(net: CorrectionNet, shift: float, width: float) -> Callable[[Combinat
 
 def deciles(collection: Collection, correct: Callable[[CombinationFit], Correction]) -> Tensor:
     """Deciles (N, H, 9) of all series of a collection."""
-    order = np.argsort([len(y) for y in collection.train])
-    found = torch.empty(len(order), collection.horizon, len(LEVELS), dtype=torch.float64)
-    for start in range(0, len(order), AT_ONCE):
-        rows = order[start : start + AT_ONCE]
-        size = max(len(collection.train[row]) for row in rows)
-        y = torch.full((len(rows), size), torch.nan, dtype=torch.float64)
-        for k, row in enumerate(rows):
-            y[k, size - len(collection.train[row]) :] = torch.as_tensor(collection.train[row])
-        part = forecast(y, collection.horizon, collection.season, correct).quantiles(LEVELS.tolist())
-        found[torch.as_tensor(rows)] = part
-    return found
+    found = forecast_series(requests(collection), 1, 0, SimpleNamespace(correct=correct))
+    return torch.as_tensor(np.stack([quantiles(one, LEVELS) for one in found]))
 
 
 def losses(collection: Collection, found: Tensor) -> tuple[Tensor, float]:

@@ -12,7 +12,7 @@ There are three baselines, and what they have in common is in ``base``.
 
 The statistical combination::
 
-    forecast        the order below, quantiles and paths
+    forecast        steps 3 to 10 below, quantiles and paths
     combination     its first part: members, their weights and errors from every origin
     members         all of them side by side
     families        what each family forecasts

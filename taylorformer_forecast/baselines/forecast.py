@@ -18,7 +18,6 @@ from taylorformer_forecast.baselines.errors import asymmetry, at_shape
 from taylorformer_forecast.baselines.few_values import widened
 from taylorformer_forecast.baselines.seasonal import zero_places
 from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
-from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 from taylorformer_forecast.baselines.zeros import is_intermittent
 
 POINTS_AT_ONCE = 35_000  # of all streams of members in one pass: more would leave the processor's cache
@@ -154,30 +153,29 @@ class Forecast:
         return shared.sqrt() * walk + (1 - shared).sqrt() * noise
 
 
-def forecast(
+def forecast_clean(
     y: Float[Tensor, "B n"],
     horizon: int,
-    seasons: int | Sequence[int] | Sequence[Sequence[int]] = 1,
+    seasons: tuple[int, ...],
     correct: Callable[[CombinationFit], Correction] | None = None,
 ) -> Forecast:
-    """Forecast short series by a robust combination of statistical forecasts.
+    """Forecast series by a robust combination of statistical forecasts.
 
-    The members are exponential smoothing, with and without a damped trend, Theta, seasonal naive forecasts
-    and seasonal autoregressions. Nothing is estimated by optimisation: members on a grid are weighted by
-    their errors from all earlier origins, and the distribution is that of the errors of the combination.
-    Series of which a quarter is zero are forecast as intermittent demand, unless a season says when.
-    Forecasts follow a change of units, but that whole numbers may be counts, which have a bound at zero.
-    Those of series with values that are not positive also follow a shift.
+    Nothing is estimated by optimisation: members on a grid are weighted by their errors from all earlier
+    origins, and the distribution is that of the errors of the combination. Series of which a quarter is zero
+    are forecast as intermittent demand, unless a season says when. Forecasts follow a change of units, but
+    that whole numbers may be counts, which have a bound at zero. Those of series with values that are not
+    positive also follow a shift.
 
     Parameters
     ----------
     y : Tensor of shape (B, n)
         Series that end at the same time, those that are shorter with NaN in front; NaN where nothing was
-        observed.
+        observed. ``engine.statistics.forecast.prepared`` has taken off what is no part of them.
     horizon : int
         Number of steps ahead H.
-    seasons : int, or one int or several for each series, default=1
-        Steps of the season; 1 for none. Whether it is used is decided by the errors.
+    seasons : tuple of int
+        Steps of the seasons. Whether they are used is decided by the errors.
     correct : callable, optional
         Corrects the combination, all but that of intermittent demand.
 
@@ -186,47 +184,17 @@ def forecast(
     Forecast
         Location, scale, quantiles, paths; locations and scales from all earlier origins.
 
-    Raises
-    ------
-    ValueError
-        If the horizon is not positive, ``y`` is not a matrix, or the number of seasons is not that of series.
-
     Examples
     --------
     >>> import torch
-    >>> from taylorformer_forecast.baselines.forecast import forecast
-    >>> y = torch.tensor([[5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0], [2.0, 8.0] * 4])
-    >>> found = forecast(y, 2, [1, 2])
+    >>> from taylorformer_forecast.baselines.forecast import forecast_clean
+    >>> y = torch.tensor([[5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0], [2.0, 8.0] * 4]).double()
+    >>> found = forecast_clean(y, 2, (2,))
     >>> found.loc[:, -1].round().tolist()
     [[20.0, 21.0], [2.0, 8.0]]
     >>> found.quantiles([0.1, 0.5, 0.9]).shape, found.sample(100).shape
     (torch.Size([2, 2, 3]), torch.Size([2, 100, 2]))
     """
-    if y.ndim != 2 or y.shape[1] == 0 or horizon < 1:
-        raise ValueError(f"needs y of shape (B, n) and a horizon from 1 on, got {tuple(y.shape)}, {horizon}")
-    if isinstance(seasons, int):
-        seasons = [seasons] * len(y)
-    if len(seasons) != len(y):
-        raise ValueError(f"{len(seasons)} seasons for {len(y)} series")
-    y = torch.where(y.isfinite(), y, torch.nan).double()
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for row, season in enumerate(seasons):
-        several = [int(s) for s in (season if isinstance(season, Sequence) else [season])]  # type: ignore[arg-type]
-        groups.setdefault(tuple(sorted({s for s in several if s > 1})), []).append(row)
-    found, order = [], []
-    for key, rows in groups.items():
-        found.append(forecast_clean(without_wrong_values(y[rows], key), horizon, key, correct))
-        order += rows
-    return _join(found, torch.tensor(order).argsort())
-
-
-def forecast_clean(
-    y: Float[Tensor, "B n"],
-    horizon: int,
-    seasons: tuple[int, ...],
-    correct: Callable[[CombinationFit], Correction] | None = None,
-) -> Forecast:
-    """Forecast series without wrong values that have the same seasons; see :func:`forecast`."""
     at_once = max(POINTS_AT_ONCE // (y.shape[1] * (1 + 2 * len(seasons))), 1)
     if len(y) > at_once:
         return _join([forecast_clean(part, horizon, seasons, correct) for part in y.split(at_once)])
@@ -275,15 +243,15 @@ def forecast_clean(
     )
 
 
-def _join(found: Sequence[Forecast], order: Tensor | slice = slice(None)) -> Forecast:
-    """Series of all parts, in another order; the last column goes on where a part has fewer columns."""
+def _join(found: Sequence[Forecast]) -> Forecast:
+    """Series of all parts; the last column goes on where a part has fewer columns."""
     joined = {}
     for name in (f.name for f in fields(Forecast)):
         parts = [getattr(one, name) for one in found]
         width = max(p.shape[-1] for p in parts)
         if parts[0].ndim == 2:
             parts = [torch.cat([p, p[:, -1:].expand(-1, width - p.shape[1])], 1) for p in parts]
-        joined[name] = torch.cat(parts)[order]
+        joined[name] = torch.cat(parts)
     return Forecast(**joined)
 
 

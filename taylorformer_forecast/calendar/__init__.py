@@ -1,1 +1,1 @@
-"""Time stamps as numbers, cycles of the calendar, seasons."""
+"""Time stamps as numbers, cycles of the calendar, seasons, Easter."""

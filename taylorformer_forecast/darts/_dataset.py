@@ -188,7 +188,7 @@ class DatasetWindows:
         Parameters
         ----------
         min_context : int
-            Ignored.
+            Of no effect: all contexts are whole.
         skip, keep : float
             The fractions.
 

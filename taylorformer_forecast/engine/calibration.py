@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 import torch
@@ -34,7 +33,7 @@ from taylorformer_forecast.defaults import (
     PRETRAINED_INFLATIONS,
     TRAINED_WEIGHTS,
 )
-from taylorformer_forecast.engine.windows import Batches
+from taylorformer_forecast.engine.windows import Batches, WindowSource
 
 
 def fitting_inflation(paths: Float[Tensor, "B S T D"], window: Window) -> float:
@@ -172,7 +171,7 @@ def calibrate_by_paths(net: ForecastNet, window: Window) -> None:
 
 @torch.no_grad()
 def calibrate_pretrained(
-    net: OneShotNet, source: Any, min_context: int, usual: float, keep: float = 1.0
+    net: OneShotNet, source: WindowSource, min_context: int, usual: float, keep: float = 1.0
 ) -> None:
     """Choose the weight of a pretrained network, and the inflation of its forecasts.
 
@@ -185,7 +184,7 @@ def calibrate_pretrained(
     ----------
     net : OneShotNet
         The network with pretrained weights, its baseline not fitted yet. Its calibration is set.
-    source : WindowMaker or DatasetWindows
+    source : WindowSource
         Cuts windows from the series.
     min_context : int
         Rows that precede the first target of a window, at least.
@@ -216,7 +215,7 @@ def calibrate_pretrained(
 
 
 def _held_out(
-    net: OneShotNet, source: Any, min_context: int, keep: float
+    net: OneShotNet, source: WindowSource, min_context: int, keep: float
 ) -> tuple[OneShotNet, Window] | None:
     """A network whose baseline has not seen the last part of every series, and windows of it, if enough."""
     split = HOLDOUT_START * keep

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -46,6 +46,19 @@ class Series:
         """Some of the rows."""
         covariates = None if self.covariates is None else self.covariates[rows]
         return Series(self.t[rows], self.y[rows], covariates, self.number)
+
+
+class WindowSource(Protocol):
+    """What windows are cut from: series, or the training set of a host. Windows are named by two numbers."""
+
+    n_context: int
+    n_targets: int
+
+    def starts(self, min_context: int, skip: float = 0.0, keep: float = 1.0) -> Tensor:
+        """Windows with so long a context, whose first target lies between fractions of their series."""
+
+    def windows(self, starts: Tensor, last: float = 1.0) -> tuple[Window, Scale | None]:
+        """Scaled windows; targets beyond the fraction ``last`` of their series are hidden."""
 
 
 class WindowMaker:

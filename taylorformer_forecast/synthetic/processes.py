@@ -21,7 +21,7 @@ from taylorformer_forecast.synthetic.trend import TRENDS
 
 LEVELS = {**STATE_SPACE, **REGIMES}
 COMPONENTS = {**TRENDS, **LEVELS, **GAUSSIAN_PROCESSES, **SEASONS, **CALENDAR, **NOISES, **EVENTS}
-FAMILIES: dict[str, tuple[str, ...]] = {
+KINDS: dict[str, tuple[str, ...]] = {
     "trend": tuple(TRENDS),
     "level": tuple(LEVELS),
     "Gaussian process": tuple(GAUSSIAN_PROCESSES),
@@ -33,7 +33,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "observation": tuple(OBSERVATIONS),
     "composition": ("mixture", "seasonal_modulation", "irregular_times"),
 }
-PROCESSES: dict[str, str] = {name: family for family, names in FAMILIES.items() for name in names}
+PROCESSES: dict[str, str] = {name: kind for kind, names in KINDS.items() for name in names}
 
 
 class Switch:

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from combined import forecast
 
 from taylorformer_forecast.baselines.families import adjusted
-from taylorformer_forecast.baselines.forecast import forecast
 
 WEEK = torch.tensor([0.0, 0.0, 1.0, 0.0, 1.0, 3.0, -5.0]).double()
 
@@ -43,6 +43,6 @@ def test_days_with_a_week_and_a_year_are_forecast_with_little_more_than_their_no
     error = []
     for seed in range(4):
         y = days(4, noise=2.0, seed=seed)
-        found = forecast(y[None, :-28], 28, [(7, 365)]).quantiles([0.5])[0, :, 0]
+        found = forecast(y[None, :-28], 28, [7, 365]).quantiles([0.5])[0, :, 0]
         error.append((found - y[-28:]).abs().mean())
     assert torch.stack(error).mean() < 1.8  # of noise alone 1.6

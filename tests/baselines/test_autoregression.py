@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from combined import forecast
 from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines import autoregression as regression
@@ -10,7 +11,6 @@ from taylorformer_forecast.baselines import weights
 from taylorformer_forecast.baselines.autoregression import autoregression
 from taylorformer_forecast.baselines.combination import fit_combination
 from taylorformer_forecast.baselines.families import FAMILIES
-from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.defaults import (
     LONGEST_REGRESSED_SEASON,

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from combined import forecast
 
 from taylorformer_forecast.baselines.errors import error_level, past_errors
-from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.defaults import ERROR_LEVEL_POWERS
 
 N, H = 150, 4

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from combined import forecast
 
 from taylorformer_forecast.baselines.dependence import dependence, walk_memory
-from taylorformer_forecast.baselines.forecast import forecast
 
 H = 12
 

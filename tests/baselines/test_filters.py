@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from combined import forecast
 from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.bounds import forecast_range, positive_so_far
 from taylorformer_forecast.baselines.combination import fit_combination
-from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.members import members
 from taylorformer_forecast.baselines.new_level import new_level
 from taylorformer_forecast.baselines.seasonal import repeat_season, seasonal

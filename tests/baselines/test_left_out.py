@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from combined import forecast
 
 from taylorformer_forecast.baselines.bounds import bounds, recurring_minimum
-from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.outliers import without_outliers
 from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 from taylorformer_forecast.baselines.zeros import without_outages

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from combined import forecast
 
 from taylorformer_forecast.baselines.errors import asymmetry
-from taylorformer_forecast.baselines.forecast import forecast
 
 ONE = torch.ones(1, 3, dtype=torch.float64)
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from combined import forecast
 from torch.testing import assert_close as close
 
 from taylorformer_forecast.baselines.combination import fit_combination
-from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.tails import reach_and_tails, with_tails
 from taylorformer_forecast.defaults import LARGEST_TAIL
 

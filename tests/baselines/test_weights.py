@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-
-from taylorformer_forecast.baselines.forecast import forecast
+from combined import forecast
 
 
 @pytest.mark.parametrize(("season", "n"), [(12, 18), (7, 11), (52, 78)])

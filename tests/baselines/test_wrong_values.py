@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from combined import forecast
 
-from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.baselines.wrong_values import without_wrong_values
 
 MONTH = np.arange(96)

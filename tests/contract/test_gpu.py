@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from all_models import NAMES
+from all_models import NAMES, small, trained
 from darts import TimeSeries
 from darts.utils.likelihood_models.torch import QuantileRegression
 from quiet import QUIET, finite
@@ -23,8 +23,6 @@ from taylorformer_forecast.sktime import ContiFormerClassifier, ContiFormerImput
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
-TRAINED = {"Taylorformer": {"strategy": "train"}}  # however short the series
-SMALL = {"d_model": 8, "n_heads": 2, "random_state": 0}
 FH, LEVELS = range(1, 9), [0.1, 0.5, 0.9]
 
 each_model = pytest.mark.parametrize("name", NAMES)
@@ -57,8 +55,9 @@ def near(found, expected):
 
 def forecaster(name, **changes):
     """A small forecaster that a GPU trains."""
-    sizes = {**SMALL, "max_steps": 20, "num_samples": 1000, "verbose": False, "device": "cuda"}
-    return getattr(forecasters, f"{name}Forecaster")(**{**sizes, **TRAINED.get(name, {}), **changes})
+    usual = {"max_steps": 20, "num_samples": 1000, "verbose": False, "device": "cuda"}
+    kind = getattr(forecasters, f"{name}Forecaster")
+    return kind(**trained(kind, **usual | changes))
 
 
 def quantiles(fitted, device="cuda"):
@@ -140,14 +139,15 @@ def test_a_fit_leaves_the_random_numbers_of_the_gpu_as_they_were():
 
 @pytest.mark.parametrize("kind", [TaylorformerImputer, ContiFormerImputer])
 def test_gaps_are_filled_on_a_gpu(kind):
-    filled = kind(**SMALL, max_steps=20, num_samples=50, device="cuda").fit_transform(frame())
+    filled = kind(**small(kind, max_steps=20, num_samples=50, device="cuda")).fit_transform(frame())
     assert np.isfinite(filled).all()
 
 
 def test_series_are_classified_on_a_gpu():
     X = np.sin(np.linspace(0, 1, 30) * np.array([10.0, 50.0] * 20)[:, None, None])
     y = np.array(["slow", "fast"] * 20)
-    fitted = ContiFormerClassifier(**SMALL, n_layers=1, max_steps=60, lr=1e-2, device="cuda").fit(X, y)
+    options = small(ContiFormerClassifier, n_layers=1, max_steps=60, lr=1e-2, device="cuda")
+    fitted = ContiFormerClassifier(**options).fit(X, y)
     assert (fitted.predict(X) == y).mean() > 0.8
 
 
@@ -158,8 +158,8 @@ GPU = {**QUIET, "accelerator": "gpu", "devices": 1}
 
 def model(name, trainer=GPU, **changes):
     """A small model of darts that a GPU trains."""
-    sizes = {**SMALL, "n_epochs": 2, "pl_trainer_kwargs": trainer}
-    return getattr(darts_models, f"{name}Model")(24, 8, **{**sizes, **TRAINED.get(name, {}), **changes})
+    kind, usual = getattr(darts_models, f"{name}Model"), {"n_epochs": 2, "pl_trainer_kwargs": trainer}
+    return kind(24, 8, **trained(kind, **usual | changes))
 
 
 def draws(fitted):

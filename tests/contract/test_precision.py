@@ -3,32 +3,26 @@
 import numpy as np
 import pandas as pd
 import pytest
-from all_models import NAMES
+from all_models import NAMES, trained
 from darts import TimeSeries
 from quiet import QUIET
 
 import taylorformer_forecast.darts as darts_host
 import taylorformer_forecast.sktime as sktime_host
 
-TINY = {"d_model": 8, "n_heads": 2, "n_layers": 2, "random_state": 0}
-
 
 def of_sktime(name, y, **settings):
     host = getattr(sktime_host, f"{name}Forecaster")
     settings = {"trainer_kwargs": settings, "max_steps": 2, "context_length": 16, "num_samples": 20}
-    forecaster = host(**TINY, **settings, **own(name)).fit(y, fh=[1, 2])
+    forecaster = host(**trained(host, **settings)).fit(y, fh=[1, 2])
     return forecaster.predict_quantiles(alpha=[0.1, 0.5, 0.9]).to_numpy()
 
 
 def of_darts(name, y, **settings):
     host = getattr(darts_host, f"{name}Model")
     settings = {"pl_trainer_kwargs": {**QUIET, "max_steps": 2, **settings}}
-    model = host(16, 2, **TINY, **settings, **own(name)).fit(TimeSeries.from_series(y.astype("float32")))
+    model = host(16, 2, **trained(host, **settings)).fit(TimeSeries.from_series(y.astype("float32")))
     return np.quantile(model.predict(2, num_samples=20).all_values()[:, 0], [0.1, 0.5, 0.9], axis=1).T
-
-
-def own(name):
-    return {"strategy": "train"} if name == "Taylorformer" else {}
 
 
 @pytest.mark.parametrize("precision", ["64-true", "bf16-mixed", "16-mixed"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from all_models import OTHERS
+from all_models import OTHERS, small
 from darts import TimeSeries
 from quiet import QUIET
 from sktime.datasets import load_airline, load_lynx
@@ -18,15 +18,14 @@ YEARS = {
 }
 CASES = [(name, {}) for name in OTHERS]
 CASES += [("Taylorformer", {"strategy": s}) for s in ("train", "pretrained", "corrected", "baseline")]
-SMALL = {"d_model": 8, "n_heads": 2, "n_epochs": 5, "random_state": 0, "pl_trainer_kwargs": QUIET}
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=[f"{n} {o.get('strategy', '')}" for n, o in CASES])
 def test_a_year_forecasts_three_years_and_stays_near_its_data(name, options):
-    index = pd.date_range("2000-01", periods=12, freq="MS")
+    index, kind = pd.date_range("2000-01", periods=12, freq="MS"), getattr(darts, f"{name}Model")
     for y in YEARS.values():
         series = TimeSeries.from_times_and_values(index, np.asarray(y, dtype="float32"))
-        model = getattr(darts, f"{name}Model")(4, 3, **SMALL, **options).fit(series)
+        model = kind(4, 3, **small(kind, n_epochs=5, pl_trainer_kwargs=QUIET, **options)).fit(series)
         paths = model.predict(36, num_samples=100, random_state=1).all_values()[:, 0]
         mean, size = paths.mean(1), np.ptp(series.values())
         low, high = np.quantile(paths, [0.05, 0.95], axis=1)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import pytorch_lightning as pl
 import torch
-from all_models import OTHERS, models
+from all_models import OTHERS, models, small
 from darts.utils.likelihood_models.torch import GaussianLikelihood, PoissonLikelihood, QuantileRegression
 from darts.utils.timeseries_generation import linear_timeseries, sine_timeseries
 from quiet import QUIET, finite
@@ -324,7 +324,7 @@ def test_the_summary_says_what_was_done_and_is_kept(series, strategy, tmp_path):
 
 @pytest.mark.parametrize("kind", models(OTHERS), ids=lambda k: k.__name__)
 def test_models_without_a_pretrained_network_train_and_have_a_summary(series, kind):
-    model = kind(12, 6, d_model=8, n_heads=2, n_epochs=1, random_state=0, pl_trainer_kwargs=QUIET).fit(series)
+    model = kind(12, 6, **small(kind, n_epochs=1, pl_trainer_kwargs=QUIET)).fit(series)
     assert model.summary().strategy == "train"
     assert model.summary().reason == "this model has no pretrained network"
     assert model.summary().steps == 2

@@ -6,8 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-
-from taylorformer_forecast.baselines.forecast import forecast
+from combined import forecast
 
 
 @pytest.fixture(params=["train", "train_correction"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -16,12 +17,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from taylorformer_forecast import _MODELS as NAMES
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from all_models import NAMES, small, trained
 
 FILE = Path(__file__).with_name("forecasts.json")
 FH = range(1, 9)
 LEVELS = [0.1, 0.5, 0.9]
-SMALL = {"device": "cpu", "d_model": 8, "n_heads": 2, "max_steps": 4, "num_samples": 20, "random_state": 0}
+SHORT = {"device": "cpu", "max_steps": 4, "num_samples": 20}
 QUIET = {"accelerator": "cpu", "enable_progress_bar": False, "logger": False}
 
 
@@ -44,9 +46,8 @@ def _trained(name: str, **options: object) -> object:
     """A forecaster whose network is trained, however short the series."""
     import taylorformer_forecast.sktime as hosts
 
-    if name == "TaylorformerForecaster":
-        options = {"strategy": "train", **options}
-    return getattr(hosts, name)(**{**SMALL, **options})
+    kind = getattr(hosts, name)
+    return kind(**trained(kind, **SHORT, **options))
 
 
 def _sktime(name: str, **options: object) -> Callable[[], np.ndarray]:
@@ -63,9 +64,7 @@ def _paths() -> np.ndarray:
 
 
 def _points() -> np.ndarray:
-    from taylorformer_forecast.sktime import LAMForecaster
-
-    forecaster = LAMForecaster(**SMALL, preset="faithful", distribution="mse").fit(_series(), fh=FH)
+    forecaster = _trained("LAMForecaster", preset="faithful", distribution="mse").fit(_series(), fh=FH)
     return forecaster.predict(FH).to_numpy()
 
 
@@ -75,10 +74,8 @@ def _panel() -> np.ndarray:
 
 
 def _pretrain() -> np.ndarray:
-    from taylorformer_forecast.sktime import LAMForecaster
-
     panel = pd.concat({k: _series(60, k).to_frame() for k in range(3)}, names=["id"])
-    forecaster = LAMForecaster(**SMALL, horizon=8, finetune_steps=2)
+    forecaster = _trained("LAMForecaster", horizon=8, finetune_steps=2)
     return _quantiles(forecaster.pretrain(panel).fit(_series(50, 7), fh=FH))
 
 
@@ -143,8 +140,7 @@ def _imputer() -> np.ndarray:
 
     y = _series()
     y.iloc[[40, 41, 42, 90]] = np.nan
-    options = {k: v for k, v in SMALL.items() if k != "num_samples"}
-    imputer = TaylorformerImputer(**options).fit(y)
+    imputer = TaylorformerImputer(**small(TaylorformerImputer, device="cpu", max_steps=4)).fit(y)
     return imputer.transform_quantiles(y, alpha=LEVELS).to_numpy()[[40, 41, 42, 90]]
 
 
@@ -168,8 +164,9 @@ def _darts(name: str, likelihood: str | None = None, **options: object) -> Calla
         y = TimeSeries.from_times_and_values(index, values)
         extra = TimeSeries.from_times_and_values(index, np.sin(np.arange(128.0, dtype="float32"))[:, None])
         chosen = {} if likelihood is None else {"likelihood": getattr(known, likelihood)()}
-        small = {"d_model": 8, "n_heads": 2, "batch_size": 64, "n_epochs": 2, "random_state": 0}
-        model = getattr(hosts, name)(24, 8, **{**small, **chosen, "pl_trainer_kwargs": QUIET, **options})
+        chosen |= {"batch_size": 64, "n_epochs": 2, "pl_trainer_kwargs": QUIET, **options}
+        kind = getattr(hosts, name)
+        model = kind(24, 8, **small(kind, **chosen))
         model.fit(y[:120], future_covariates=extra)
         paths = model.predict(8, num_samples=20, verbose=False).all_values()
         return np.quantile(paths, LEVELS, axis=2)

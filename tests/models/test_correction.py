@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from combined import forecast
 
 from taylorformer_forecast.baselines.combination import fit_combination
-from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.defaults import CORRECTION_SHIFT, CORRECTION_WIDTH
 from taylorformer_forecast.engine.statistics.correction import load_correction
 from taylorformer_forecast.models.correction import MOST_CORRECTED_STEPS, CorrectionNet, correction_features

@@ -70,7 +70,7 @@ def test_the_hosts_agree_on_defaults(spec):
         if spec_of(host) is spec
     )
     shared = set(first) & set(second)
-    assert {"d_model", "n_heads", "n_layers", "dropout", "lr", "time_features"} <= shared
+    assert {*spec.defaults, "lr", "time_features"} - {"order"} <= shared
     assert {name: first[name] for name in shared} == {name: second[name] for name in shared}
 
 

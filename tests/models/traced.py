@@ -45,7 +45,7 @@ def main(name: str) -> None:
     torch.manual_seed(0)
     n_columns = 2 if SPECS[name].shares_windows else 1
     task = Task(N_CONTEXT, HORIZON, n_covariates=2, n_columns=n_columns)
-    module = OnTensors(SPECS[name].build(task, **{"d_model": 8, "n_heads": 2})).eval()
+    module = OnTensors(SPECS[name].build(task, **SPECS[name].options({"d_model": 8, "n_heads": 2}))).eval()
     batch = {0: torch.export.Dim.DYNAMIC}
     program = torch.export.export(module, windows(3, n_columns), dynamic_shapes=(batch,) * 4).module()
     more = windows(7, n_columns)

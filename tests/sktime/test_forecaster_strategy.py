@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import pytorch_lightning as pl
 import torch
-from all_models import OTHERS, forecasters
+from all_models import OTHERS, forecasters, small
 from sktime.base import load
 from sktime.datasets import load_airline
 from sktime.forecasting.base import ForecastingHorizon
@@ -351,7 +351,7 @@ def test_the_summary_says_what_was_done(y, strategy):
 
 @pytest.mark.parametrize("kind", forecasters(OTHERS), ids=lambda k: k.__name__)
 def test_forecasters_without_a_pretrained_network_train_and_have_a_summary(y, kind):
-    fitted = kind(max_steps=1, d_model=8, n_heads=2, num_samples=4, random_state=0).fit(y[:60], fh=[1, 2])
+    fitted = kind(**small(kind, max_steps=1, num_samples=4)).fit(y[:60], fh=[1, 2])
     assert fitted.strategy_ == fitted.summary().strategy == "train"
     assert fitted.summary().steps == 1
 

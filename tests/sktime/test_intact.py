@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from all_models import NAMES
+from all_models import NAMES, small, trained
 from pytorch_lightning import Callback
 from sktime.datasets import load_airline
 from sktime.split import ExpandingWindowSplitter, SlidingWindowSplitter
 
 from taylorformer_forecast import sktime as hosts
 
-SMALL = {"d_model": 8, "n_heads": 2, "max_steps": 2, "random_state": 0}
+SHORT = {"max_steps": 2, "num_samples": 10}
 SERIES = load_airline().astype(float)
 GAPS = SERIES.copy()
 GAPS.iloc[50:53] = np.nan
@@ -26,13 +26,12 @@ class Interrupt(Callback):
 
 
 def forecaster(name="Taylorformer", **options):
-    options = SMALL | {"num_samples": 10} | options
-    options |= {"strategy": "train"} if name == "Taylorformer" else {}
-    return getattr(hosts, f"{name}Forecaster")(**options)
+    kind = getattr(hosts, f"{name}Forecaster")
+    return kind(**trained(kind, **SHORT | options))
 
 
 def imputer(**options):
-    return hosts.TaylorformerImputer(**SMALL, num_samples=10, **options)
+    return hosts.TaylorformerImputer(**small(hosts.TaylorformerImputer, **SHORT | options))
 
 
 def answer(estimator):

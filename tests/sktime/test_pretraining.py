@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from all_models import forecasters
+from all_models import forecasters, trained
 from sklearn.model_selection import KFold
 from sktime.forecasting.model_evaluation import evaluate
 from sktime.forecasting.model_selection import ForecastingGridSearchCV
@@ -23,11 +23,8 @@ MONTHS = pd.period_range("2000-01", periods=80, freq="M")
 
 
 def tiny(forecaster=TaylorformerForecaster, **changes):
-    settings = {"d_model": 4, "n_heads": 1, "max_steps": 2, "num_samples": 8, "random_state": 0}
-    settings |= {"distribution": "normal", "num_epochs": None, "context_length": 24}
-    if forecaster is TaylorformerForecaster:
-        settings["strategy"] = "train"  # however short the series
-    return forecaster(**{**settings, **changes})
+    settings = {"max_steps": 2, "num_samples": 8, "num_epochs": None, "context_length": 24}
+    return forecaster(**trained(forecaster, **{**settings, "distribution": "normal", **changes}))
 
 
 def wave(index, level=10.0, size=1.0, seed=0, period=12):

@@ -3,17 +3,18 @@
 import numpy as np
 import pandas as pd
 import pytest
-from all_models import NAMES
+from all_models import NAMES, having, small
 from sktime.datasets import load_airline, load_lynx, load_shampoo_sales
 
 from taylorformer_forecast import sktime as hosts
 
-SMALL = {"d_model": 8, "n_heads": 2, "max_steps": 2, "num_samples": 20, "random_state": 0}
+TRAINED = {name: having(getattr(hosts, f"{name}Forecaster"), strategy="train") for name in NAMES}
+SHORT = {"max_steps": 2, "num_samples": 20}
 CASES = [
-    *((name, SMALL | ({"strategy": "train"} if name == "Taylorformer" else {})) for name in NAMES),
-    ("Taylorformer", SMALL | {"strategy": "averaged"}),
+    *((name, SHORT | options) for name, options in TRAINED.items()),
+    ("Taylorformer", SHORT | {"strategy": "averaged"}),
     *(
-        ("Taylorformer", {"strategy": name, "num_samples": 20, "random_state": 0})
+        ("Taylorformer", {"strategy": name, "num_samples": 20})
         for name in ("baseline", "corrected", "pretrained", "zero_shot")
     ),
 ]
@@ -23,7 +24,8 @@ EACH = pytest.mark.parametrize(
 
 
 def forecaster(name, options):
-    return getattr(hosts, f"{name}Forecaster")(**options)
+    kind = getattr(hosts, f"{name}Forecaster")
+    return kind(**small(kind, **options))
 
 
 @EACH
@@ -53,13 +55,13 @@ def test_one_outlier_hardly_moves_the_forecast_wherever_it_is_and_however_large(
 )
 def test_one_outlier_hardly_moves_what_fills_a_gap_wherever_it_is_and_however_large(name, place):
     y = load_airline().astype(float)
-    options = {"d_model": 8, "n_heads": 2, "max_steps": 2, "num_samples": 20, "random_state": 0}
+    kind = getattr(hosts, f"{name}Imputer")
 
     def deciles(size=0.0):
         changed = y.copy()
         changed.iloc[place] += size * y.std()
         changed.iloc[60:66] = np.nan
-        imputer = getattr(hosts, f"{name}Imputer")(**options).fit(changed)
+        imputer = kind(**small(kind, **SHORT)).fit(changed)
         filled = imputer.transform(changed)
         assert filled.iloc[place] == changed.iloc[place]
         return imputer.transform_quantiles(changed, alpha=[0.1, 0.5, 0.9]).iloc[60:66].to_numpy()
@@ -75,7 +77,7 @@ def test_outliers_that_X_explains_are_forecast_with_it():
     X = pd.DataFrame({"event": (y > 1000).astype(float)}, y.index)
     index = y.index[-1] + np.arange(1, 5)
     ahead = pd.DataFrame({"event": [0.0, 1.0, 0.0, 1.0]}, index)
-    options = SMALL | {"strategy": "train", "max_steps": 30}
+    options = SHORT | {"strategy": "train", "max_steps": 30}
     found = forecaster("Taylorformer", options).fit(y, X=X).predict(range(1, 5), X=ahead)
     assert found.iloc[[1, 3]].mean() - found.iloc[[0, 2]].mean() == pytest.approx(
         10 * load_airline().std(), rel=0.2
@@ -134,8 +136,7 @@ def test_variances_are_finite_and_of_the_size_of_intervals(name, options):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_thousand_steps_stay_within_the_growth_of_the_series(name):
     y = load_airline().astype(float)
-    options = SMALL | {"num_samples": 5}
-    options |= {"strategy": "train"} if name == "Taylorformer" else {}
+    options = {**SHORT, "num_samples": 5, **TRAINED[name]}
     mean = forecaster(name, options).fit(y, fh=range(1, 13)).predict([*range(1, 13), 500, 1000]).to_numpy()
     assert np.isfinite(mean).all()
     assert (mean > y.min() - 1.01 * np.ptp(y)).all()
@@ -166,7 +167,7 @@ def test_intervals_of_noise_at_irregular_times_do_not_shrink_far_ahead(name, opt
     rng = np.random.default_rng(0)
     times = pd.to_timedelta(np.round(3600 * np.cumsum(rng.exponential(size=220))), unit="s")
     y = pd.Series(rng.normal(size=220), pd.Timestamp("2024-01-01") + times)
-    sizes = SMALL | {"max_steps": 60, "lr": 1e-2, "context_length": 24}
+    sizes = SHORT | {"max_steps": 60, "lr": 1e-2, "context_length": 24}
     own = forecaster(name, sizes | options).fit(y[:120], fh=y.index[120:132])
     interval = own.predict_interval(fh=y.index[120:], coverage=0.8).to_numpy()
     assert 1.6 < (interval[:, 1] - interval[:, 0])[50:].mean() < 4.0
@@ -180,7 +181,7 @@ def test_paths_at_irregular_times_do_not_run_away(name, options):
     smooth = np.linalg.cholesky((1 + distance) * np.exp(-distance) + 0.01 * np.eye(len(t)))
     index = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.round(t * 3.6e6), unit="ms")
     y = pd.Series(smooth @ rng.normal(size=len(t)), index)
-    own = forecaster(name, SMALL | options | {"num_samples": 50}).fit(y[:300], fh=range(1, 9))
+    own = forecaster(name, SHORT | options | {"num_samples": 50}).fit(y[:300], fh=range(1, 9))
     for origin in range(300, 412, 8):
         interval = own.predict_interval(fh=y.index[origin : origin + 8], coverage=0.8).to_numpy()
         assert (interval[:, 1] - interval[:, 0]).max() < 12 * y.std()

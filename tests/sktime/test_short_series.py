@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from combined import forecast
 
-from taylorformer_forecast.baselines.forecast import forecast
 from taylorformer_forecast.sktime import TaylorformerForecaster
 
 FH = range(1, 13)
@@ -68,7 +68,7 @@ def test_counts_are_forecast_by_whole_numbers_that_are_not_negative(forecasts, n
 def test_zeros_stay_zeros_on_their_way_to_the_forecast(seed):
     """Of fewer than four years, of which no season shows."""
     values = np.random.default_rng(seed).poisson(0.4, size=40).astype(float)
-    direct = forecast(torch.as_tensor(values)[None], 12, [[12]]).quantiles(LEVELS)[0].numpy()
+    direct = forecast(torch.as_tensor(values)[None], 12, 12).quantiles(LEVELS)[0].numpy()
     np.testing.assert_array_equal(fitted(series(values)).predict_quantiles(alpha=LEVELS), direct)
 
 

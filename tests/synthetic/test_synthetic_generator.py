@@ -11,7 +11,7 @@ import pytest
 import taylorformer_forecast.synthetic as package
 from taylorformer_forecast.synthetic import ARCHETYPES, PROCESSES, SyntheticGenerator
 from taylorformer_forecast.synthetic.archetypes import archetypes_at
-from taylorformer_forecast.synthetic.processes import FAMILIES
+from taylorformer_forecast.synthetic.processes import KINDS
 from taylorformer_forecast.synthetic.weights import (
     CALENDAR_SHARES,
     EVENT_SHARES,
@@ -137,16 +137,14 @@ def test_mixture_series_have_parts_of_two_and_the_share_that_is_given():
     names = generator.batch(0, 40).processes
     mixed = np.array(["mixture" in one for one in names])
     assert mixed.mean() == pytest.approx(0.06, abs=0.015)
-    levels = np.array(
-        [len(set(one) & set(FAMILIES["level"] + FAMILIES["Gaussian process"])) for one in names]
-    )
+    levels = np.array([len(set(one) & set(KINDS["level"] + KINDS["Gaussian process"])) for one in names])
     assert levels[~mixed].max() == 1
     assert levels[mixed].max() == 2
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_processes_that_are_switched_off_are_not_used(family):
-    off = dict.fromkeys(FAMILIES[family], 0.0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_processes_that_are_switched_off_are_not_used(kind):
+    off = dict.fromkeys(KINDS[kind], 0.0)
     batch = SyntheticGenerator(0, 300, processes=off).batch(0, 100)
     assert not set(off) & {name for names in batch.processes for name in names}
 

@@ -5,7 +5,7 @@ import pytest
 
 from taylorformer_forecast.synthetic.events import outliers
 from taylorformer_forecast.synthetic.noise import garch, skewed, student_t
-from taylorformer_forecast.synthetic.processes import FAMILIES
+from taylorformer_forecast.synthetic.processes import KINDS
 
 rng = np.random.default_rng
 
@@ -14,7 +14,7 @@ def covariance(x, lag):
     return np.mean(x[:, lag:] * x[:, : x.shape[1] - lag])
 
 
-@pytest.mark.parametrize("name", FAMILIES["noise"])
+@pytest.mark.parametrize("name", KINDS["noise"])
 def test_noise_has_mean_zero_and_deviation_one(draw, name):
     x = draw(name, 4000, 100, periods=(12,))
     assert x.mean() == pytest.approx(0, abs=0.02)

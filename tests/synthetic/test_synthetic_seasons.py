@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from taylorformer_forecast.synthetic.calendar import easter, year_and_day
+from taylorformer_forecast.calendar.easter import easter
+from taylorformer_forecast.synthetic.calendar import year_and_day
 from taylorformer_forecast.synthetic.season import harmonics, modulate
 
 rng = np.random.default_rng

@@ -162,8 +162,6 @@ class GaussianCopula:
     >>> from taylorformer_forecast.engine.statistics.copula import GaussianCopula
     >>> common = np.random.default_rng(0).normal(size=(200, 1))
     >>> copula = GaussianCopula.of(np.concatenate([common, common, -common], 1), 200)
-    >>> copula.correlation.round(1).tolist()
-    [[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
     >>> paths = np.random.default_rng(1).normal(size=(100, 12, 3))
     >>> together = copula.reorder(paths)
     >>> paths[..., :2].sum(2).std().round(1), together[..., :2].sum(2).std().round(1)
@@ -216,12 +214,6 @@ class GaussianCopula:
     def take(self, series: Sequence[int]) -> GaussianCopula:
         """The copula of some series; number -1 is one that is independent of all others."""
         return GaussianCopula(self.own, np.pad(self.factors, ((0, 1), (0, 0)))[list(series)])
-
-    @property
-    def correlation(self) -> np.ndarray:
-        """Correlation of the normal scores, (D, D)."""
-        root = self.own * np.eye(len(self.factors)) + self.factors @ self.factors.T
-        return root @ root
 
     def reorder(self, paths: Float[np.ndarray, "S T D"]) -> Float[np.ndarray, "S T D"]:
         """Arrange paths that were drawn for every series by itself so that they are paths of all together.

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from dateutil.easter import easter
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from taylorformer_forecast.baselines.calendar import LONGEST_MONTH, calendar_effects, working_day_effects
 from taylorformer_forecast.baselines.seasonal import season_of_zeros, zero_places
 from taylorformer_forecast.baselines.zeros import is_intermittent
+from taylorformer_forecast.calendar.easter import easter
 from taylorformer_forecast.calendar.steps import WEEKDAYS, StepDate
 from taylorformer_forecast.defaults import CHRISTMAS_REACH, EASTER_REACH
 
@@ -76,9 +76,8 @@ def _of_days(y: Tensor, days: np.ndarray, seasons: Sequence[int], weekdays: Sequ
     every = end + np.arange(first, last + 1)
     at = torch.from_numpy(days - end - first)
     daily = y.new_full((len(y), 1 - first), torch.nan).scatter(1, at[:, :n], y)
-    kinds = day_of_month(every, weekdays), around_easter(every), around_christmas(every)
-    month, spring, winter = map(torch.from_numpy, kinds)
-    holidays = [(spring, 2 * EASTER_REACH + 1), (winter, 2 * CHRISTMAS_REACH + 1)]
+    month = torch.from_numpy(day_of_month(every, weekdays))
+    holidays = [(torch.from_numpy(around(every)), 2 * reach + 1) for around, reach in HOLIDAYS]
     return calendar_effects(daily, month, holidays, seasons).gather(1, at)
 
 
@@ -129,11 +128,8 @@ def around_easter(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
     >>> around_easter(days).tolist()
     [-1, -1, 0, 1, 2]
     """
-    years, of = np.unique(
-        days.astype("datetime64[D]").astype("datetime64[Y]").astype(int), return_inverse=True
-    )
-    sundays = np.array([easter(1970 + year) for year in years.tolist()], dtype="datetime64[D]").astype(int)
-    return _around(days, sundays[of].reshape(days.shape), EASTER_REACH)
+    year = days.astype("datetime64[D]").astype("datetime64[Y]").astype(int) + 1970
+    return _around(days, easter(year), EASTER_REACH)
 
 
 def around_christmas(days: Int[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
@@ -176,3 +172,6 @@ def surplus_of_working_days(months: Int[np.ndarray, "*n"]) -> Float[np.ndarray, 
 def _around(days: np.ndarray, holiday: np.ndarray, reach: int) -> np.ndarray:
     """Distance to a holiday from ``reach`` days before it."""
     return np.where(np.abs(days - holiday) <= reach, days - holiday + reach, -1)
+
+
+HOLIDAYS = ((around_easter, EASTER_REACH), (around_christmas, CHRISTMAS_REACH))
