@@ -1,8 +1,8 @@
 """What each part of the statistical combination is worth: losses of the combination without it.
 
-Parts are the families of its members, what skewed errors change, the logarithms in which quantiles of
-positive values are taken below the median, factors by which each side reaches as far as its errors, and
-errors that grow faster than the root of the level::
+Parts are the families of its members, steady growth and errors that fade among them, what skewed errors
+change, the logarithms in which quantiles of positive values are taken below the median, factors by which each
+side reaches as far as its errors, and errors that grow faster than the root of the level::
 
     python examples/benchmark/families.py --data FOLDER --series DIR --out docs/results/families.json
 
@@ -36,14 +36,15 @@ from series_windows import windows
 from short_series import Collection
 from short_series_report import NAMES, table
 
-from taylorformer_forecast.baselines import combination, errors, forecast, tails, weights
+from taylorformer_forecast.baselines import combination, errors, families, forecast, members, tails, weights
 from taylorformer_forecast.baselines.combination import CombinationFit
 from taylorformer_forecast.baselines.families import FAMILIES
 
 SKIPPED = ("car_parts",)  # intermittent demand, which no family forecasts
 NONE = 1e-12  # prior of a family that is left out
-FASTER = "errors that grow as the level"
-PARTS = (*FAMILIES, "skewness of errors", "logarithms below the median", "a reach of each side", FASTER)
+FASTER, GROWTH, FADING = "errors that grow as the level", "steady growth", "errors that fade"
+OTHERS = ("skewness of errors", "logarithms below the median", "a reach of each side")
+PARTS = (*FAMILIES, GROWTH, FADING, *OTHERS, FASTER)
 COLUMNS = ("m3_yearly", "m3_quarterly", "m3_monthly", "nn5_daily", "airline")
 
 
@@ -66,6 +67,10 @@ def without(part: str | None) -> AbstractContextManager:
         return patch.object(forecast, "fit_combination", not_positive)
     if part == "a reach of each side":
         return patch.object(tails, "REACH_ERRORS", np.inf)
+    if part == GROWTH:
+        return patch.object(families, "GROWTH_PRIOR", NONE)
+    if part == FADING:
+        return patch.object(members, "LONGEST_REGRESSED_SEASON", np.inf)
     if part == FASTER:
         return patch.object(errors, "ERROR_LEVEL_EVIDENCE", np.inf)
     return patch.dict(weights.FAMILY_PRIOR, {part: NONE})

@@ -89,9 +89,10 @@ and 1.1 GiB in sktime, 57 s and .8 GiB in darts (`examples/benchmark/many_series
 The members are exponential smoothing, Theta and damped trend, and the seasonal naive forecast. The first
 three come with and without a season, on the scale of the series and on that of its logarithm. In the
 second and third cycle the last one comes with growth, too: the mean change from one cycle to the next, if
-it is steady. From eight cycles of a short season on there is an autoregression of seasonal changes. Each
-is weighted by its errors at all earlier origins of the series itself ([what each is
-worth](ablations.md#families-of-the-statistical-combination)).
+it is steady. From eight cycles of a short season on there is an autoregression of seasonal changes. Where
+the only season is longer than 13 steps, as a day of hours is, there are slow levels instead, and the last
+error of these fades. Each is weighted by its errors at all earlier origins of the series itself ([what each
+is worth](ablations.md#families-of-the-statistical-combination)).
 
 A seasonal member has no error before its season has been seen, as a week of hours at most origins. There it
 gets the error of the best other member in part, and more of it if its season is long. Errors at the same

@@ -162,7 +162,7 @@ class Group:
 
 
 def levels_and_trends(y: Float[Tensor, "B n"], streams: Sequence[Adjusted], horizon: int) -> list[Lines]:
-    """Exponential smoothing, Theta and damped trends of streams; in long seasons, fading errors."""
+    """Exponential smoothing, Theta and damped trends of every stream."""
     observed, grid = ~y.isnan(), Grid.default(y.device)
     time = torch.arange(y.shape[1], dtype=y.dtype, device=y.device)
     x = torch.stack([*(s.x for s in streams), time.expand_as(y)], 1)
@@ -181,40 +181,38 @@ def levels_and_trends(y: Float[Tensor, "B n"], streams: Sequence[Adjusted], hori
     undamped = (grid.damping[~plain] == 1).to(prior)
     of_trends = prior[~plain] + math.log(UNDAMPED_PRIOR) * undamped
     prior = prior[plain]
-    found = [
+    return [
         Lines("smoothing", smoothed, torch.zeros_like(smoothed), each, prior),
         Lines("theta", smoothed + line * age[:, :, None], line.expand_as(smoothed), each, prior),
         Lines("damped trend", level[..., ~plain], trend[..., ~plain], damped, of_trends),
     ]
-    long = streams[-1].season > 1 and streams[1].season > LONGEST_REGRESSED_SEASON
-    return [*found, fading_errors(smoothed, steps)] if long else found
 
 
-def fading_errors(smoothed: Float[Tensor, "B n K G"], steps: Float[Tensor, "H 1"]) -> Lines:
+def fading_errors(smoothed: Float[Tensor, "B n K G"], horizon: int) -> Lines:
     """Slow levels, and the error that the last value was of them, which fades with the steps ahead.
 
-    They stand for an autoregression in series whose seasons are too long for one.
+    They stand for an autoregression where the only season is too long for one.
 
     Parameters
     ----------
     smoothed : Tensor of shape (B, n, K, G)
-        Levels of every stream, by ``SMOOTHING_LEVELS``: the slowest first, the last value itself last.
-    steps : Tensor of shape (H, 1)
-        Steps ahead, from 1.
+        Levels of every stream, by ``SMOOTHING_LEVELS``; the last is the latest value.
+    horizon : int
+        Number of steps ahead.
 
     Examples
     --------
     >>> import torch
     >>> from taylorformer_forecast.baselines.families import fading_errors
     >>> levels = torch.tensor([2.0, 2.0, 2.0, 2.0, 4.0, 5.0, 10.0]).double().expand(1, 1, 1, -1)
-    >>> found = fading_errors(levels, torch.tensor([[1.0], [4.0]]).double())
-    >>> (found.base + found.slope * found.growth)[0, 0, :, 0].round(decimals=2).tolist()  # 8 above the level
-    [8.4, 5.28]
+    >>> found = fading_errors(levels, 4)
+    >>> (found.base + found.slope * found.growth)[0, 0, :, 0].round(decimals=1).tolist()  # 8 above the level
+    [8.4, 7.1, 6.1, 5.3]
     """
-    at = [SMOOTHING_LEVELS.index(level) for level in FADING_LEVELS for _ in ERROR_MEMORIES]
-    slow = smoothed[..., at]
-    memory = steps.new_tensor(ERROR_MEMORIES * len(FADING_LEVELS))
-    return Lines("smoothing", slow, smoothed[..., -1:] - slow, memory**steps, torch.zeros_like(memory))
+    slow = smoothed[..., [SMOOTHING_LEVELS.index(level) for level in FADING_LEVELS for _ in ERROR_MEMORIES]]
+    memory = smoothed.new_tensor(ERROR_MEMORIES * len(FADING_LEVELS))
+    fading = memory ** torch.arange(1, horizon + 1, device=memory.device)[:, None]
+    return Lines("smoothing", slow, smoothed[..., -1:] - slow, fading, torch.zeros_like(memory))
 
 
 def repetitions(

@@ -15,7 +15,13 @@ from torch import Tensor
 from taylorformer_forecast.baselines import families
 from taylorformer_forecast.baselines.bounds import forecast_range
 from taylorformer_forecast.baselines.families import FAMILIES, Adjusted, Group, adjusted
-from taylorformer_forecast.defaults import DOUBTED_SEASON, SEASONAL_DOUBT, WAKING_CYCLES
+from taylorformer_forecast.defaults import (
+    DOUBTED_SEASON,
+    LONG_SEASON_GROWTH,
+    LONGEST_REGRESSED_SEASON,
+    SEASONAL_DOUBT,
+    WAKING_CYCLES,
+)
 
 __all__ = ["Members", "forgiven", "members"]
 
@@ -52,6 +58,9 @@ class Members:
         Number of the family of every member, see ``FAMILIES``; M = K * G + S.
     prior : Tensor of shape (M,)
         Logarithm of the weight in its family before errors are known.
+    error_growth : float
+        Power of the steps ahead with which errors grow. Beside one long season, as of a day of hours, they
+        fade instead.
 
     Examples
     --------
@@ -78,6 +87,7 @@ class Members:
     rank: Int[Tensor, " M"]
     family: Int[Tensor, " M"]
     prior: Float[Tensor, " M"]
+    error_growth: float
 
     def at(self, step: int, n_origins: int | None = None) -> Float[Tensor, "B n M"]:
         """Forecasts of the first origins, or of all, ``step + 1`` points ahead, within the bounds."""
@@ -143,6 +153,8 @@ def members(
     """
     streams = adjusted(y, seasons, horizon)
     lines = families.levels_and_trends(y, streams, horizon)
+    if long := len(seasons) == 1 and seasons[0] > LONGEST_REGRESSED_SEASON:
+        lines.append(families.fading_errors(lines[0].base, horizon))
     groups = [group for make in families.GROUPS for group in make(y, streams, seasons, horizon)]
     base, slope = torch.cat([of.base for of in lines], -1), torch.cat([of.slope for of in lines], -1)
     known = torch.stack([s.known for s in streams], 2)
@@ -180,6 +192,7 @@ def members(
         rank=rank[group],
         family=torch.tensor([number for numbers in each for number in numbers], device=y.device),
         prior=torch.cat([prior.flatten(), prior.new_tensor(of_others)]),
+        error_growth=LONG_SEASON_GROWTH if long else 1.0,
     )
 
 

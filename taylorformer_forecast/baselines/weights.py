@@ -12,8 +12,6 @@ from taylorformer_forecast.defaults import (
     BETWEEN_POWER,
     FAMILY_PRIOR,
     LEAST_PAST_CYCLES,
-    LONG_SEASON_GROWTH,
-    LONGEST_REGRESSED_SEASON,
     LOSS_STEP_SPACING,
     PHASE_RATIO,
     PHASE_SHARE,
@@ -30,7 +28,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
 
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
-    In long seasons, as of hours, errors fade instead: there they are divided by the root of h.
+    Where errors grow less, they are divided by less: see ``Members.error_growth``.
     Where a season was not known yet, a member with it has lost what the best had of those that need to know
     less, in the part that ``members.forgiven`` says (a sleeping expert). Losses at the same place in a
     week count once more, where they differ much.
@@ -71,7 +69,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     asleep = ~found.awake
     asleep = asleep[:, : int(asleep.any(-1).any(0).cumsum(0).argmax()) + 1]  # origins until all are awake
     stand_in, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
-    for step, share in loss_steps(horizon, _error_growth(found)):
+    for step, share in loss_steps(horizon, found.error_growth):
         if step >= n - 1:
             break
         ahead = y[:, step + 1 :, None]
@@ -165,12 +163,6 @@ def loss_steps(horizon: int, growth: float) -> list[tuple[int, float]]:
         ends.append(min(step + max(step // LOSS_STEP_SPACING, 1), horizon))
         found.append((step, (ends[-1] - step) / (step + 1) ** growth))
     return found
-
-
-def _error_growth(found: Members) -> float:
-    """Power of the steps ahead with which errors grow: less where the shortest season is long."""
-    seasons = found.season[found.season > 1].tolist()
-    return LONG_SEASON_GROWTH if seasons and min(seasons) > LONGEST_REGRESSED_SEASON else 1.0
 
 
 def of_phase(
