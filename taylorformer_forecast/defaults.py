@@ -75,7 +75,6 @@ FAMILY_PRIOR = {
     "seasonal autoregression": 0.3,
 }
 TREND_COUNT = 5.0  # errors that no trend counts for; measured: few months lose 4 to 15 % without
-LONG_SEASON_GROWTH = 0.5  # power of the steps ahead that errors have there; measured: with 1 hours lose 2 %
 LOSS_STEP_SPACING = 6  # steps are skipped beyond twice this number; measured: the same forecasts of NN5
 MEMBER_LEVEL_POWER = 0.5  # of the level's weight, in the prior: fast levels are more common; by hand
 PHASE_RATIO = 3.0  # of losses at a place in a week, that they count; measured: 5 is worse after three weeks

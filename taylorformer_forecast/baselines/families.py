@@ -121,6 +121,8 @@ class Lines:
         What multiplies the slope.
     prior : Tensor of shape (G,)
         Logarithm of the weight in the family before errors are known.
+    of_season : bool, default=False
+        Whether they count with a season only.
     """
 
     family: str
@@ -128,6 +130,7 @@ class Lines:
     slope: Float[Tensor, "B n K G"]
     growth: Float[Tensor, "H G"]
     prior: Float[Tensor, " G"]
+    of_season: bool = False
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,8 @@ def levels_and_trends(y: Float[Tensor, "B n"], streams: Sequence[Adjusted], hori
 def fading_errors(smoothed: Float[Tensor, "B n K G"], horizon: int) -> Lines:
     """Slow levels, and the error that the last value was of them, which fades with the steps ahead.
 
-    They stand for an autoregression where the only season is too long for one.
+    They stand for an autoregression where the only season is too long for one, and count with a season only:
+    the last error of a random walk does not fade.
 
     Parameters
     ----------
@@ -212,7 +216,7 @@ def fading_errors(smoothed: Float[Tensor, "B n K G"], horizon: int) -> Lines:
     slow = smoothed[..., [SMOOTHING_LEVELS.index(level) for level in FADING_LEVELS for _ in ERROR_MEMORIES]]
     memory = smoothed.new_tensor(ERROR_MEMORIES * len(FADING_LEVELS))
     fading = memory ** torch.arange(1, horizon + 1, device=memory.device)[:, None]
-    return Lines("smoothing", slow, smoothed[..., -1:] - slow, fading, torch.zeros_like(memory))
+    return Lines("smoothing", slow, smoothed[..., -1:] - slow, fading, torch.zeros_like(memory), True)
 
 
 def repetitions(

@@ -17,7 +17,6 @@ from taylorformer_forecast.baselines.bounds import forecast_range
 from taylorformer_forecast.baselines.families import FAMILIES, Adjusted, Group, adjusted
 from taylorformer_forecast.defaults import (
     DOUBTED_SEASON,
-    LONG_SEASON_GROWTH,
     LONGEST_REGRESSED_SEASON,
     SEASONAL_DOUBT,
     WAKING_CYCLES,
@@ -58,9 +57,6 @@ class Members:
         Number of the family of every member, see ``FAMILIES``; M = K * G + S.
     prior : Tensor of shape (M,)
         Logarithm of the weight in its family before errors are known.
-    error_growth : float
-        Power of the steps ahead with which errors grow. Beside one long season, as of a day of hours, they
-        fade instead.
 
     Examples
     --------
@@ -87,7 +83,6 @@ class Members:
     rank: Int[Tensor, " M"]
     family: Int[Tensor, " M"]
     prior: Float[Tensor, " M"]
-    error_growth: float
 
     def at(self, step: int, n_origins: int | None = None) -> Float[Tensor, "B n M"]:
         """Forecasts of the first origins, or of all, ``step + 1`` points ahead, within the bounds."""
@@ -153,7 +148,7 @@ def members(
     """
     streams = adjusted(y, seasons, horizon)
     lines = families.levels_and_trends(y, streams, horizon)
-    if long := len(seasons) == 1 and seasons[0] > LONGEST_REGRESSED_SEASON:
+    if len(seasons) == 1 and seasons[0] > LONGEST_REGRESSED_SEASON:
         lines.append(families.fading_errors(lines[0].base, horizon))
     groups = [group for make in families.GROUPS for group in make(y, streams, seasons, horizon)]
     base, slope = torch.cat([of.base for of in lines], -1), torch.cat([of.slope for of in lines], -1)
@@ -174,6 +169,8 @@ def members(
     low, high = forecast_range(y, horizon, bounded)
     prior = torch.cat([of.prior for of in lines])
     prior = prior - SEASONAL_DOUBT * forgiven(season[: len(streams)])[:, None]
+    of_season = torch.cat([torch.full_like(of.prior, of.of_season) for of in lines]) > 0
+    prior[0, of_season] = torch.finfo(prior.dtype).min
     of_others = [of.prior for of in groups for _ in range(of.forecasts.shape[2])]
     return Members(
         base=torch.where(known[..., None], base, base[:, :, :1]),
@@ -192,7 +189,6 @@ def members(
         rank=rank[group],
         family=torch.tensor([number for numbers in each for number in numbers], device=y.device),
         prior=torch.cat([prior.flatten(), prior.new_tensor(of_others)]),
-        error_growth=LONG_SEASON_GROWTH if long else 1.0,
     )
 
 

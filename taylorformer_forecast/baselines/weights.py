@@ -28,7 +28,6 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
 
     The loss of a member is its mean absolute error over all origins so far and all steps ahead that have been
     observed since, those of step h divided by h, as errors of a random walk summed over the horizon would be.
-    Where errors grow less, they are divided by less: see ``Members.error_growth``.
     Where a season was not known yet, a member with it has lost what the best had of those that need to know
     less, in the part that ``members.forgiven`` says (a sleeping expert). Losses at the same place in a
     week count once more, where they differ much.
@@ -69,7 +68,7 @@ def weigh(found: Members, y: Float[Tensor, "B n"]) -> Float[Tensor, "B n M"]:
     asleep = ~found.awake
     asleep = asleep[:, : int(asleep.any(-1).any(0).cumsum(0).argmax()) + 1]  # origins until all are awake
     stand_in, part, whole = torch.zeros_like(loss), y.new_zeros(found.awake.shape), y.new_zeros(*y.shape, 1)
-    for step, share in loss_steps(horizon, found.error_growth):
+    for step, share in loss_steps(horizon):
         if step >= n - 1:
             break
         ahead = y[:, step + 1 :, None]
@@ -151,17 +150,17 @@ def lost(
     return total
 
 
-def loss_steps(horizon: int, growth: float) -> list[tuple[int, float]]:
+def loss_steps(horizon: int) -> list[tuple[int, float]]:
     """Steps whose errors count, from 0, and the weight of each.
 
     All of the first steps, then fewer and fewer: errors of long steps that are neighbours hardly differ.
-    Each stands for those up to the next, and errors grow with this power of the steps ahead.
+    Each stands for those up to the next, divided by the steps ahead.
     """
     ends, found = [0], []
     while ends[-1] < horizon:
         step = ends[-1]
         ends.append(min(step + max(step // LOSS_STEP_SPACING, 1), horizon))
-        found.append((step, (ends[-1] - step) / (step + 1) ** growth))
+        found.append((step, (ends[-1] - step) / (step + 1)))
     return found
 
 
