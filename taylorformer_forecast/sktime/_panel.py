@@ -142,27 +142,30 @@ class Panel:
 
         The values are None where steps are not regular. Times are counted in steps.
         """
-        times = axis.numbers(self.stamps)
-        for (key, at, values), closed in zip(
-            self.parts(), np.split(self.closed, self.offsets[1:-1]), strict=True
-        ):
-            for column in values.T:
-                seen = ~np.isnan(column)
-                known = _known(times[at], seen, closed) if closed.any() else seen
-                t = times[at[known]]
-                steps = on_steps(t)
+        times = axis.numbers(self.stamps)[self.at]
+        for k, key in enumerate(self.keys):
+            for d in range(self.values.shape[1]):
+                rows = self._known_rows(times, k, d)
+                steps = on_steps(times[rows])
                 y = None
                 if steps is not None:
                     y = np.full(steps[-1] + 1, np.nan)
-                    y[steps] = column[known]
-                yield key, t[0], y
+                    y[steps] = self.values[rows, d]
+                yield key, times[rows[0]], y
+
+    def _known_rows(self, times: np.ndarray, instance: int, column: int) -> np.ndarray:
+        """Rows of an instance from its first value in a column to its last: with a value, or closed."""
+        start, end = self.offsets[instance : instance + 2]
+        seen = ~np.isnan(self.values[start:end, column])
+        known = seen | (self.closed[start:end] & at_steps(times[start:end], seen))
+        first, last = np.flatnonzero(seen)[[0, -1]]
+        return start + first + np.flatnonzero(known[first : last + 1])
 
     def widest_gap(self, axis: TimeAxis, instance: int, column: int) -> str | None:
         """Where a column has no value for longest, in words; None if its times are not whole steps apart."""
-        rows = slice(*self.offsets[instance : instance + 2])
-        times, seen = axis.numbers(self.stamps[self.at[rows]]), ~np.isnan(self.values[rows, column])
-        known = _known(times, seen, self.closed[rows])
-        stamps, steps = self.stamps[self.at[rows][known]], np.diff(times[known])
+        times = axis.numbers(self.stamps)[self.at]
+        rows = self._known_rows(times, instance, column)
+        stamps, steps = self.stamps[self.at[rows]], np.diff(times[rows])
         if not len(steps) or np.abs(steps - np.round(steps)).max() > LARGEST_OFFSET or steps.min() < 0.5:
             return None
         widest = int(np.argmax(steps))
@@ -176,10 +179,3 @@ class Panel:
         within = np.ones(max(len(rank) - 1, 0), dtype=bool)
         within[self.offsets[1:-1] - 1] = False
         return bool((np.diff(rank)[within] > 0).all()) and self.stamps.is_unique
-
-
-def _known(t: np.ndarray, seen: np.ndarray, closed: np.ndarray) -> np.ndarray:
-    """Which rows of a series have a value, or are closed steps between its first value and its last."""
-    first, last = np.flatnonzero(seen)[[0, -1]]
-    within = np.arange(len(t))
-    return seen | (closed & at_steps(t, seen) & (first < within) & (within < last))
