@@ -51,8 +51,7 @@ class KnownData(Host):
 
     def _known_panel(self):
         """All instances up to the cutoff as arrays, arranged as in :meth:`_known`."""
-        closed = None if self._effects is None else self._closed(self._cur_y.index, self._cur_X)
-        panel = Panel.of(self._cur_y, closed).arranged()
+        panel = Panel.of(self._cur_y).arranged()
         early = np.asarray(panel.stamps <= self.cutoff[0])
         if not early.all():
             panel = panel.take(early[panel.at])

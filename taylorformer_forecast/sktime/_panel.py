@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from taylorformer_forecast.calendar.axis import TimeAxis
-from taylorformer_forecast.calendar.steps import at_steps, on_steps
+from taylorformer_forecast.calendar.steps import on_steps
 from taylorformer_forecast.defaults import LARGEST_OFFSET
 
 
@@ -68,8 +68,6 @@ class Panel:
         NaN where nothing was observed.
     columns : pd.Index
         Labels of the columns.
-    closed : bool ndarray of shape (N,)
-        Rows whose values are missing as X says that all is zero. They are known: no gap is made of them.
 
     Examples
     --------
@@ -87,16 +85,13 @@ class Panel:
     at: np.ndarray
     values: np.ndarray
     columns: pd.Index
-    closed: np.ndarray
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, closed: np.ndarray | None = None) -> Panel:
+    def of(cls, frame: pd.DataFrame) -> Panel:
         """Cut a frame into its instances."""
         index, values = frame.index, frame.to_numpy(dtype="float64", na_value=np.nan)
-        closed = np.zeros(len(frame), dtype=bool) if closed is None else closed
         if not isinstance(index, pd.MultiIndex):
-            every = np.arange(len(frame))
-            return cls([()], np.array([0, len(frame)]), index, every, values, frame.columns, closed)
+            return cls([()], np.array([0, len(frame)]), index, np.arange(len(frame)), values, frame.columns)
         number = np.zeros(len(frame), dtype=np.int64)
         for level, code in zip(index.levels[:-1], index.codes[:-1], strict=True):
             number = number * (len(level) + 1) + code
@@ -104,8 +99,7 @@ class Panel:
         order, offsets = np.argsort(number, kind="stable"), np.r_[0, np.bincount(number).cumsum()]
         keys = index[order[offsets[:-1]]].droplevel(-1)
         keys = [key if isinstance(key, tuple) else (key,) for key in keys]
-        at = index.codes[-1][order]
-        return cls(keys, offsets, index.levels[-1], at, values[order], frame.columns, closed[order])
+        return cls(keys, offsets, index.levels[-1], index.codes[-1][order], values[order], frame.columns)
 
     def arranged(self) -> Panel:
         """Instances and columns by name."""
@@ -115,13 +109,12 @@ class Panel:
         rows = np.arange(len(self.at)) + np.repeat(self.offsets[:-1][order] - offsets[:-1], sizes)
         keys = [self.keys[k] for k in order]
         values, columns = self.values[rows][:, across], self.columns[across]
-        return Panel(keys, offsets, self.stamps, self.at[rows], values, columns, self.closed[rows])
+        return Panel(keys, offsets, self.stamps, self.at[rows], values, columns)
 
     def take(self, rows: np.ndarray) -> Panel:
         """Some rows of every instance, given as a mask."""
         offsets = np.r_[0, rows.cumsum()][self.offsets]
-        of_rows = self.at[rows], self.values[rows], self.columns, self.closed[rows]
-        return Panel(self.keys, offsets, self.stamps, *of_rows)
+        return Panel(self.keys, offsets, self.stamps, self.at[rows], self.values[rows], self.columns)
 
     def count(self) -> np.ndarray:
         """Number of observed values of every instance and column, shape (I, D)."""
@@ -142,30 +135,23 @@ class Panel:
 
         The values are None where steps are not regular. Times are counted in steps.
         """
-        times = axis.numbers(self.stamps)[self.at]
-        for k, key in enumerate(self.keys):
-            for d in range(self.values.shape[1]):
-                rows = self._known_rows(times, k, d)
-                steps = on_steps(times[rows])
+        times = axis.numbers(self.stamps)
+        for key, at, values in self.parts():
+            for column in values.T:
+                seen = ~np.isnan(column)
+                t = times[at[seen]]
+                steps = on_steps(t)
                 y = None
                 if steps is not None:
                     y = np.full(steps[-1] + 1, np.nan)
-                    y[steps] = self.values[rows, d]
-                yield key, times[rows[0]], y
-
-    def _known_rows(self, times: np.ndarray, instance: int, column: int) -> np.ndarray:
-        """Rows of an instance from its first value in a column to its last: with a value, or closed."""
-        start, end = self.offsets[instance : instance + 2]
-        seen = ~np.isnan(self.values[start:end, column])
-        known = seen | (self.closed[start:end] & at_steps(times[start:end], seen))
-        first, last = np.flatnonzero(seen)[[0, -1]]
-        return start + first + np.flatnonzero(known[first : last + 1])
+                    y[steps] = column[seen]
+                yield key, t[0], y
 
     def widest_gap(self, axis: TimeAxis, instance: int, column: int) -> str | None:
         """Where a column has no value for longest, in words; None if its times are not whole steps apart."""
-        times = axis.numbers(self.stamps)[self.at]
-        rows = self._known_rows(times, instance, column)
-        stamps, steps = self.stamps[self.at[rows]], np.diff(times[rows])
+        rows = slice(*self.offsets[instance : instance + 2])
+        stamps = self.stamps[self.at[rows][~np.isnan(self.values[rows, column])]]
+        steps = np.diff(axis.numbers(stamps))
         if not len(steps) or np.abs(steps - np.round(steps)).max() > LARGEST_OFFSET or steps.min() < 0.5:
             return None
         widest = int(np.argmax(steps))

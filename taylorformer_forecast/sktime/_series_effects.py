@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 
 from taylorformer_forecast.baselines.zeros import never_negative
+from taylorformer_forecast.defaults import SPARSEST_STEPS
 from taylorformer_forecast.engine.effects.closures import ZeroPlaces, demand_of
 from taylorformer_forecast.engine.effects.covariate_effects import CovariateEffects
 from taylorformer_forecast.engine.effects.series_scale import bounds_with_effects, since_start
@@ -34,7 +35,7 @@ class SeriesEffects:
     places : ZeroPlaces
         Where in a season it is always zero, from the first time stamp of its instance on.
     hides : bool
-        Whether values where X says that all is zero count as missing: not if there are no others.
+        Whether values where X says that all is zero count as missing: not if too few others are left.
     usual : float, optional
         What X added to the values of the past, in the mean; None before it is known.
     """
@@ -78,7 +79,7 @@ class SeriesEffects:
             Lengths of seasons.
         """
         seen, closed = ~np.isnan(y), effects.closed(x)
-        hides = bool((seen & ~closed).any())
+        hides = bool((seen & ~closed).sum() * SPARSEST_STEPS > seen.sum())
         while_open = np.where(closed, np.nan, y) if hides else y
         places = _zero_places(steps, while_open, seasons)
         demand = bool(demand_of(while_open[None], [places])[0])

@@ -112,23 +112,6 @@ def test_a_shop_that_never_opened_is_forecast_beside_others():
     assert (found["a"][closed_in(X[~early].loc["a"]) == 0] > 50).all()
 
 
-def test_an_instance_that_is_seldom_open_is_forecast_as_on_its_open_days():
-    rng = np.random.default_rng(0)
-    index = pd.date_range("2022-01-03", periods=N + H, freq="D")
-    is_open = {"a": index.dayofweek != 6, "b": rng.random(N + H) < 0.12}
-    is_open["b"][N + 2] = True
-    X = pd.concat({k: pd.DataFrame({"open": own.astype(float)}, index) for k, own in is_open.items()})
-    y = (rng.normal(50, 5, len(X)) * X["open"]).rename("sales").to_frame()
-    early = X.index.get_level_values(-1) < index[N]
-    forecaster = TaylorformerForecaster(strategy="baseline", random_state=0)
-    forecaster.fit(y[early], X[early], fh=range(1, H + 1))
-    found = forecaster.predict(X=X[~early])["sales"]
-    closed = closed_in(X[~early])
-    assert (found[closed] == 0).all()
-    assert found[~closed].between(42, 58).all()
-    assert forecaster.update(y[~early], X[~early]).strategy_ == "baseline"
-
-
 @pytest.mark.parametrize("strategy", ["corrected", "averaged"])
 def test_a_market_on_one_day_of_the_week_has_statistical_forecasts(strategy):
     rng = np.random.default_rng(0)
