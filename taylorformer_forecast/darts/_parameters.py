@@ -40,7 +40,7 @@ class SharedParameters(Documented):
         Peak learning rate of AdamW with warm-up and cosine, which train unless ``optimizer_cls``,
         ``optimizer_kwargs`` or ``lr_scheduler_cls`` ask for another optimiser.
     n_epochs : int
-        Passes over the training windows. By default {max_steps} steps, or {num_epochs} passes if that is less.
+        Passes over the training windows. By default {max_steps} steps, or {num_epochs} passes if fewer.
     use_static_covariates : bool
         Whether to use static covariates.
     **kwargs

@@ -31,9 +31,9 @@ class UNNModel(BaseForecastModel):
     Several series are windows of their own, with the same components.
 
     Time and memory of a window grow with the square of the components, and of its length. Without
-    ``batch_size``, steps of more than ten components therefore have fewer windows: 8 of twenty, 1 of fifty or
+    ``batch_size``, steps of more than ten components therefore have fewer windows: 8 of twenty, 1 of 41 or
     more. A warning says where steps are large nevertheless. Many components take other models, or several
-    fits of related ones.
+    fits of related ones. ``fit_from_dataset`` has 32 windows, of however many components.
 
     References
     ----------
@@ -76,6 +76,11 @@ class UNNModel(BaseForecastModel):
     ) -> None:
         self._set_up(locals())
         self._usual_batch = None if "batch_size" in kwargs else self.batch_size
+
+    def scale_batch_size(self, *args: Any, **kwargs: Any) -> Any:
+        """Look for a batch size; see darts. It counts as written."""
+        self._usual_batch = None
+        return super().scale_batch_size(*args, **kwargs)
 
     def _choose(self, series: Sequence[TimeSeries], options: Mapping[str, Any]) -> None:
         """Choose also how many windows a step has, unless the user wrote or searched for it."""

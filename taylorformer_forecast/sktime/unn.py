@@ -41,7 +41,7 @@ class UNNForecaster(JoiningInstances, BaseTorchForecaster):
         or two cycles of the calendar, up to {longest_context}, where these are longer. Of a short series it
         is a third, or one season up to half of it.
     batch_size : int or None
-        Windows in a step. By default 16 with up to ten columns, 4 with twenty, 1 with forty or more. A
+        Windows in a step. By default 16 with up to ten columns, 4 with twenty, 1 with 29 or more. A
         warning says where steps are large nevertheless.
 
     References

@@ -71,6 +71,14 @@ def test_the_batch_size_that_was_found_is_kept():
     assert model.predict(7, num_samples=3, random_state=1) == before
 
 
+def test_a_batch_size_that_was_found_holds_for_many_columns():
+    """A size of 32, as if none had been written, became that of so many columns."""
+    y = TimeSeries.from_values(np.random.default_rng(0).normal(size=(60, 20)))
+    options = {"accelerator": "cpu", "enable_progress_bar": False}
+    model = UNNModel(4, 2, d_model=4, n_heads=2, n_epochs=1, pl_trainer_kwargs=options)
+    assert model.scale_batch_size(y, init_val=2, max_trials=5) == model.fit(y).batch_size
+
+
 @pytest.mark.parametrize("kind", ["corrected", "train", "LAM"])
 def test_weights_that_are_refused_change_nothing(kind, tmp_path):
     other = make(kind, d_model=16) if kind != "corrected" else make("train")
