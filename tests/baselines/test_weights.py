@@ -38,4 +38,4 @@ def test_the_last_error_fades_where_the_only_season_is_long(season, n):
     found = forecast(y[:, :n], season, season).quantiles([0.5])[..., 0]
     best = torch.tensor(mean[n:] + error[:, n - 1 : n] * memory**ahead)
     mine, least = ((y[:, n:] - own).abs().mean() for own in (found, best))
-    assert mine < 1.42 * least
+    assert mine < 1.5 * least
