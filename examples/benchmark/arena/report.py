@@ -41,6 +41,7 @@ RECORDED = (
     ("the Taylorformer's defaults on airline, with seasonal autoregression", "Intel, pandas 3.0.6"),
     ("ContiFormer within 60 seconds", "Intel, pandas 3.0.6"),
     ("the Taylorformer's defaults and zero shot: averages with statistics", "AMD EPYC, pandas 2.3.3"),
+    ("the same on ili, with errors that fade in statistics", "Intel, pandas 3.0.6"),
 )
 
 PROTOCOL = """\
