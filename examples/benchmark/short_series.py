@@ -49,7 +49,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from taylorformer_forecast.core.families import find_component
+from taylorformer_forecast.engine.predictive import Predictive
 from taylorformer_forecast.engine.statistics.forecast import forecast_series
 from taylorformer_forecast.engine.statistics.requests import SeriesForecast, SeriesRequest
 
@@ -99,9 +99,7 @@ def requests(collection: Collection) -> list[SeriesRequest]:
 
 def quantiles(found: SeriesForecast, levels: np.ndarray) -> np.ndarray:
     """Quantiles (horizon, n) at n levels."""
-    pieces = (np.repeat(part, len(levels), 0) for part in (found.loc, found.scale, found.weights))
-    p = np.tile(levels, len(found.loc))
-    return find_component("uniform").mixture_quantile(p, *pieces).reshape(-1, len(levels))
+    return Predictive.of_columns([found], 1).mixture.at_levels(levels.tolist())[:, 0]
 
 
 def randomised_coverage(truths: list[np.ndarray], quantiles: list[np.ndarray]) -> float:

@@ -169,7 +169,7 @@ def members(
     low, high = forecast_range(y, horizon, bounded)
     prior = torch.cat([of.prior for of in lines])
     prior = prior - SEASONAL_DOUBT * forgiven(season[: len(streams)])[:, None]
-    of_season = torch.cat([torch.full_like(of.prior, of.of_season) for of in lines]) > 0
+    of_season = torch.tensor([of.of_season for of in lines for _ in of.prior], device=y.device)
     prior[0, of_season] = torch.finfo(prior.dtype).min
     of_others = [of.prior for of in groups for _ in range(of.forecasts.shape[2])]
     return Members(

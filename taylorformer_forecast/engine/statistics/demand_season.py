@@ -70,9 +70,8 @@ def season_of_demand(
     found, most = np.ones(len(steps)), 0.0
     weights = np.where(np.isnan(y), np.nan, 1.0 if others is None else others)
     weights, y = weights / np.nanmean(weights), y if others is None else y / others
-    size = (~np.isnan(y)).sum()
+    size, both = (~np.isnan(y)).sum(), torch.as_tensor(np.stack([y, weights]))
     for season in seasons:
-        both = torch.as_tensor(np.stack([y, weights]))
         cycles, weight = in_cycles(both, season)[0].numpy()
         if size < FEWEST_DEMAND_CYCLES * season or np.isnan(cycles).all(0).any():
             continue
